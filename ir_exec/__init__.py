@@ -10,5 +10,5 @@ from ir_exec.lazy import from_stub
 
 __version__ = "0.2.0"
 
-# Running a network needs nothing of what checking does, and the command line shows its help without NumPy.
+# Running a model does not need the modules of the checker, and the command line shows its help without NumPy.
 __getattr__, __dir__, __all__ = from_stub(__name__, __file__)

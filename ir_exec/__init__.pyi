@@ -1,4 +1,4 @@
-# The public names, for editors and type checkers, and for the module itself, which imports each when it is asked for.
+# The public names, for editors and type checkers, and for the module itself, which imports each on first access.
 
 from ir_exec import (
     batch as batch,

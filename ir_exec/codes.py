@@ -1,4 +1,4 @@
-"""The codes of the rules, which errors carry and the command line selects, explains and ignores.
+"""The codes of the rules. Errors have a code; the command line selects, explains and ignores rules by code.
 
 The meaning of a code never changes. Its first digit is the group: 0 file, 1 graph, 2 weights, 3 attributes, 4 element
 types, 5 shapes, 6 declared against inferred, 7 values, 9 not checked. `ir_exec.check.catalogue` describes each rule.
@@ -12,7 +12,7 @@ __all__ = ["Code"]
 
 
 class Code(StrEnum):
-    """The rules by name. A member equals its code, `"IR701"`, and prints as it.
+    """The rules by name. A member equals its code, `"IR701"`, and is printed as its code.
 
     since: the first version of ir_exec with the rule.
     """
@@ -27,7 +27,7 @@ class Code(StrEnum):
 
     @property
     def rule_name(self) -> str:
-        """The name in reports and on the command line: `index-out-of-range`."""
+        """The name of the rule in reports and on the command line: `index-out-of-range`."""
         return self.name.replace("_", "-")
 
     unspecified = "IR000", "0.1.0"

@@ -1,4 +1,4 @@
-"""Networks over Dask arrays, lazily; the extra `ir-exec[dask]` installs Dask.
+"""Lazy runs of models on Dask arrays; the extra `ir-exec[dask]` installs Dask.
 
 y = ir_exec.dask.apply("model.xml", x)   # x: a dask.array, in chunks along its first axis
 y.mean(axis=0).compute()
@@ -42,19 +42,20 @@ def apply(
     providers: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> da.Array | dict[str, da.Array]:
-    """The outputs of a network for every chunk of an array: an array, or arrays by the names of several outputs.
+    """Run a model lazily on every chunk of an array, and return its output as a Dask array.
 
-    Nothing runs before it is computed; dtypes, shapes and chunks are known from inference. The first axis of inputs and
-    outputs is that of the batch, and no sample may depend on others: each chunk is a run of its own, from the initial
-    state. Chunks along other axes are joined first. A dim that depends on values is `nan`, as Dask has it.
+    A model with several outputs gives a dict of arrays by output name. Runs start when an array is computed; dtypes,
+    shapes and chunks are inferred before. The first axis of inputs and outputs is the batch axis, and samples must be
+    independent: each chunk is a separate run from the initial state. Chunks along other axes are joined first. Dims
+    that depend on values are `nan`, as usual in Dask.
 
     x: the array of the only input, or arrays by name, position or port, with the same chunks along the first axis.
-    weights: "path": workers open the .bin of the network at its path, and raise WeightsError where it is not there, or
-        is another one; "value": it travels in the graph, to each worker once. Weights without a file always do.
+    weights: "path": workers open the .bin of the model at its path, and raise WeightsError if it is missing or has
+        changed; "value": weights are sent in the graph, once to each worker. Weights without a file are always sent.
     threads, precision, outputs, engine, providers, options: as for `compile_model`.
 
-    Raises what `compile_model` raises; EvaluationError IR705 for inputs that are missing or no Dask arrays; ShapeError
-    where the network does not take the chunks, or where an output does not have the batch as its first axis.
+    Raises the errors of `compile_model`; EvaluationError IR705 if inputs are missing or are not Dask arrays; ShapeError
+    if the model does not accept the chunks, or if the first axis of an output is not the batch.
     """
     if weights not in ("path", "value"):
         raise EvaluationError(f'weights is {weights!r}, expected "path" or "value"')
@@ -63,7 +64,7 @@ def apply(
     how = interpreted
     if engine is not None or providers is not None or options is not None:
         how = {**interpreted, "engine": engine, "providers": providers, "options": options}
-        # What is wrong with these shows itself here, and not on the workers.
+        # Wrong options are reported here instead of on the workers.
         compiled_with(model, **how)
     ports = CompiledModel(model, **interpreted).inputs
     arrays = _joined(_by_input(x, ports))
@@ -91,13 +92,13 @@ def apply(
 def _run(digest: str, content: bytes, arrays: list[Array]) -> tuple[Array, ...]:
     compiled = compiled_for(ModelReference(digest, ""), content)
     if isinstance(compiled, NotHere):
-        hint = 'apply(..., weights="value") sends them to workers that do not see the file'
-        raise WeightsError("the weights are not there for the worker", code=Code.weights_missing, hint=hint)
+        hint = 'use apply(..., weights="value") to send the weights to workers without access to the file'
+        raise WeightsError("the worker cannot open the weights file", code=Code.weights_missing, hint=hint)
     return compiled.session()(arrays).to_tuple()
 
 
 def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
-    """The arrays in the order of the inputs, with dtypes that these take."""
+    """The arrays in the order of the inputs, with dtypes that the inputs accept."""
     given = x if isinstance(x, Mapping) else {0: x} if len(ports) == 1 else {}
     found = {find_port(ports, key): array for key, array in given.items()}
     missing = [port.name for place, port in enumerate(ports) if place not in found]
@@ -115,7 +116,7 @@ def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
 def _joined(arrays: list[da.Array]) -> list[da.Array]:
     for array in arrays:
         if array.ndim == 0:
-            raise ShapeError("an array without axes has no batch", code=Code.input_array_shape)
+            raise ShapeError("the array has no axes, expected a batch axis", code=Code.input_array_shape)
     return [array.rechunk(dict.fromkeys(range(1, array.ndim), -1)) for array in arrays]
 
 
@@ -124,19 +125,20 @@ def _batch_sizes(arrays: list[da.Array]) -> tuple[int, ...]:
         raise EvaluationError("the model has no inputs", code=Code.unknown_input)
     if len({array.chunks[0] for array in arrays}) > 1:
         told = ", ".join(str(array.chunks[0]) for array in arrays)
-        hint = "rechunk them along axis 0"
-        raise ShapeError(f"the chunks of the inputs differ: {told}", code=Code.input_array_shape, hint=hint)
+        hint = "rechunk the arrays along axis 0"
+        message = f"the chunks of the inputs differ, expected equal chunks: {told}"
+        raise ShapeError(message, code=Code.input_array_shape, hint=hint)
     sizes = arrays[0].chunks[0]
     if any(math.isnan(size) for array in arrays for axis in array.chunks for size in axis):
-        hint = "x.compute_chunk_sizes() finds them"
-        raise ShapeError("the sizes of the chunks are not known", code=Code.input_array_shape, hint=hint)
+        hint = "call x.compute_chunk_sizes() first"
+        raise ShapeError("the chunk sizes are unknown, expected known sizes", code=Code.input_array_shape, hint=hint)
     return tuple(int(size) for size in sizes)
 
 
 def _networks(
     model: Model, arrays: list[da.Array], sizes: list[int], options: Mapping[str, Any]
 ) -> tuple[dict[int, Model], dict[int, list[ModelPort]]]:
-    """The network for chunks of each size, one for all where it takes any; and its outputs for them."""
+    """The model for chunks of each size, or one model for all if it accepts any size; and its outputs for each size."""
     types = {size: CompiledModel(_reshaped(model, arrays, size), **options).outputs for size in sizes}
     try:
         any_size = _reshaped(model, arrays, None)
@@ -149,7 +151,7 @@ def _networks(
 
 
 def _reshaped(model: Model, arrays: list[da.Array], size: int | None) -> Model:
-    """The network for chunks of this size along the batch, or of any."""
+    """The model for chunks of this size along the batch, or of any size."""
     dim = Dim.any() if size is None else Dim(size)
     shapes: dict[PortKey, Shape] = {
         place: Shape([dim, *map(Dim, array.shape[1:])]) for place, array in enumerate(arrays)
@@ -161,19 +163,19 @@ def _reshaped(model: Model, arrays: list[da.Array], size: int | None) -> Model:
 
 
 def _require_batch(known: list[ModelPort], opened: list[ModelPort] | None) -> None:
-    """Refuse outputs that do not grow with the batch, as far as inference tells; opened: for any size of it."""
+    """Reject outputs whose inferred first axis does not depend on the batch; opened: outputs for any batch size."""
     for place, port in enumerate(known):
         dims = port.shape.dims
         if dims is None:
-            raise ShapeError(f"the rank of output {port.name!r} is not known", code=Code.dynamic_rank)
+            raise ShapeError(f"output {port.name!r} has a dynamic rank, expected a static rank", code=Code.dynamic_rank)
         first = opened[place].shape.dims if opened is not None else None
         if not dims or (first and first[0].is_static):
-            message = f"output {port.name!r} has the shape {port.shape}, and its first axis is not that of the batch"
-            raise ShapeError(message, code=Code.input_array_shape, hint="outputs=[...] names others")
+            message = f"output {port.name!r} has the shape {port.shape}, expected the batch as its first axis"
+            raise ShapeError(message, code=Code.input_array_shape, hint="select other outputs with outputs=[...]")
 
 
 def _content(model: Model, options: Mapping[str, Any], weights: str) -> tuple[str, Any]:
-    """The digest of a network's pickle, and the pickle as a node of the graph."""
+    """The digest of a model's pickle, and the pickle as a node of Dask's graph."""
     content = pickle.dumps((with_weights_inside(model) if weights == "value" else model, options))
     digest = sha256(content).hexdigest()
     return digest, delayed(content, name=f"network-{digest}")

@@ -1,19 +1,19 @@
-"""Every error of ir_exec, in one flat tree.
+"""The errors of ir_exec, in one flat tree.
 
 IRError
  ├── ParseError             the file is not IR, or not well-formed
- ├── GraphError             layers, ports and edges do not make a graph
+ ├── GraphError             layers, ports and edges do not form a graph
  ├── WeightsError           the .bin is missing, short, or does not fit a constant
- ├── InvalidAttributeError  an attribute is missing, unreadable or out of its range
- ├── ElementTypeError       an operator does not take this element type
+ ├── InvalidAttributeError  an attribute is missing, unreadable or out of range
+ ├── ElementTypeError       an operator does not accept this element type
  ├── ShapeError             shapes contradict an operator's rule
  ├── EvaluationError        a value is wrong: an index out of range, an input array of the wrong type
- ├── UnsupportedError       an operator, opset or element type that ir_exec does not have
- └── ResourceError          a size is over the limit or over the memory budget
+ ├── UnsupportedError       an operator, opset or element type that ir_exec does not support
+ └── ResourceError          a size exceeds a limit or the memory budget
 
-The content of an error is a `Fault`, a record that never changes. An operator raises an error that knows only the name
-of the input at fault (`port`); its caller passes on `error.located(...)`, which knows layer, file and line as well.
-Each error has a code, which names the rule that was broken (`ir_exec.codes`).
+The content of an error is an immutable `Fault`. An operator raises an error with only the name of the faulty input
+(`port`); its caller raises `error.located(...)`, with layer, file and line. The code of each error names the rule that
+was broken (`ir_exec.codes`).
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Location:
 
     port: the name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
     line: counts from 1. layer_id: as text, because ids in broken files may not be numbers.
-    kind: whether `layer_id`, `layer_name` and `layer_type` are those of a layer of IR, or position, name and type of a
-        node of an ONNX graph.
+    kind: "layer" if `layer_id`, `layer_name` and `layer_type` describe a layer of IR; "node" if they are the position,
+        name and type of a node of an ONNX graph.
     """
 
     path: str | None = None
@@ -69,7 +69,7 @@ class Location:
     kind: Literal["layer", "node"] = "layer"
 
     def filled_from(self, other: Location) -> Location:
-        """This place, its unknown parts filled in from the other."""
+        """Return this location, with unknown parts filled in from the other one."""
         return Location(
             path=self.path if self.path is not None else other.path,
             line=self.line if self.line is not None else other.line,
@@ -81,13 +81,13 @@ class Location:
         )
 
     def __str__(self) -> str:
-        """`model.xml:42: layer 7 "gather" (GatherElements), port indices`, without the unknown parts."""
+        """Return `model.xml:42: layer 7 "gather" (GatherElements), port indices`, without unknown parts."""
         where = self.path or ""
         if self.line is not None:
             where = f"{where}:{self.line}" if where else f"line {self.line}"
         layer = ""
         if self.layer_id is not None or self.layer_type is not None:
-            # A layer of a network in the making has no id yet.
+            # A layer of a model under construction has no id yet.
             layer = f"{self.kind} {self.layer_id}" if self.layer_id is not None else self.kind
             layer += f' "{self.layer_name}"' if self.layer_name is not None else ""
             layer += f" ({self.layer_type})" if self.layer_type is not None else ""
@@ -98,7 +98,7 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class Citation:
-    """A public document: its title, the release of the software that it describes, and its address."""
+    """A public document: its title, the release of the software that it describes, and its URL."""
 
     title: str
     release: str
@@ -112,8 +112,8 @@ class Citation:
 class Fault:
     """The content of an error.
 
-    message: what is wrong, without the place. code: the rule that was broken.
-    hint: a likely repair. related: further places that explain it, in reading order.
+    message: what is wrong, without the location. code: the rule that was broken.
+    hint: a likely fix. related: further locations that explain the fault, in reading order.
     source: the document that states a limit of other software.
     """
 
@@ -127,9 +127,9 @@ class Fault:
 
 
 class IRError(Exception):
-    """The base of every error of ir_exec; `str(error)` is place, message and hint, in text that can be shown.
+    """The base class of all errors of ir_exec; `str(error)` is location, message and hint, as printable text.
 
-    Errors do not change: `located` and `changed` return another one of the same class.
+    Errors are immutable: `located` and `changed` return a new error of the same class.
     """
 
     default_code: ClassVar[str] = Code.unspecified
@@ -153,50 +153,50 @@ class IRError(Exception):
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
-        """The error of this class with this content."""
+        """Return an error of this class with this content."""
         error = cls.__new__(cls, fault.message)
         error._fault = fault
         return error
 
     @property
     def fault(self) -> Fault:
-        """Everything that the error says, as a value."""
+        """The content of the error as a value."""
         return self._fault
 
     @property
     def message(self) -> str:
-        """What is wrong, without its place."""
+        """The description of the fault, without its location."""
         return self._fault.message
 
     @property
     def code(self) -> str:
-        """The code of the rule, `IR601`; `ir-exec explain` tells about it."""
+        """The code of the rule, such as `IR601`; `ir-exec explain` describes it."""
         return self._fault.code
 
     @property
     def hint(self) -> str | None:
-        """What may help, None where nothing is known to."""
+        """A likely fix, or None."""
         return self._fault.hint
 
     @property
     def severity(self) -> Severity:
-        """How bad it is: "error", "warning" or "info"."""
+        """The severity: "error", "warning" or "info"."""
         return self._fault.severity
 
     @property
     def location(self) -> Location:
-        """Where it is: path, line, layer and port, as far as they are known."""
+        """The location of the fault: path, line, layer and port, as far as they are known."""
         return self._fault.location
 
     @property
     def related(self) -> tuple[Location, ...]:
-        """Other places that have to do with it."""
+        """Other locations that are related to the fault."""
         return self._fault.related
 
     def changed(self, **parts: Any) -> Self:
-        """A new error with these parts of the fault replaced, and the same traceback, cause, context and notes.
+        """Return a new error with these parts of the fault replaced, and the same traceback, cause, context and notes.
 
-        To raise it in place of a caught one: `raise error.changed(...) from error.__cause__`.
+        To replace a caught error: `raise error.changed(...) from error.__cause__`.
         """
         other = type(self).__new__(type(self), *self.args)
         vars(other).update(vars(self), _fault=replace(self._fault, **parts))
@@ -209,7 +209,7 @@ class IRError(Exception):
         return other
 
     def located(self, location: Location) -> Self:
-        """A new error with the unknown parts of its place filled in from this one."""
+        """Return a new error with unknown parts of its location filled in from this one."""
         return self.changed(location=self.location.filled_from(location))
 
     def __str__(self) -> str:
@@ -220,80 +220,80 @@ class IRError(Exception):
 
 
 class ParseError(IRError):
-    """The file is not IR, or not well-formed."""
+    """Raised for a file that is not IR, or not well-formed."""
 
     default_code = Code.not_well_formed
 
 
 class GraphError(IRError):
-    """Layers, ports and edges do not make a graph."""
+    """Raised if layers, ports and edges do not form a graph."""
 
     default_code = Code.graph
 
 
 class WeightsError(IRError):
-    """The weights are missing, short, or do not fit a constant."""
+    """Raised if the weights are missing, short, or do not fit a constant."""
 
     default_code = Code.weights
 
 
 class InvalidAttributeError(IRError):
-    """An attribute is missing, unreadable, or out of its range."""
+    """Raised for an attribute that is missing, unreadable, or out of range."""
 
     default_code = Code.invalid_attribute
 
 
 class ElementTypeError(IRError):
-    """An operator does not take this element type."""
+    """Raised if an operator does not accept an element type."""
 
     default_code = Code.element_type_not_taken
 
 
 class ShapeError(IRError):
-    """Shapes contradict an operator's rule."""
+    """Raised if shapes contradict an operator's rule."""
 
     default_code = Code.impossible_shape
 
 
 class EvaluationError(IRError):
-    """A value is wrong: an index is out of range, an input array does not fit the model."""
+    """Raised for a wrong value: an index out of range, an input array that does not fit the model."""
 
     default_code = Code.bad_value
 
 
 class NoSuchKeyError(EvaluationError, KeyError):
-    """A mapping has no such key: what Python's own mappings raise too."""
+    """Raised if a mapping has no such key; a KeyError as well, as for Python's own mappings."""
 
     default_code = Code.unknown_input
 
 
 class UnsupportedError(IRError):
-    """An operator, opset or element type that ir_exec does not have."""
+    """Raised for an operator, opset or element type that ir_exec does not support."""
 
     default_code = Code.unsupported
 
 
 class NotKnownError(UnsupportedError):
-    """What must be known when the file is converted: a value, a rank or a size, which inputs of a run may determine."""
+    """Raised if conversion needs a value, rank or size that only the inputs of a run may determine."""
 
 
 class ResourceError(IRError):
-    """A size is over a limit, or over the memory budget."""
+    """Raised if a size exceeds a limit or the memory budget."""
 
     default_code = Code.limit_exceeded
 
 
 def internal_error(error: Exception) -> IRError:
-    """The error for an exception that is a fault of ir_exec itself."""
+    """Return the error for an exception that is caused by a fault of ir_exec itself."""
     message = f"ir_exec failed with {type(error).__name__}: {str(error)[:500]}"
-    return IRError(message, code=Code.internal_error, hint="this is a fault of ir_exec: please report it with the file")
+    return IRError(message, code=Code.internal_error, hint="report this fault of ir_exec, with the file")
 
 
 Report: TypeAlias = Callable[[IRError], None]
-"""Called with each fault by passes that can go on after it: `list.append`, or `raise_error` to stop."""
+"""A function that passes call with each fault that they can continue after: `list.append`, or `raise_error` to stop."""
 
 
 def raise_error(error: IRError) -> None:
-    """The Report that raises the first error and ignores warnings and infos."""
+    """Raise an error, and ignore warnings and infos; a `Report` that stops at the first error."""
     if error.severity == "error":
         raise error

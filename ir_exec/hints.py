@@ -1,4 +1,4 @@
-"""Hints about names that do not exist: those that are like them, of layers as of files."""
+"""Hints for names of layers and files that do not exist: similar names."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ _MOST_NAMES = 3
 _MOST_FILES = 5
 
 _MOST_LOOKED_AT = 10_000
-"""Files of a folder among which others are looked for."""
+"""Maximum number of files of a folder that are searched."""
 
 _FIRST = ("openvino_model.xml", "model.xml", "model.onnx")
-"""What tools call the network itself, in a folder that holds tokenizers and the like too."""
+"""File names that tools use for the main model of a folder that also contains tokenizers and other models."""
 
 _PART = re.compile(r"[/.:]+")
 
 
 def suggested(name: str, known: Iterable[str]) -> str | None:
-    """A hint that names up to three names like one that does not exist: misspelt, in other case, or the end of it."""
+    """A hint with up to three names similar to an unknown one: misspelled, in other case, or ending with it."""
     near = _near(name, known)
     return f"did you mean {' or '.join(near)}?" if near else None
 
 
 def _near(name: str, known: Iterable[str]) -> list[str]:
-    import difflib  # few names are misspelt
+    import difflib  # imported on demand: few names are misspelled
 
     names = dict.fromkeys(known)
     names = dict.fromkeys(text for text in names if not (text.endswith(":0") and text[:-2] in names))
@@ -50,14 +50,14 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
 
 
 def completed(path: str, endings: Iterable[str] = ENDINGS) -> list[str]:
-    """The files that a path means which lacks the end of a network's name; none where there is such a path itself."""
+    """The files that a path without its file name extension may refer to; none if the path itself exists."""
     if os.path.exists(path) or not os.path.basename(path):
         return []
     return [path + ending for ending in endings if os.path.isfile(path + ending)]
 
 
 def path_hint(path: str) -> str | None:
-    """A hint about a path that is no file: what a folder holds, files of such a name, the folder that is not there."""
+    """A hint for a path that is not a file: the models of a folder, files with similar names, the missing folder."""
     try:
         return _folder_hint(path) if os.path.isdir(path) else _file_hint(path)
     except (OSError, ValueError):
@@ -67,11 +67,11 @@ def path_hint(path: str) -> str | None:
 def _folder_hint(folder: str) -> str | None:
     files = [name for name in _files(folder) if name.lower().endswith(ENDINGS)]
     if not files:
-        return f"it contains no model: no file name ends in {' or '.join(ENDINGS)}"
+        return f"name a file that ends in {' or '.join(ENDINGS)}: the folder contains none"
     files.sort(key=lambda name: (_FIRST.index(name) if name in _FIRST else len(_FIRST), name))
     more = f" and {len(files) - _MOST_FILES:,} more" if len(files) > _MOST_FILES else ""
     shown = ", ".join(os.path.join(folder, name) for name in files[:_MOST_FILES])
-    return f"name a file in it: {shown}{more}"
+    return f"name a file of the folder: {shown}{more}"
 
 
 def _file_hint(path: str) -> str | None:
@@ -81,7 +81,7 @@ def _file_hint(path: str) -> str | None:
     if folder and not os.path.isdir(folder):
         while (above := os.path.dirname(folder)) and not os.path.isdir(above):
             folder = above
-        return f"there is no folder {folder}"
+        return f"check the folder: {folder} does not exist"
     files = _files(folder or os.curdir)
     stem, ending = os.path.splitext(name)
     endings = (ending.lower(),) if ending else ENDINGS
@@ -90,7 +90,7 @@ def _file_hint(path: str) -> str | None:
 
 
 def _of_stem(stem: str, files: list[str], endings: tuple[str, ...]) -> list[str]:
-    """The files with one of these ends whose names are like this one."""
+    """The files with one of these extensions whose names are similar to this one."""
     by_stem: dict[str, list[str]] = {}
     for file in files:
         if file.lower().endswith(endings):

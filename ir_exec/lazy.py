@@ -1,4 +1,4 @@
-"""Public names of a package, imported when they are first asked for."""
+"""Public names of a package, imported on first access."""
 
 import ast
 import os
@@ -10,12 +10,12 @@ __all__ = ["from_stub"]
 
 
 def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, from the stub beside its `__init__.py`.
+    """Return `__getattr__`, `__dir__` and `__all__` of a package, read from the stub next to its `__init__.py`.
 
-    package, path: its `__name__` and `__file__`. Type checkers read no other list of the names, so that it is the only
-    one. A name must not be that of a module of the package, which would hide it once the module is imported; but a stub
-    may import modules of the package itself (`from ir_exec import debug as debug`). Those are attributes, and no part
-    of `__all__`: who takes all names wants no module imported.
+    package, path: its `__name__` and `__file__`. The stub is the only list of the names, and the one that type checkers
+    read. A name must differ from the modules of the package: an imported module would hide it. A stub may import
+    modules of the package itself (`from ir_exec import debug as debug`). These are attributes, but not in `__all__`:
+    `import *` must not import modules.
     """
     homes = _homes(os.path.join(os.path.dirname(path), "__init__.pyi"))
     module = sys.modules[package]

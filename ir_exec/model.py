@@ -1,4 +1,4 @@
-"""Models: networks with their inputs, outputs and the type of every value."""
+"""Models: graphs with inputs, outputs and the type of every value."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryvi
 Aspect: TypeAlias = Literal["rank", "shape", "value"]
 
 MOST_SHOWN = 20
-"""Of the inputs and of the outputs no more are shown: decoders have hundreds."""
+"""Maximum number of inputs, and of outputs, that are shown: decoders have hundreds."""
 
 
 class Loaded(NamedTuple):
-    """A file, as far as it can be read: the document, the graph, and the weights if there are any.
+    """The readable content of a file: the document, the graph, and the weights if there are any.
 
-    document: in version 11, whatever the version of the file.
-    source: the document as the file has it.
-    left_out: the number of nodes of a file of another format that IR cannot say, with those behind them.
-    stand_ins: the ids of Parameters that the file does not have: they stand for values of nodes that could not be read.
+    document: the document, converted to version 11.
+    source: the document in the version of the file.
+    left_out: the number of nodes of a file of another format that IR cannot express, and of nodes that depend on them.
+    stand_ins: the ids of Parameters that replace values of unreadable nodes; the file does not have them.
     """
 
     document: Document
@@ -89,11 +89,11 @@ class Loaded(NamedTuple):
 
 
 class Specialised(NamedTuple):
-    """A network that is right for the inputs that it was made for, and for others that are alike.
+    """A model that is valid for the inputs that it was specialised for, and for similar inputs.
 
-    depends: for each input of the model that matters, by its name, what others must have in common with it: "rank",
-        "shape" (of a list: those of its elements) or "value".
-    arrays: the inputs of a call, by the inputs of the model, as those of `model`.
+    depends: for each relevant input of the original model, by its name, the aspect that similar inputs share: "rank",
+        "shape" (of a list: the shapes of its elements) or "value".
+    arrays: converts the inputs of a call of the original model to the inputs of `model`.
     """
 
     model: Model
@@ -102,14 +102,15 @@ class Specialised(NamedTuple):
 
 
 Runner: TypeAlias = "Callable[[Model, Mapping[str, Array]], Sequence[Array]]"
-"""Runs a network on inputs by name, and gives its outputs in their order."""
+"""A function that runs a model on inputs by name, and returns the outputs in order."""
 
 
 class Model:
-    """A network with the type of every value inferred; `read_model` makes one.
+    """A model with the inferred type of every value; `read_model` returns one.
 
-    It can be copied and pickled. A pickle holds the weights by path and digest, or by value where they are not from a
-    file; unpickling imports the modules of the user's operators, and raises WeightsError where the .bin has changed.
+    Models can be copied and pickled. A pickle refers to weights by path and digest, and contains weights that are not
+    from a file. Unpickling imports the modules of the user's operators, and raises WeightsError if the .bin has
+    changed.
     """
 
     def __init__(self, loaded: Loaded, types: Types | None = None) -> None:
@@ -129,7 +130,7 @@ class Model:
 
     @property
     def name(self) -> str:
-        """The name of the network in the file."""
+        """The name of the model in the file."""
         return self.graph.name
 
     @property
@@ -144,23 +145,31 @@ class Model:
 
     @cached_property
     def constants(self) -> Mapping[str, Array]:
-        """The constants by the names of their layers, `loop/body/name` in bodies, each read when it is asked for."""
+        """The constants by layer name (`loop/body/name` in bodies); each is read on access."""
         return Constants(self.graph, self.weights)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
-        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        """Return the input with this name or position, or the only input.
+
+        Raises EvaluationError IR705 if there is no such input.
+        """
         return chosen_port(self.inputs, key, "input")
 
     def output(self, key: PortKey | None = None) -> ModelPort:
-        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        """Return the output with this name or position, or the only output.
+
+        Raises EvaluationError IR705 if there is no such output.
+        """
         return chosen_port(self.outputs, key, "output")
 
     def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
-        """Give inputs new shapes, infer every type anew, and return the model itself.
+        """Set the shapes of inputs, infer all types again, and return the model itself.
 
-        `shapes` maps inputs, by name, position or port, to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`); a single
-        shape is that of the only input. Raises ShapeError where a layer does not accept the new shapes, and
-        EvaluationError for an unknown input; the model then stays as it was.
+        shapes: a mapping from inputs, by name, position or port, to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`), or
+            a single shape for the only input.
+
+        Raises ShapeError if a layer does not accept the new shapes, and EvaluationError for an unknown input; the model
+        is unchanged then.
         """
         if isinstance(shapes, Mapping):
             wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
@@ -169,7 +178,8 @@ class Model:
         else:
             count = len(self.graph.parameters)
             raise EvaluationError(
-                f"one shape is given for {count} inputs, expected the name of an input with it", code=Code.unknown_input
+                f"one shape is given for {count} inputs, expected a mapping from inputs to shapes",
+                code=Code.unknown_input,
             )
         given = dict(self.given)
         for value, shape in wanted.items():
@@ -180,31 +190,36 @@ class Model:
 
     @property
     def is_partial(self) -> bool:
-        """Return True if some of the layers depend on the inputs of a call, as those of an ONNX file may."""
+        """Return True if some layers depend on the inputs of a call, which is possible for ONNX files."""
         return False
 
     def specialised(self, inputs: Any) -> Model:
-        """The whole network for the inputs of a call, and for others of their shapes and values; itself where it is
-        whole for all inputs.
+        """Return the complete model for the inputs of a call, or the model itself if it is complete for all inputs.
 
-        inputs: as for a call of a compiled model. Raises what the call raises.
+        The result is valid for inputs with the same shapes and values.
+
+        inputs: as for a call of a compiled model.
+        Raises the errors of the call.
         """
         return self
 
     def require_whole(self) -> None:
-        """Raise NotKnownError, which names the operators, where `is_partial`."""
+        """Raise NotKnownError with the names of the operators if `is_partial`."""
 
     def save(self, path: str | os.PathLike[str], *, compress_to_fp16: bool = False) -> None:
-        """Write the network as IR version 11: the .xml at `path` and the .bin beside it.
+        """Write the model as IR version 11: the .xml at `path` and the .bin next to it.
 
         After a `reshape` the inputs have the new shapes, and every port declares the type that is inferred from them.
-        compress_to_fp16: weights of f32 and f64 are stored as f16, and converted to their type when they are used,
-        unless one of their elements is too large for f16.
-        Raises IRError IR009 for a path that cannot be written to.
+
+        path: the path of the .xml.
+        compress_to_fp16: store f32 and f64 weights as f16, with a Convert to their type, unless an element is too
+            large for f16.
+
+        Raises IRError IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
-        # Reading does without the modules of the writer.
+        # Reading does not import the modules of the writer.
         from ir_exec.ir.writer import write_document
 
         document = self.current_document()
@@ -216,24 +231,27 @@ class Model:
         write_document(*with_f16_weights(document, self.weights), path)
 
     def to_onnx(self, *, opset: int | None = None, target: str | None = None, partial: bool = False) -> Any:
-        """The network as an `onnx.ModelProto` that holds every constant.
+        """Return the model as an `onnx.ModelProto` that contains every constant.
 
-        opset: of ONNX's standard domain, by default the newest that the oldest supported onnxruntime reads. target:
-        "onnxruntime" for its own operators too. partial: layers that ONNX cannot express become nodes of a domain of
-        their own. `ir_exec.onnx.write_model` writes files without holding the constants.
-        Raises UnsupportedError that names every layer that ONNX cannot express, and where onnx is not installed.
+        `ir_exec.onnx.write_model` writes files without holding all constants in memory.
+
+        opset: the version of ONNX's standard domain, by default the newest that the oldest supported onnxruntime reads.
+        target: "onnxruntime" to use the operators of onnxruntime's own domain as well.
+        partial: convert layers that ONNX cannot express to nodes of a custom domain.
+
+        Raises UnsupportedError with the names of all layers that ONNX cannot express, or if onnx is not installed.
         """
         options = {} if opset is None else {"opset": opset}
         return written(ONNX_WRITER, self, target=target, partial=partial, **options)
 
     def all_types(self) -> dict[Value, TensorType]:
-        """The type of every value of the graph and of its bodies; values of bodies that never run have none."""
+        """Return the type of every value of the graph and of its bodies; bodies that never run are omitted."""
         seen: dict[Value, TensorType] = {}
         infer_types(self.graph, weights=self.weights, given=self.given, seen=seen)
         return seen
 
     def current_document(self) -> Document:
-        """The document; that of a network which was reshaped has its new shapes, and declares the types that follow."""
+        """Return the document; after a `reshape` it declares the new shapes and the types inferred from them."""
         if not self.given:
             return self.document
         before: dict[Value, TensorType] = {}
@@ -247,19 +265,19 @@ class Model:
         return with_page(described_in_html(type(self).__name__, self), self)
 
     def __copy__(self) -> Self:
-        # Reshaping replaces the types and changes nothing that copies share.
+        # Reshaping replaces the types; it does not modify objects that copies share.
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         return other
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        # The document and the weights do not change.
+        # The document and the weights are immutable.
         function, arguments = self.__reduce__()
         copied: Self = function(*arguments)
         return copied
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:
-        # Nodes hold their neighbours: pickling the graph itself would recurse as deep as the network is.
+        # Nodes refer to their neighbours: pickling the graph would recurse to the depth of the model.
         inputs = [node.outputs[0] for node in self.graph.parameters]
         shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
         modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
@@ -271,9 +289,10 @@ class Model:
 
 
 class PartialModel(Model):
-    """A network of which some layers depend on the inputs of a call, until a `reshape` determines them.
+    """A model with layers that depend on the inputs of a call, unless a `reshape` determines them.
 
-    has_assumptions: whether it is whole, but assumes of the inputs what a run may find wrong. `specialise` does not.
+    has_assumptions: True if the model is complete, but makes assumptions about the inputs that a run may refute.
+        `specialise` makes no assumptions.
     """
 
     has_assumptions: bool = False
@@ -285,30 +304,32 @@ class PartialModel(Model):
 
     @abstractmethod
     def bound(self, inputs: Any) -> dict[str, Any]:
-        """What a call gives for each input, by its name: an array, a list, or None for an optional without an element.
+        """Return the argument of a call for each input, by name: an array, a list, or None for an empty optional.
 
         Raises EvaluationError, ElementTypeError or ShapeError for inputs that do not fit.
         """
 
     @abstractmethod
     def content(self) -> bytes:
-        """What decides the network for any inputs, but for its weights that are in files: the same for equal models."""
+        """Return bytes that identify the model, without weights in files; equal for equal models."""
 
     @abstractmethod
     def with_weights_inside(self) -> Self:
-        """The same model, whose pickle refers to no files."""
+        """Return a copy of the model whose pickle does not refer to files."""
 
     @abstractmethod
     def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
-        """The whole network for these inputs. In place of an array its type will do, where no value is needed.
+        """Return the complete model for these inputs.
 
-        run: computes the values that are needed, within limits of the caller. Raises NotKnownError where one does not
-        follow from the inputs.
+        bound: arrays by input name; a type is sufficient in place of an array whose values are not needed.
+        run: computes the required values, within limits of the caller.
+
+        Raises NotKnownError if a required value does not follow from the inputs.
         """
 
 
 def described(title: str, model: Model) -> str:
-    """Counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
+    """Return counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
     rows = _shown_ports(model)
     widths = [max([len(row[column]) for row in rows], default=0) for column in (0, 1)]
     lines = [f"  {kind:{widths[0]}}  {name:{widths[1]}}  {type}".rstrip() for kind, name, type in rows]
@@ -316,7 +337,7 @@ def described(title: str, model: Model) -> str:
 
 
 def described_in_html(title: str, model: Model) -> str:
-    """The same as a table for notebooks."""
+    """Return counts, inputs and outputs of a model as an HTML table for notebooks."""
     return html_table(_counts(title, model), ("", "name", "type"), _shown_ports(model))
 
 
@@ -353,7 +374,7 @@ def _unpickled(
     modules: Sequence[str],
 ) -> Model:
     for module in modules:
-        # That registers the operators in it.
+        # The import registers the operators of the module.
         import_module(module)
     graph = build_graph(document, weights, report=raise_error)
     model = cls(Loaded(document, graph, weights, document))
@@ -361,11 +382,14 @@ def _unpickled(
 
 
 def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
-    """Read a network from an .xml or .onnx, a path or bytes, and infer the type of every value.
+    """Read a model from an .xml or .onnx file, and infer the type of every value.
 
-    weights: the .bin, a path or bytes, where it is not the one beside the .xml.
-    Raises the first IRError that is found; `check_model` finds all of them. Operators that ir_exec does not have are no
-    error here.
+    Operators that ir_exec does not support are not an error here.
+
+    source: a path, or the content of the file as bytes.
+    weights: the .bin as a path or bytes, by default the file next to the .xml.
+
+    Raises the first IRError that is found; `check_model` reports all of them.
     """
     reader = reader_of(source)
     if reader is not None:
@@ -383,9 +407,9 @@ def load(
     report: Report = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Loaded | None:
-    """Document, weights and graph of a file; every fault is reported. None where no document can be read.
+    """Read the document, weights and graph of a file, and report every fault. None if no document can be read.
 
-    shapes: of inputs by their names, for a file that is no IR: there they may say what else would be left out.
+    shapes: the shapes of inputs by name, for files of other formats: nodes that depend on them can be read then.
     """
     reader = reader_of(source)
     if reader is not None:
@@ -397,7 +421,7 @@ def load(
 
 
 def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
-    """As `load`, for a source that no other reader takes."""
+    """Load IR: a source for which there is no other reader."""
     older: list[tuple[Markup, str | None]] = []
     document = read_document(source, report=report, on_older=lambda *found: older.append(found))
     if older:
@@ -409,7 +433,7 @@ def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> L
     opened = _open_weights(document, weights, report)
     source_document = document
     if document.version < 11:
-        from ir_exec.ir.legacy import upgrade, with_outputs_converted  # few files are so old
+        from ir_exec.ir.legacy import upgrade, with_outputs_converted  # imported on demand: few files are so old
 
         document, opened = upgrade(document, opened, report)
         document = with_outputs_converted(document, _output_types(document, opened))
@@ -417,14 +441,14 @@ def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> L
 
 
 def _output_types(document: Document, weights: Weights | None) -> dict[str, ElementType]:
-    """The inferred element types of the Results' values, by the Result's id; faults are left to later passes."""
+    """The inferred element types of the Results' values, by Result id; faults are reported by later passes."""
     graph = build_graph(document, weights, report=lambda fault: None)
     types = infer_types(graph, weights=weights, settle=inferred_or_declared)
     return {node.id: types[value.number].element_type for node in graph.results for value in node.values_in}
 
 
 def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
-    """The weights of a document: those given, or the .bin beside the .xml; None where a fault was reported."""
+    """Open the given weights of a document, or the .bin next to the .xml; None if a fault was reported."""
     has_constants = any(layer.is_constant for layer in document.all_layers())
     return opened_weights(document.path, weights, report, order=BitOrder.of(document), are_needed=has_constants)
 
@@ -437,9 +461,9 @@ def opened_weights(
     order: BitOrder = CURRENT_ORDER,
     are_needed: bool = True,
 ) -> Weights | None:
-    """The weights of the .xml at a path. are_needed: a .bin beside it must exist."""
+    """Open the weights of the .xml at a path. are_needed: True if a .bin next to it must exist."""
     if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
-        message = f"weights are a path or bytes, found {type(weights).__name__}"
+        message = f"weights are of type {type(weights).__name__}, expected a path or bytes"
         report(WeightsError(message, code=Code.weights_missing))
         return None
     if isinstance(weights, (bytes, bytearray, memoryview)):

@@ -1,4 +1,4 @@
-"""Tables and pages for notebooks, which show what `_repr_html_` of an object gives."""
+"""Tables and pages for notebooks, which display the result of an object's `_repr_html_`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from importlib import import_module
 __all__ = ["html_table", "with_page"]
 
 _PAGES = "ir_exec.view.html"
-"""The module that makes pages. It stands above all that it shows, so it is found by its name, when a notebook asks."""
+"""The module that makes pages. It imports the modules of all objects that it shows, and is imported on demand."""
 
 
 def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table with its caption above and its text on the left; all text is escaped."""
-    from html import escape  # only notebooks wait for it
+    """Return an HTML table with a caption and left-aligned text; all text is escaped."""
+    from html import escape  # imported on demand, by notebooks only
 
     head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -24,6 +24,6 @@ def html_table(caption: str, header: Sequence[str], rows: Iterable[Sequence[str]
 
 
 def with_page(table: str, model: object) -> str:
-    """A table of a network, and below it the page of the network in a frame, where it is not too large for one."""
+    """Return a table of a model, followed by the page of the model in a frame unless it is too large."""
     frame: str | None = import_module(_PAGES).frame(model)
     return table if frame is None else f"<div>{table}{frame}</div>"

@@ -1,4 +1,4 @@
-"""Inputs and outputs of models: how they are named, found and given shapes."""
+"""Inputs and outputs of models: names, lookup and shapes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 PortKey: TypeAlias = "str | int | ModelPort"
-"""What names an input or an output: one of its names, its position, itself, or in0, in1, ... (out0, ...)."""
+"""A key of an input or output: one of its names, its position, the port itself, or in0, in1, ... (out0, ...)."""
 
 ShapeLike: TypeAlias = str | Shape | Sequence[int | tuple[int, int] | Dim | None]
 ShapesByPort: TypeAlias = (
@@ -41,11 +41,11 @@ ShapesByPort: TypeAlias = (
 
 
 class ModelPort(NamedTuple):
-    """An input or output of a network.
+    """An input or output of a model.
 
-    name: the layer's name if that is one of its tensor names, else its first tensor name, else the name of the layer
-        that computes it.
-    names: all names that are accepted for it.
+    name: the layer's name if it is one of the tensor names, else the first tensor name, else the name of the layer
+        that computes the value.
+    names: all names that are accepted for the port.
     """
 
     name: str
@@ -55,12 +55,12 @@ class ModelPort(NamedTuple):
 
     @property
     def any_name(self) -> str:
-        """The same as `name`, as OpenVINO's ports call it."""
+        """An alias of `name`, with the name that OpenVINO's ports use."""
         return self.name
 
     @property
     def partial_shape(self) -> Shape:
-        """The same as `shape`, as OpenVINO's ports call a shape whose dims may be open."""
+        """An alias of `shape`, with the name that OpenVINO's ports use for shapes with dynamic dims."""
         return self.shape
 
     def __str__(self) -> str:
@@ -68,8 +68,10 @@ class ModelPort(NamedTuple):
 
 
 def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort]:
-    """The ports of Parameters or Results with their values. Outputs of one value share its names; each gets a `name` of
-    its own."""
+    """Return the ports of Parameters or Results with their values.
+
+    Outputs of the same value share its names; the `name` of each is unique.
+    """
     ports: list[ModelPort] = []
     taken: set[str] = set()
     for node, value in ends:
@@ -83,11 +85,13 @@ def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort
 
 
 def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:
-    """The position of an input or output; `kind` says which of both in messages.
+    """Return the position of an input or output.
 
-    A port is found by its name, so that one from before a `reshape`, or of the compiled model, is the same; in0, in1,
-    ... (out0, ...) are positions where no port has such a name. Raises EvaluationError (IR705) for a key that names no
-    port, or several.
+    A port is found by its name: ports from before a `reshape`, and ports of the compiled model, are accepted. The names
+    in0, in1, ... (out0, ...) are positions unless a port has such a name.
+
+    kind: "input" or "output", for messages.
+    Raises EvaluationError IR705 for a key that matches no port, or several.
     """
     if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
         return int(key)
@@ -105,27 +109,27 @@ def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> 
 
 
 def numbered(name: object, count: int, kind: str = "input") -> int | None:
-    """The position that in0, in1, ... name, out0, ... for outputs; None for other names, and where there are fewer."""
+    """Return the position of the names in0, in1, ... (out0, ... for outputs); None for others and beyond the last."""
     match = re.fullmatch(f"{kind.removesuffix('put')}([0-9]{{1,6}})", name) if isinstance(name, str) else None
     return int(match[1]) if match is not None and int(match[1]) < count else None
 
 
 def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> ModelPort:
-    """The port with this key, or the only one where there is no key."""
+    """Return the port with this key, or the only port if the key is None."""
     if key is None and len(ports) != 1:
         names = ", ".join(port.name for port in ports) or "none"
-        message = f"{kind}() needs a name or position: the model has {len(ports)} {kind}s: {names}"
+        message = f"the model has {len(ports)} {kind}s, expected the name or position of one of: {names}"
         raise EvaluationError(message, code=Code.unknown_input)
     return ports[0 if key is None else find_port(ports, key, kind)]
 
 
 def as_shape(shape: ShapeLike) -> Shape:
-    """A shape from any of the forms that callers use; ShapeError for anything else."""
+    """Return the shape for any of the forms that callers use; ShapeError for anything else."""
     if isinstance(shape, Shape):
         return shape
     if not isinstance(shape, (str, Sequence, np.ndarray)) or any(_is_fraction(dim) for dim in shape):
         expected = "expected a list of dims, [1, None, (1, 512)], or text, '1,?,1..512'"
-        raise ShapeError(f"{shape!r} is not a shape: {expected}")
+        raise ShapeError(f"{shape!r} is not a shape, {expected}")
     try:
         return Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
     except (ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Text of a file as it is shown: names in broken or hostile files may hold what terminals and CI services obey."""
+"""Printable text: names in broken or hostile files may contain control sequences and commands of CI services."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import re
 __all__ = ["inert", "printable"]
 
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-"""Characters of zero width, or blank, that Unicode counts among letters and marks."""
+"""Characters of zero width, or blank, that Unicode classifies as letters and marks."""
 
 _COMMAND = re.compile(r"^(\s*):(?=:)")
 _OLD_COMMAND = re.compile(r"#(?=#\[)")
 
 
 def printable(text: str) -> str:
-    """The text with an escape for each character that is not seen: `\\n`, `\\x1b`, `\\u202e`, `\\ufeff`.
+    """Return the text with an escape for each invisible character: `\\n`, `\\x1b`, `\\u202e`, `\\ufeff`.
 
-    Those are control characters, line ends, those that turn the direction of text or have no width, and bytes that are
-    no UTF-8.
+    Invisible are control characters, line ends, characters of zero width or that change the direction of text, and
+    bytes that are not UTF-8.
     """
     if text.isascii() and text.isprintable():
         return text
@@ -26,7 +26,7 @@ def printable(text: str) -> str:
 
 
 def inert(line: str) -> str:
-    """A line of output of which CI services take nothing for a command, as GitHub takes `::error::` and `##[error]`."""
+    """Return a line of output with commands of CI services escaped, such as GitHub's `::error::` and `##[error]`."""
     if "::" not in line and "##[" not in line:
         return line
     return _OLD_COMMAND.sub(r"\\x23", _COMMAND.sub(r"\1\\x3a", line))

@@ -1,7 +1,7 @@
-"""Readers of files that are not IR: how such files are told is known here, how they are read far above.
+"""Readers of files that are not IR: detection of the format; the reading itself is in other packages.
 
-A reader is imported by its name when the first of its files is read, as the modules of operators are: reading IR needs
-nothing of what reads other formats.
+A reader is imported by name when its first file is read, like the modules of operators: reading IR does not import the
+readers of other formats.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ _PEEKED = 16
 
 
 class Reader(NamedTuple):
-    """A format: its name, how the names of its files end, how their content starts, and where its reader is.
+    """A file format: its name, file name extension, start of the content, and reader.
 
-    package: what must be installed beside ir_exec.
-    function: `module:name`. It takes the path or the content, and the keyword `report`; it returns a Model, or None
-        where faults were reported that leave nothing to read.
+    package: the package that must be installed in addition to ir_exec.
+    function: the reader, as `module:name`. Its arguments are the path or the content, and the keyword `report`; it
+        returns a Model, or None if the reported faults leave nothing to read.
     """
 
     name: str
@@ -32,48 +32,48 @@ class Reader(NamedTuple):
     function: str
 
     def read(self, source: object, **options: Any) -> Any:
-        """What the reader makes of a path or of content."""
+        """Return the model that the reader reads from a path or from content."""
         module, _, name = self.function.partition(":")
         return getattr(import_module(module), name)(source, **options)
 
 
 def _is_onnx(start: bytes) -> bool:
-    # A protobuf message of which field 1 is the IR version, a small number, before strings or the graph.
+    # A protobuf message whose field 1 is the IR version, a small number, before strings or the graph.
     return len(start) > 2 and start[0] == 8 and 0 < start[1] <= 32 and start[2] in b"\x12\x1a\x22\x28\x32\x3a\x42"
 
 
 _READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading:read_onnx"),)
 
 OLDER_IR = Reader("IR of versions 2 to 7", ".xml", lambda start: False, "lxml", "ir_exec.older.reading:load_older")
-"""What lowers files of the older layout. Only the parsed .xml tells which these are, and `ir_exec.model` asks it."""
+"""The reader of the older layout. `ir_exec.model` selects it by the version in the parsed .xml."""
 
 ONNX_WRITER = "ir_exec.onnx.export.api:to_proto"
-"""The function that makes an ONNX model of a Model."""
+"""The function that converts a Model to an ONNX model."""
 
 
 def written(function: str, model: object, **options: Any) -> Any:
-    """What a writer, `module:name`, makes of a model."""
+    """Return the result of a writer, `module:name`, for a model."""
     module, _, name = function.partition(":")
     return getattr(import_module(module), name)(model, **options)
 
 
 ENDINGS = (".xml", *(reader.ending for reader in _READERS))
-"""How the names of files of networks end."""
+"""File name extensions of models."""
 
 
 def is_readable(path: str) -> bool:
-    """Whether what reads files of this name is installed."""
+    """Return True if the package that reads files of this name is installed."""
     found = next((reader for reader in _READERS if path.lower().endswith(reader.ending)), None)
     return found is None or find_spec(found.package) is not None
 
 
 def reader_of(source: object) -> Reader | None:
-    """The reader for a path or for content in memory; None for IR, and for what cannot be opened."""
+    """Return the reader for a path or for content in memory; None for IR, and for files that cannot be opened."""
     if isinstance(source, (bytes, bytearray, memoryview)):
         start = bytes(source[:_PEEKED])
         return next((reader for reader in _READERS if reader.starts(start)), None)
     try:
-        path = os.fsdecode(source)  # type: ignore[arg-type]  # what is no path has no reader
+        path = os.fsdecode(source)  # type: ignore[arg-type]  # an object that is not a path has no reader
         if path.lower().endswith(".xml"):
             return None
         named = next((reader for reader in _READERS if path.lower().endswith(reader.ending)), None)

@@ -1,4 +1,4 @@
-"""For tests of repositories that hold IR files.
+"""Assertions for the tests of repositories that contain IR files.
 
 from ir_exec.testing import assert_ir_ok, assert_same
 
@@ -36,12 +36,15 @@ def assert_ir_ok(
     ignore: Iterable[str] = (),
     strict: bool = False,
 ) -> Report:
-    """Fail with the whole report where an IR file has errors; strict: where it has warnings or unchecked layers too.
+    """Check an IR file, and fail with the complete report if it has errors.
 
-    shapes, batch, target, weights: as in `check_model`. ignore: rules that do not count, by code, name or group.
+    shapes, batch, target, weights: as in `check_model`.
+    ignore: rules that are ignored, by code, name or group.
+    strict: fail for warnings and unchecked layers as well.
+
     Raises AssertionError, and ValueError for a rule that does not exist.
     """
-    # pytest shows the caller's line then, and not this one.
+    # With this, pytest shows the line of the caller instead of this function.
     __tracebackhide__ = True
     ignored = frozenset(code_prefix(text) for text in ignore)
     report = check_model(path, weights=weights, shapes=shapes, batch=batch, target=target)
@@ -52,7 +55,7 @@ def assert_ir_ok(
 
 
 class NothingComparedError(EvaluationError, AssertionError):
-    """A comparison in which no output has an element that is finite on both sides, so that no fault could show."""
+    """Raised for a comparison without an element that is finite on both sides, which cannot show any fault."""
 
 
 def assert_same(
@@ -67,12 +70,13 @@ def assert_same(
     fail_on: Literal["outputs", "layers"] = "outputs",
     nan_equal: bool = False,
 ) -> Comparison:
-    """Fail with the whole report where the outputs of a network and of a reference differ.
+    """Compare a model with a reference, and fail with the complete report if the outputs differ.
 
-    fail_on: "layers" fails as well where a layer is wrong by itself while the outputs agree. All other arguments are
-    those of `debug.compare`.
-    Raises AssertionError where outputs differ, NothingComparedError, which is an AssertionError too, where an output
-    has no element that is finite on both sides, and what `debug.compare` raises.
+    model, reference, inputs, seed, rtol, atol, probe, nan_equal: as in `debug.compare`.
+    fail_on: "layers": fail as well if a layer has an own error above the tolerance while the outputs agree.
+
+    Raises AssertionError if outputs differ; NothingComparedError, which is an AssertionError as well, if no output has
+    an element that is finite on both sides; and the errors of `debug.compare`.
     """
     __tracebackhide__ = True
     report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe, nan_equal=nan_equal)

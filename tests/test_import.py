@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import ir_exec
 from ir_exec.cli import main
@@ -90,6 +91,25 @@ def test_help_shows_what_the_commands_say() -> None:
                 assert f"  {name} " not in shown
             else:
                 assert f"{name} {command.get_short_help_str(limit=400)}" in " ".join(shown.split())
+
+
+def test_help_can_be_copied() -> None:
+    """No name of a command, option or file is broken at a hyphen."""
+    assert isinstance(main, click.Group)
+    for name in ("", *main.list_commands(click.Context(main))):
+        shown = CliRunner().invoke(main, [*filter(None, [name]), "--help"])
+        assert shown.exit_code == 0
+        assert [line for line in shown.output.splitlines() if line.endswith("-")] == []
+        assert "\N{NON-BREAKING HYPHEN}" not in shown.output
+
+
+def test_python_m() -> None:
+    """`python -m ir_exec` is the command line."""
+    command = [sys.executable, "-m", "ir_exec"]
+    shown = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert ir_exec.__version__ in shown.stdout
+    ran = subprocess.run([*command, "check", "no/such.xml"], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert (ran.returncode, "IR001" in ran.stdout) == (2, True)
 
 
 def test_every_public_name_is_there() -> None:

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
-from ir_exec.batch.pools import Cargo, Pool, pool_of
+from ir_exec.batch.pools import Cargo, Pool, Processes, pool_of
 from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
+from ir_exec.plan.memory import default_budget
+from ir_exec.plan.passes.prepack import PACKED_SHARE
 from ir_exec.runtime import CompiledModel, Results
 from ir_exec.runtime.arguments import whole_number
 from ir_exec.runtime.compiled import compiled_with
@@ -94,6 +96,9 @@ def run(
     weights, max_memory, max_seconds, threads, precision, outputs, optimize, engine, providers, options: as for
         `compile_model`. Of threads, the workers of `jobs` share the cores, and those of an executor have one each.
 
+    Without `weights`, the processes of `jobs` share the pages of the weights file, as with "keep", if private copies
+    would exceed a quarter of the machine's memory.
+
     A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
     same file there; else its content is sent, once a worker where the executor can do so.
 
@@ -115,7 +120,7 @@ def run(
     how: dict[str, Any] = {
         "max_memory": max_memory,
         "max_seconds": max_seconds,
-        "expand_weights": mode != "keep",
+        "expand_weights": mode == "expand" or (mode is None and _fits_each_worker(model, pool)),
         "threads": pool.threads if threads is None else threads,
         "precision": precision,
         "outputs": outputs,
@@ -136,6 +141,13 @@ def run(
         raises=on_error == "raise",
         owns_pool=pool is not executor,
     )
+
+
+def _fits_each_worker(model: Model, pool: Pool) -> bool:
+    """Return True if a private copy of the weights for each process fits in the memory for prepacked weights."""
+    if not isinstance(pool, Processes) or model.weights is None:
+        return True
+    return model.weights.size * pool.workers <= default_budget() // PACKED_SHARE
 
 
 def _results(

@@ -53,7 +53,7 @@ def abs(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def acos(
@@ -74,7 +74,7 @@ def acos(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def acosh(
@@ -95,7 +95,7 @@ def acosh(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def adaptive_avg_pool(
@@ -211,7 +211,7 @@ def asin(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def asinh(
@@ -232,7 +232,7 @@ def asinh(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def atan(
@@ -253,7 +253,7 @@ def atan(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def atanh(
@@ -274,7 +274,7 @@ def atanh(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def avg_pool(
@@ -344,9 +344,9 @@ def batch_norm_inference(
     Args:
         data: [batch, channels, ...], any float type.
         gamma: [channels], of the same type.
-        beta: As `gamma`.
-        mean: As `gamma`.
-        variance: As `gamma`.
+        beta: Like `gamma`.
+        mean: Like `gamma`.
+        variance: Like `gamma`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -374,9 +374,9 @@ def batch_to_space(
 
     Args:
         data: [batch, D1, D2, ...], rank 2 or more, any type.
-        block_shape: A vector of integers, one for each axis of data, the first ones 1, 0 and 0.
-        crops_begin: As `block_shape`.
-        crops_end: As `block_shape`.
+        block_shape: A vector of integers, one for each axis of data, the first one 1.
+        crops_begin: A vector of integers, one for each axis of data, the first one 0.
+        crops_end: Like `crops_begin`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -544,7 +544,7 @@ def bitwise_not(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def bitwise_or(
@@ -737,7 +737,7 @@ def ceiling(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def clamp(
@@ -760,7 +760,7 @@ def clamp(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR302 where min is above max, or one of them is NaN.
@@ -1046,7 +1046,7 @@ def cos(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def cosh(
@@ -1067,7 +1067,7 @@ def cosh(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def ctc_greedy_decoder(
@@ -1193,7 +1193,7 @@ def cum_sum(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data; integers wrap.
+        output: Like data; integers wrap.
 
     Raises:
         IRError: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an
@@ -1383,10 +1383,10 @@ def detection_output(
         proposals: Floating, [1 or N, 1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not
             `variance_encoded_in_target`, factors of their moves; if not `normalized`, priors have 5 numbers, the first
             of them -1 at the end, and count pixels of an image of input_width and input_height.
-        aux_class_preds: As class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
+        aux_class_preds: Like class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
             priors a first time, and mark priors without any object: the second of the two numbers is below
             `objectness_score`.
-        aux_box_preds: As `aux_class_preds`.
+        aux_box_preds: Like `aux_class_preds`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -1414,8 +1414,8 @@ def dft(
         data: A float type, shape [..., 2].
         axes: A vector of different axes; negative ones count from the end, the last axis of complex data is not
             counted.
-        signal_size: The number of values to transform along each axis, -1 for the size of the axis. A longer axis is
-            truncated, a shorter one padded with zeros.
+        signal_size: A vector with the number of values to transform along each axis, -1 for the axis size. A longer
+            axis is truncated, a shorter one padded with zeros.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -1514,7 +1514,7 @@ def elu(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def embedding_bag_offsets(
@@ -1727,7 +1727,7 @@ def erf(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def erfinv(
@@ -1748,7 +1748,7 @@ def erfinv(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def exp(
@@ -1769,7 +1769,7 @@ def exp(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def experimental_detectron_detection_output(
@@ -1967,8 +1967,8 @@ def extract_image_patches(
     Args:
         data: [batch, depth, rows, columns], any type.
         sizes: Two numbers, for rows and columns.
-        strides: As `sizes`.
-        rates: As `sizes`.
+        strides: Like `sizes`.
+        rates: Like `sizes`.
         auto_pad: With `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are
             added at both ends, an odd one at the end or at the beginning. With `valid` only complete patches count. If
             none fits, OpenVINO may count one that begins within the image and reads zeros outside.
@@ -2000,7 +2000,7 @@ def eye(
 
     Args:
         num_rows: i32 or i64, a scalar or one element.
-        num_columns: As `num_rows`.
+        num_columns: Like `num_rows`.
         diagonal_index: i32 or i64, a scalar or one element. A negative diagonal is below the main one; a matrix without
             the diagonal is all zeros.
         batch_shape: Optional, a vector of i32 or i64, the dims before the matrix.
@@ -2036,14 +2036,14 @@ def fake_convert(
     Args:
         data: Any shape, f16, bf16 or f32.
         scale: The type of data, and a shape that broadcasts to the shape of data.
-        shift: As scale, of the same shape; by default 0.
+        shift: Like scale, of the same shape; by default 0.
         destination_type: `f8e4m3` or `f8e5m2`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
@@ -2075,9 +2075,9 @@ def fake_quantize(
     Args:
         data: Any shape, any numeric type.
         input_low: Numeric, as in OpenVINO of any type; a shape that broadcasts to the shape of data.
-        input_high: As `input_low`.
-        output_low: As `input_low`.
-        output_high: As `input_low`.
+        input_high: Like `input_low`.
+        output_low: Like `input_low`.
+        output_high: Like `input_low`.
         levels: 2 or more.
         auto_broadcast: `numpy` (the default), or `none`: the limits have the shape of data.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -2085,7 +2085,7 @@ def fake_quantize(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
@@ -2109,7 +2109,7 @@ def floor(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def floor_mod(
@@ -2273,7 +2273,7 @@ def gather_tree(
     Args:
         step_ids: Integer values of any numeric type except u1, u3, u6 and nf4, shape [MAX_TIME, BATCH_SIZE,
             BEAM_WIDTH].
-        parent_ids: As `step_ids`.
+        parent_ids: Like `step_ids`.
         max_seq_len: Shape [BATCH_SIZE].
         end_token: A scalar.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -2308,7 +2308,7 @@ def gelu(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def generate_proposals(
@@ -2480,7 +2480,7 @@ def grn(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for other ranks.
@@ -2604,13 +2604,13 @@ def group_normalization(
     Args:
         data: [batch, channels, ...], any float type.
         scale: [channels], any float types: as in OpenVINO, they may differ from the type of data.
-        bias: As `scale`.
+        bias: Like `scale`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ or
@@ -2708,7 +2708,7 @@ def gru_cell(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: The state after the step, as initial_hidden_state.
+        output: The state after the step, like initial_hidden_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
@@ -2771,7 +2771,7 @@ def gru_sequence(
 
     Returns:
         y: The hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-        hidden_state: The last hidden state, as initial_hidden_state.
+        hidden_state: The last hidden state, like initial_hidden_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
@@ -2796,13 +2796,13 @@ def hard_sigmoid(
     Args:
         data: Any shape.
         alpha: A scalar.
-        beta: As `alpha`.
+        beta: Like `alpha`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for an alpha or a beta that is not a scalar.
@@ -2826,7 +2826,7 @@ def hsigmoid(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def hswish(
@@ -2847,7 +2847,7 @@ def hswish(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def i420_to_bgr(
@@ -2893,7 +2893,7 @@ def i420_to_rgb(
         y: [N, H, W, 1].
         u: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the planes of U and V follow the rows
             of Y.
-        v: As `u`.
+        v: Like `u`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -2924,7 +2924,7 @@ def identity(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data; it may alias data.
+        output: Like data; it may alias data.
     """
 
 def idft(
@@ -2944,8 +2944,8 @@ def idft(
         data: A float type, shape [..., 2].
         axes: A vector of different axes; negative ones count from the end, the last axis of complex data is not
             counted.
-        signal_size: The number of values to transform along each axis, -1 for the size of the axis. A longer axis is
-            truncated, a shorter one padded with zeros.
+        signal_size: A vector with the number of values to transform along each axis, -1 for the axis size. A longer
+            axis is truncated, a shorter one padded with zeros.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -3038,7 +3038,7 @@ def inverse(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for a rank below 2, IR502 for matrices that are not square.
@@ -3066,8 +3066,8 @@ def irdft(
         data: A float type, shape [..., 2].
         axes: A vector of different axes; negative ones count from the end, the last axis of complex data is not
             counted.
-        signal_size: The number of values to transform along each axis, -1 for the size of the axis. A longer axis is
-            truncated, a shorter one padded with zeros.
+        signal_size: A vector with the number of values to transform along each axis, -1 for the axis size. A longer
+            axis is truncated, a shorter one padded with zeros.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -3174,7 +3174,7 @@ def istft(
         data: A float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2].
         window: The type of data, at most frame_size long, padded with zeros on both sides if it is shorter.
         frame_size: A scalar.
-        frame_step: As `frame_size`.
+        frame_step: Like `frame_size`.
         signal_length: A scalar or a vector of one element, the length of the output, which is truncated or padded with
             zeros; by default (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to
             an even number.
@@ -3279,7 +3279,7 @@ def log(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def log_softmax(
@@ -3302,7 +3302,7 @@ def log_softmax(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR503 for an axis that data does not have.
@@ -3361,7 +3361,7 @@ def logical_not(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def logical_or(
@@ -3519,8 +3519,8 @@ def lstm_cell(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        hidden_state: The hidden state after the step, as initial_hidden_state.
-        cell_state: The cell state after the step, as initial_cell_state.
+        hidden_state: The hidden state after the step, like initial_hidden_state.
+        cell_state: The cell state after the step, like initial_cell_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
@@ -3583,8 +3583,8 @@ def lstm_sequence(
 
     Returns:
         y: The hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-        hidden_state: The last hidden state, as initial_hidden_state.
-        cell_state: The last cell state, as initial_cell_state.
+        hidden_state: The last hidden state, like initial_hidden_state.
+        cell_state: The last cell state, like initial_cell_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
@@ -3611,7 +3611,7 @@ def matmul(
 
     Args:
         a: Rank 1 or more, one numeric type or boolean.
-        b: As `a`.
+        b: Like `a`.
         transpose_a: The last two axes are exchanged first, but not those of vectors; false by default.
         transpose_b: See `transpose_a`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -3810,7 +3810,7 @@ def mish(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def mod(
@@ -4026,7 +4026,7 @@ def negative(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def nms_rotated(
@@ -4104,9 +4104,9 @@ def non_max_suppression(
             center as (centre x, centre y, width, height).
         scores: Floating, [num_batches, num_classes, num_boxes].
         max_output_boxes_per_class: A scalar or one element, by default 0.
-        iou_threshold: As `max_output_boxes_per_class`.
-        score_threshold: As `max_output_boxes_per_class`.
-        soft_nms_sigma: As `max_output_boxes_per_class`.
+        iou_threshold: Like `max_output_boxes_per_class`.
+        score_threshold: Like `max_output_boxes_per_class`.
+        soft_nms_sigma: Like `max_output_boxes_per_class`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -4281,7 +4281,7 @@ def one_hot(
         indices: Integers, any shape.
         depth: A scalar, the size of the new axis `axis` of the output.
         on_value: A scalar of one element type, which is the output's. A negative depth is an error.
-        off_value: As `on_value`.
+        off_value: Like `on_value`.
         negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
             off_value for them, as for all indices out of range.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -4309,7 +4309,7 @@ def pad(
     Args:
         data: Any shape, any type.
         pads_begin: A vector of integers, one for each axis of data; a negative one removes elements.
-        pads_end: As `pads_begin`.
+        pads_end: Like `pads_begin`.
         pad_value: A scalar of the type of data, only for the mode `constant`; by default 0, or "".
         pad_mode: The added elements. `constant`: pad_value. `edge`: copies of the element at this end, which must
             exist. `reflect`: the elements in reverse order without the one at this end, at most `dim - 1`. `symmetric`:
@@ -4389,7 +4389,7 @@ def prelu(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR504 for a slope that does not broadcast to data, which OpenVINO either repeats or rejects.
@@ -4435,7 +4435,7 @@ def prior_box(
 
     Args:
         output_size: Integers, [2], height and width of the grid and of the image.
-        image_size: As `output_size`.
+        image_size: Like `output_size`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -4474,7 +4474,7 @@ def prior_box_clustered(
 
     Args:
         output_size: Integers, [2], height and width of the grid and of the image.
-        image_size: As `output_size`.
+        image_size: Like `output_size`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -4612,7 +4612,7 @@ def random_uniform(
     Args:
         shape: A vector of i32 or i64, the shape of the output.
         minval: One element, of the type `output_type`.
-        maxval: As `minval`.
+        maxval: Like `minval`.
         alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper
             half of the counter; `pytorch` draws from the Mersenne twister of global_seed. If both seeds are 0, the
             default, every run gives different values.
@@ -4648,8 +4648,8 @@ def range(
 
     Args:
         start: A scalar of any numeric types; for an integer output their fractions are truncated first.
-        stop: As `start`.
-        step: As `start`.
+        stop: Like `start`.
+        step: Like `start`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -4679,8 +4679,8 @@ def rdft(
         data: A float type, rank 1 or more.
         axes: A vector of different axes; negative ones count from the end, the last axis of complex data is not
             counted.
-        signal_size: The number of values to transform along each axis, -1 for the size of the axis. A longer axis is
-            truncated, a shorter one padded with zeros.
+        signal_size: A vector with the number of values to transform along each axis, -1 for the axis size. A longer
+            axis is truncated, a shorter one padded with zeros.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -5012,7 +5012,7 @@ def relu(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def reorg_yolo(
@@ -5095,7 +5095,7 @@ def reverse(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data; it may alias data.
+        output: Like data; it may alias data.
 
     Raises:
         IRError: IR401 for an axis of the wrong type for the mode, IR501 and IR502 for another shape, IR503 and IR704
@@ -5127,7 +5127,7 @@ def reverse_sequence(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704
@@ -5205,7 +5205,7 @@ def rnn_cell(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: The state after the step, as initial_hidden_state.
+        output: The state after the step, like initial_hidden_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
@@ -5259,7 +5259,7 @@ def rnn_sequence(
 
     Returns:
         y: The hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-        hidden_state: The last hidden state, as initial_hidden_state.
+        hidden_state: The last hidden state, like initial_hidden_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
@@ -5422,7 +5422,7 @@ def roll(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
@@ -5449,7 +5449,7 @@ def round(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def scaled_dot_product_attention(
@@ -5685,7 +5685,7 @@ def select(
     Args:
         cond: Boolean.
         then: Any type, the same for both and output.
-        else_: As `then`.
+        else_: Like `then`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -5713,13 +5713,13 @@ def selu(
     Args:
         data: Any shape.
         alpha: One element; the specification has vectors, OpenVINO takes any shape.
-        lambda_: As `alpha`.
+        lambda_: Like `alpha`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR505 for an alpha or a lambda that does not have one element.
@@ -5764,7 +5764,7 @@ def shuffle_channels(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
@@ -5788,7 +5788,7 @@ def sigmoid(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def sign(
@@ -5809,7 +5809,7 @@ def sign(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def sin(
@@ -5830,7 +5830,7 @@ def sin(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def sinh(
@@ -5851,7 +5851,7 @@ def sinh(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def slice(
@@ -5918,7 +5918,7 @@ def slice_scatter(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: As Slice; IR402 for a mix of numbers and strings, IR501, IR502 and IR704 for updates of another shape.
@@ -5945,7 +5945,7 @@ def softmax(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR503 for an axis that data does not have.
@@ -5969,7 +5969,7 @@ def softplus(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def softsign(
@@ -5990,7 +5990,7 @@ def softsign(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def space_to_batch(
@@ -6012,7 +6012,7 @@ def space_to_batch(
         block_shape: A vector of integers, one for each axis of data, the first one 1.
         pads_begin: A vector of integers (as in OpenVINO, possibly of another type), one for each axis of data, the
             first one 0.
-        pads_end: As `pads_begin`.
+        pads_end: Like `pads_begin`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -6138,7 +6138,7 @@ def sqrt(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def squared_difference(
@@ -6224,7 +6224,7 @@ def stft(
         signal: A float type, shape [length] or [batch, length].
         window: The type of signal, at most frame_size long, padded with zeros on both sides if it is shorter.
         frame_size: A scalar, i32 or i64.
-        frame_step: As `frame_size`.
+        frame_step: Like `frame_size`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -6303,7 +6303,7 @@ def string_tensor_pack(
 
     Args:
         begins: i32 or i64, one type and one shape.
-        ends: As `begins`.
+        ends: Like `begins`.
         symbols: A vector of u8, UTF-8.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
@@ -6394,7 +6394,7 @@ def swish(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for a beta that is not a scalar.
@@ -6418,7 +6418,7 @@ def tan(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def tanh(
@@ -6439,7 +6439,7 @@ def tanh(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: As data.
+        output: Like data.
     """
 
 def tile(

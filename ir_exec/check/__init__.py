@@ -1,4 +1,4 @@
-"""Checking: the rules, the passes that find what breaks them, and reports as data and as text."""
+"""Checking: the rules, the passes that find violations, and reports as data and as text."""
 
 from ir_exec.check.check import check_model
 from ir_exec.check.findings import Diagnostic

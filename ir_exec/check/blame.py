@@ -1,10 +1,10 @@
-"""Why a layer does not take other sizes: the constant, or the input, that holds the old ones.
+"""The cause of a failure with new input shapes: the constant or input that fixes an old size.
 
-The cause is the pattern of a Reshape that drops or moves the change, or else a constant that holds an old
-dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
+The cause is the pattern of a Reshape that drops or moves the change, or else a constant with an old dim. It is searched
+upwards from the inputs of the layer that fails with the new shapes.
 
-A Reshape of `[1,12,64]` with the pattern `[1,12,-1]` takes a batch of 3 as well, and gives `[1,12,192]`: the layer that
-cannot take the 192 is far below, and what it reads there is not to blame.
+A Reshape of `[1,12,64]` with the pattern `[1,12,-1]` accepts a batch of 3 as well, and returns `[1,12,192]`: the layer
+that does not accept the 192 is far below, and its other inputs are not the cause.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ __all__ = ["FARTHEST", "Blame", "Cause", "Stray", "path_down", "sizes_of", "stra
 
 
 FARTHEST = 10_000
-"""How many layers are visited in the search for a cause."""
+"""Maximum number of layers that the search for a cause visits."""
 
 
 class Stray(NamedTuple):
-    """The constant that fixes a dim, and every layer from there to the one above the layer that fails; the old size."""
+    """The path from the constant that fixes a dim to the layer above the failing layer, and the old size."""
 
     path: list[Node]
     size: int
 
 
 def stray(node: Node, before: Types, after: Types) -> Stray | None:
-    """The Reshape above a layer at which new dims were dropped, or else moved to another axis; the nearest of them.
+    """Find the nearest Reshape above a layer that drops new dims, or else moves them to another axis.
 
     before, after: the types with the old and with the new input shapes, by the numbers of the values.
     """
@@ -49,7 +49,7 @@ def stray(node: Node, before: Types, after: Types) -> Stray | None:
 
 
 def _search(node: Node, before: Types, after: Types, *, is_changed: bool) -> Stray | None:
-    """The nearest such Reshape that is reached through values that changed, or through values that did not."""
+    """Find the nearest such Reshape through values that changed, or through values that did not change."""
 
     def is_on_the_way(value: Value | None) -> bool:
         return value is not None and (before[value.number].shape != after[value.number].shape) == is_changed
@@ -73,7 +73,7 @@ def _search(node: Node, before: Types, after: Types, *, is_changed: bool) -> Str
 
 
 def path_down(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
-    """The nodes from one that a search reached down to where it began."""
+    """The nodes from one that a search reached down to the start of the search."""
     path = [node]
     below = reached[node]
     while below is not None:
@@ -83,7 +83,7 @@ def path_down(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
 
 
 def _fixed_axis(node: Node, before: Types, after: Types) -> int | None:
-    """The axis of the output of a Reshape that kept its size though the axis of the input that it holds changed."""
+    """The output axis of a Reshape that kept its size although the corresponding input axis changed."""
     if canonical(node.type) != "Reshape" or len(node.inputs) != 2 or node.op is None:
         return None
     data, out = node.values_in[0], node.outputs[0]
@@ -103,7 +103,7 @@ def _fixed_axis(node: Node, before: Types, after: Types) -> int | None:
 
 
 def _holders(sizes: list[int], axis: int, out: list[int]) -> list[int]:
-    """The axes of the reshaped tensor that are this one, or else those that it is a part of."""
+    """The axes of the reshaped tensor that are equal to this axis, or else the axes that contain it."""
     inner = prod(sizes[axis + 1 :])
     outer = inner * sizes[axis]
     spans = [(prod(out[place + 1 :]), prod(out[place:])) for place in range(len(out))]
@@ -112,10 +112,10 @@ def _holders(sizes: list[int], axis: int, out: list[int]) -> list[int]:
 
 
 def _axes_before(sizes: list[int], axis: int, out: list[int]) -> list[int]:
-    """Axes of size 1 right before the part that an axis became: where a batch that was merged into it comes out."""
+    """Axes of size 1 directly before the axes that an axis was reshaped to; a batch merged into it may move there."""
     outer = prod(sizes[axis:])
     if 1 in (sizes[axis], *sizes[max(axis - 1, 0) : axis]):
-        return []  # Nothing is merged into it, or the axis of size 1 is that of the input before it.
+        return []  # No batch is merged, or the axis of size 1 is the input's axis before this one.
     return [place for place, size in enumerate(out) if size == 1 and prod(out[place + 1 :]) == outer]
 
 
@@ -128,7 +128,7 @@ def _sizes(value: Value, types: Types) -> list[int] | None:
 
 
 def _supplier(value: Value, index: int, types: Types) -> list[Node] | None:
-    """The constant that supplies an element of a vector, and the layers from there to the vector; None if none does."""
+    """The path from the constant that supplies an element of a vector down to the vector; None without a constant."""
     below: list[Node] = []
     while not isinstance(value.node.op, Const):
         node = value.node
@@ -150,7 +150,7 @@ def _supplier(value: Value, index: int, types: Types) -> list[Node] | None:
 
 
 def _part(node: Node, index: int, types: Types) -> tuple[Value, int] | None:
-    """The input of a Concat of vectors in which an element lies, and its place there."""
+    """The input of a Concat of vectors that contains an element, and the index of the element in it."""
     for value in node.values_in:
         sizes = _sizes(value, types)
         if sizes is None or len(sizes) != 1:
@@ -164,17 +164,17 @@ def _part(node: Node, index: int, types: Types) -> tuple[Value, int] | None:
 _MOST_LAYERS_OF_A_PATH = 8
 
 _SHORT = 16
-"""Elements of integer constants that may be sizes."""
+"""Maximum number of elements of integer constants that may be sizes."""
 
 _NO_SIZES = frozenset({"axis", "axes", "axes_mapping", "input_order"})
-"""Input ports whose elements number axes."""
+"""Input ports whose elements are axes."""
 
 
 class Blame:
-    """Finds causes between two passes of one graph.
+    """Finds the causes of failures of a second inference pass over a graph.
 
-    before, after: the types of every value, by its number; `after` is as `before` where the second pass has not come.
-    given_sizes: what the second pass was given, which is no cause.
+    before, after: the types of every value by number; equal for values that the second pass has not reached.
+    given_sizes: the sizes that the caller requested for the second pass, which are not a cause.
     """
 
     def __init__(self, before: Types, after: Types, given_sizes: set[int]) -> None:
@@ -186,7 +186,7 @@ class Blame:
         return self.before[value.number].shape != self.after[value.number].shape
 
     def cause(self, node: Node) -> Cause | None:
-        """The constant or input that most likely explains why the layer fails, if any does."""
+        """The constant or input that most likely causes the failure of the layer, if there is one."""
         lost = stray(node, self.before, self.after)
         if lost is not None:
             return Cause(lost.path, lost.size, self._shown(lost.path[0]))
@@ -196,8 +196,11 @@ class Blame:
         return min(ranked, key=lambda found: found[0])[1] if ranked else None
 
     def _suspects(self, inputs: list[Value]) -> list[int]:
-        """Sizes that may contradict the new shapes, without the sizes that these bring: old ones that were replaced,
-        then those that only one input has, unless it had them before as well and has changed in others."""
+        """Sizes that may contradict the new shapes, without the requested sizes.
+
+        First old sizes that were replaced, then sizes that only one input has. Excluded are sizes that a changed input
+        had before as well.
+        """
         old = {size for value in inputs if self.has_changed(value) for size in self._replaced(value)}
         present = [self._static_sizes(self.after, value) for value in inputs]
         kept = [self._static_sizes(self.before, value) if self.has_changed(value) else set() for value in inputs]
@@ -221,8 +224,11 @@ class Blame:
         return {old.lo for old, new in zip(before, after, strict=True) if old.is_static and old != new}
 
     def _sources(self, value: Value, suspects: list[int]) -> list[tuple[tuple[int, int], Cause]]:
-        """Constants and inputs above a value, each with a rank, lowest first: those that hold a suspected size come
-        before the others, which count only if nothing between them and the layer has changed."""
+        """Constants and inputs above a value, with a sort key; the lowest is the most likely cause.
+
+        Those with a suspected size come before the others, which count only if no value between them and the layer has
+        changed.
+        """
         found = []
         reached: dict[Node, Node | None] = {value.node: None}
         changed = {value.node: self.has_changed(value)}
@@ -258,10 +264,10 @@ class Blame:
 
 @dataclass(frozen=True)
 class Cause:
-    """Why a layer fails.
+    """The cause of a layer's failure.
 
-    path: from the constant, or the input, down to the layer before the one that fails.
-    size: the dim that it holds; None if that is not known. shown: its value, or its type.
+    path: the layers from the constant, or the input, down to the layer above the failing layer.
+    size: the dim that the constant or input fixes; None if it is unknown. shown: its value, or its type.
     """
 
     path: list[Node]
@@ -272,19 +278,21 @@ class Cause:
         source = self.path[0]
         what = "the shape" if self.size is None else f"dim {self.size}"
         if source.op_class.is_parameter:
-            text = f"{what} is that of {_name(source)} {self.shown}, which was given no other shape"
+            text = f"{what} is fixed by {_name(source)} {self.shown}, whose shape was not changed"
         else:
             text = f"{what} is fixed by {_name(source)} {self.shown}"
         steps = [_name(one) for one in (*self.path[1:], node)]
         if len(steps) > _MOST_LAYERS_OF_A_PATH:
             left_out = len(steps) - _MOST_LAYERS_OF_A_PATH + 1
             steps = [*steps[:3], f"{left_out} more", *steps[-4:]]
-        return f"{text}; from there to {' -> '.join(steps)}"
+        return f"{text}; path: {' -> '.join(steps)}"
 
 
 def sizes_of(node: Node, type: TensorType) -> set[int]:
-    """The sizes that a constant or an input brings in: the elements of a short list of integers, otherwise its dims and
-    the elements of a short integer constant."""
+    """The sizes that a constant or an input fixes.
+
+    For a short list of integers its elements, otherwise its dims, and the elements of a short integer constant.
+    """
     sizes = {dim.lo for dim in type.shape.dims or () if dim.is_static}
     if isinstance(node.op, Const) and type.element_type.is_integer and type.shape.size.hi <= _SHORT:
         value = type.value
@@ -294,7 +302,7 @@ def sizes_of(node: Node, type: TensorType) -> set[int]:
 
 
 def _with_sizes(node: Node) -> list[Value]:
-    """The inputs of a layer, without those that number axes."""
+    """The inputs of a layer, without inputs that are axes."""
     ports = [port.name for port in node.op_class.inputs for _ in range(len(node.inputs) if port.variadic else 1)]
     return [
         value for value, port in zip(node.inputs, ports, strict=False) if value is not None and port not in _NO_SIZES

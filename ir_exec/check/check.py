@@ -1,4 +1,4 @@
-"""`check_model`: every pass over one file."""
+"""`check_model`: all checks of one file."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ def check_model(
     target: str | None = None,
     weights_values: bool = False,
 ) -> Report:
-    """Everything that is wrong with a file, or with a network in memory, in one pass; never raises.
+    """Report everything that is wrong with a file, or with a model in memory; never raises.
 
-    source: the .xml, as a path or as bytes, or a Model, which is checked as it would be saved. A path that cannot be
-        read gives a report that says so.
-    weights: the .bin, as a path or as bytes, where it is not the one beside the .xml.
-    shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that cannot take them are reported too, and
-        the report holds the types that the outputs have then.
-    batch: a new batch size, in the same way: the first dim of the inputs, or the one that their layout calls N.
-    target: a release of OpenVINO, `"2023.0"`; whatever it cannot read is an error (IR119).
-    weights_values: look for NaN, infinities and saturated f16 in constants of every size, not only up to 1 MiB.
+    source: the .xml or .onnx, as a path or as bytes, or a Model, which is checked as it would be saved. The report of
+        an unreadable path contains this fault.
+    weights: the .bin, as a path or as bytes, by default the file next to the .xml.
+    shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that do not accept them are reported as well,
+        and the report contains the types of the outputs for these shapes.
+    batch: a new batch size: the first dim of the inputs, or the dim N of their layout; reported like `shapes`.
+    target: a release of OpenVINO, `"2023.0"`; features that it cannot read are errors (IR119).
+    weights_values: check constants of every size for NaN, infinities and saturated f16, not only up to 1 MiB.
     """
     wanted = _Wanted(shapes, batch, target, weights_values)
     checked = run_check(source, weights, wanted)
@@ -64,7 +64,7 @@ def check_model(
 
 
 class CheckedFile(NamedTuple):
-    """A report, the repairs of wrong port declarations, and the file as far as it could be read."""
+    """A report, the repairs of wrong port declarations, and the readable content of the file."""
 
     report: Report
     repairs: list[Repair]
@@ -73,7 +73,7 @@ class CheckedFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The questions to `check_model` beyond the file itself."""
+    """The options of `check_model` beyond the file itself."""
 
     shapes: InputShapes | None = None
     batch: int | None = None
@@ -88,8 +88,10 @@ def run_check(
     *,
     inferred: dict[Value, TensorType] | None = None,
 ) -> CheckedFile:
-    """Every pass over a file; never raises. inferred: gets the type of every value that can be inferred, whatever the
-    file declares."""
+    """Run all checks of a file; never raises.
+
+    inferred: filled with the type of every value that can be inferred, independent of the declared types.
+    """
     findings = Findings(_path(source))
     loaded: Loaded | None = None
     layers = checked = left_out = 0
@@ -101,14 +103,14 @@ def run_check(
         if loaded is not None and loaded.left_out and not isinstance(source, Model):
             shapes = _shapes_asked_for(loaded, wanted)
             if shapes:
-                # They may determine what was left out.
+                # The shapes may determine nodes that were left out.
                 findings = Findings(_path(source))
                 loaded = load(source, weights, report=findings, shapes=shapes)
         if loaded is not None:
             graphs = list(all_graphs(loaded.graph))
             layers = sum(len(graph.nodes) + len(graph.unreachable) for graph in graphs) - len(loaded.stand_ins)
             left_out = loaded.left_out
-            # What reads older files is no release that can be installed.
+            # No release that can be installed reads older versions.
             requires = requirement(loaded.document, loaded.version) if loaded.version >= 10 else None
             checked = max(0, _check(loaded, findings, wanted, inferred) - len(loaded.stand_ins))
             outputs = _what_if(loaded, findings, wanted)
@@ -116,7 +118,7 @@ def run_check(
     except IRError as error:
         findings(error)
     except MemoryError:
-        findings(ResourceError("there was not enough memory to check the file"))
+        findings(ResourceError("there is not enough memory to check the file"))
     except Exception as error:
         findings(internal_error(error))
     report = Report(
@@ -131,7 +133,7 @@ def run_check(
 
 
 def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
-    """The shapes that inputs are to have, by their names; none where these are wrong, which is told later."""
+    """The requested shapes of inputs, by name; none if these are wrong, which is reported later."""
     try:
         given = given_types(loaded.graph, wanted.shapes, wanted.batch)
     except IRError:
@@ -140,7 +142,7 @@ def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
 
 
 def _reloaded(model: Model, findings: Findings) -> Loaded:
-    """What reading a file of the network would give."""
+    """The content of the file to which the model would be saved."""
     try:
         model.require_whole()
     except IRError as error:
@@ -151,7 +153,7 @@ def _reloaded(model: Model, findings: Findings) -> Loaded:
 
 
 def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[Value, TensorType] | None) -> int:
-    """Run every pass; returns how many layers were checked."""
+    """Run every check, and return the number of layers that were checked."""
     graphs = list(all_graphs(loaded.graph))
     for layer in layers_in_doubt(loaded.document.layers, loaded.document.edges):
         findings.mute(layer)
@@ -183,7 +185,7 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
 
 
 def _doubt_weights(loaded: Loaded, findings: Findings) -> None:
-    """Report weights of another network instead of what follows from them."""
+    """Report weights of another model instead of the faults that follow from them."""
     if loaded.weights is not None and findings.may_follow_from_weights:
         found = foreign_weights(loaded.graph, loaded.weights)
         if found is not None:
@@ -191,8 +193,10 @@ def _doubt_weights(loaded: Loaded, findings: Findings) -> None:
 
 
 def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, str] | None:
-    """The questions beyond the file itself: other input shapes, an older release. The types of the outputs with other
-    input shapes, None where there are none."""
+    """Check other input shapes and an older release.
+
+    Returns the types of the outputs for the other input shapes, or None without other shapes.
+    """
     outputs: dict[str, str] | None = None
     given: dict[Value, TensorType] = {}
     try:
@@ -230,7 +234,7 @@ def _path(source: Model | Source) -> str | None:
 
 
 def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterator[IRError]:
-    """IR507 for each input of unknown rank, IR508 for each input with a dim without upper bound.
+    """IR507 for each input with a dynamic rank, IR508 for each input with a dim without an upper bound.
 
     given: types that replace those of the file.
     """
@@ -239,10 +243,10 @@ def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterato
         if shape is None:
             continue
         if shape.dims is None:
-            message = "the rank of this input is unknown; some devices refuse such models"
+            message = "the rank of this input is dynamic; some devices reject such models"
             yield ShapeError(message, code=Code.dynamic_rank).located(node.location)
         elif not all(dim.is_bounded for dim in shape.dims):
-            message = "a dim of this input has no upper bound; some devices refuse such models"
+            message = "a dim of this input has no upper bound; some devices reject such models"
             yield ShapeError(message, code=Code.unbounded_dim).located(node.location)
 
 

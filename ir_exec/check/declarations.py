@@ -1,6 +1,6 @@
-"""What ports declare: on their own, and against the type on which their value was settled.
+"""Declared types of ports: checked on their own, and against the final type of the port's value.
 
-Where old writers declared wrongly as a habit, and nothing depends on it, that is no more than a warning.
+A wrong declaration that old writers always made, and that no layer depends on, is only a warning.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 def fits(declared: TensorType, found: TensorType) -> bool:
-    """Whether a value can have both types; an unknown element type, rank or dim contradicts nothing."""
+    """Return True if a value can have both types; an unknown element type, rank or dim matches any other."""
     if (
         declared.element_type is not found.element_type
         and declared.element_type.is_known
@@ -50,14 +50,14 @@ def fits(declared: TensorType, found: TensorType) -> bool:
 
 
 def contradiction(declared: TensorType, found: TensorType) -> Code:
-    """The code for two types that do not fit: IR603 element type, IR602 rank, IR601 dims."""
+    """Return the code for two types that do not fit: IR603 element type, IR602 rank, IR601 dims."""
     if not fits(TensorType(declared.element_type, Shape.unknown()), found):
         return Code.declared_element_type
     return Code.declared_rank if declared.rank != found.rank else Code.declared_dims
 
 
 def difference(declared: TensorType, found: TensorType) -> str:
-    """Where two types that do not fit differ: `dim 1 is 4, not 5`."""
+    """Describe the differences of two types that do not fit: `dim 1 is 4, not 5`."""
     parts = []
     if contradiction(declared, found) == Code.declared_element_type:
         parts.append(f"the element type is {found.element_type}, not {declared.element_type}")
@@ -72,7 +72,7 @@ def difference(declared: TensorType, found: TensorType) -> str:
 
 
 def merged(chosen: TensorType, other: TensorType) -> TensorType:
-    """The chosen type, its unknown parts filled in from the other; known elements are dropped."""
+    """Return the chosen type, with unknown parts filled in from the other one; known elements are dropped."""
     element_type = chosen.element_type if chosen.element_type.is_known else other.element_type
     mine, theirs = chosen.shape.dims, other.shape.dims
     if mine is None:
@@ -103,17 +103,17 @@ class End(NamedTuple):
 
     @property
     def value(self) -> Value | None:
-        """What leaves or enters the node here; None for an input without an edge."""
+        """The value of the port; None for an input without an edge."""
         return self.node.outputs[self.position] if self.is_output else self.node.inputs[self.position]
 
     @property
     def declared(self) -> TensorType:
-        """The type that the file declares here."""
+        """The type that the file declares at the port."""
         return self.node.outputs[self.position].declared if self.is_output else self.node.declared_inputs[self.position]
 
     @property
     def name(self) -> str:
-        """What messages call the port: the operator's name for it, or its id where there is no operator."""
+        """The name of the port in messages: the operator's name for it, or its id without an operator."""
         op = self.node.op
         if op is None:
             return self.port.id
@@ -125,12 +125,12 @@ class End(NamedTuple):
 
 
 def source_of(value: Value) -> End:
-    """The output port that a value comes from."""
+    """The output port that produces a value."""
     return End(value.node, value.position, is_output=True)
 
 
 def readers_of_values(graph: Graph) -> dict[Value, list[End]]:
-    """The input ports to which each value of a graph goes."""
+    """The input ports that read each value of a graph."""
     readers: dict[Value, list[End]] = {value: [] for value in graph.values}
     for node in graph.nodes:
         for position, value in enumerate(node.inputs):
@@ -142,22 +142,22 @@ def readers_of_values(graph: Graph) -> dict[Value, list[End]]:
 def fault_at(
     end: End, code: Code, message: str, *, hint: str | None = None, related: tuple[Location, ...] = ()
 ) -> IRError:
-    """An error about what a port declares, placed at the port."""
+    """An error about the declared type of a port, located at the port."""
     cls = ElementTypeError if code is Code.declared_element_type else ShapeError
     return cls(message, code=code, hint=hint, location=end.location, related=related)
 
 
 def layer_of(node: Node) -> str:
-    """The layer in a sentence: `layer 7 "gather" (GatherElements)`."""
+    """The name of a layer in a sentence: `layer 7 "gather" (GatherElements)`."""
     return str(Location(layer_id=node.id, layer_name=node.name, layer_type=node.type))
 
 
 _WRITTEN_AS_F32 = {("DetectionOutput", 0), ("MaxPool", 1)}
-"""Outputs that Model Optimizer, POT and NNCF declare as f32 whatever they are: boxes of f16 networks, and indices."""
+"""Outputs that Model Optimizer, POT and NNCF always declare as f32: boxes of f16 models, and indices."""
 
 
 def joined_types(node: Node) -> dict[Value, TensorType]:
-    """Values in the bodies of a layer that it joins over the iterations, with the type of the joined output."""
+    """Values in the bodies of a layer that are concatenated over the iterations, with the type of the joined output."""
     joined = {}
     for body in node.bodies:
         for tie in body.ties.outputs if body.ties is not None else ():
@@ -170,10 +170,10 @@ def joined_types(node: Node) -> dict[Value, TensorType]:
 def severity_at_source(
     value: Value, readers: Sequence[End], code: Code, joined: Mapping[Value, TensorType]
 ) -> Severity:
-    """How bad it is that an output is declared as another type than the layer gives.
+    """The severity of an output's declared type that differs from the inferred type.
 
-    joined: of values in a body, the type of the output that the layer around it joins from them; Model Optimizer
-        declares it inside as well.
+    joined: for values of a body, the type of the output that the layer of the body joins from them; Model Optimizer
+        declares this type inside the body as well.
     """
     if code == Code.declared_element_type:
         is_habit = value.declared.element_type is ElementType.f32 and _place(value) in _WRITTEN_AS_F32
@@ -182,9 +182,9 @@ def severity_at_source(
 
 
 def severity_at_reader(reader: End) -> Severity:
-    """How bad it is that an input is declared as another type than its value has.
+    """The severity of an input's declared type that differs from the type of its value.
 
-    Ports of Results have no precision in files of version 10, and no layer depends on what else they declare.
+    Ports of Results have no precision in files of version 10, and no layer depends on their dims.
     """
     return "warning" if reader.node.op_class.is_result and reader.port.precision is None else "error"
 
@@ -195,18 +195,18 @@ def _place(value: Value) -> tuple[str, int]:
 
 
 _OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")
-"""Spellings of element types that OpenVINO reads besides the name and the precision."""
+"""Spellings of element types that OpenVINO reads in addition to the name and the precision."""
 
 
 def has_meaningless_ports(graph: Graph) -> bool:
-    """Whether `meaningless_ports` finds any in the graph, in which many ports declare the same."""
+    """Return True if `meaningless_ports` finds a port of the graph; fast, because many ports declare the same type."""
     layers = [node.layer for node in graph.nodes]
     declarations = {(port.precision, port.dims) for layer in layers for port in (*layer.inputs, *layer.outputs)}
     return any(_meaningless(*declaration) for declaration in declarations)
 
 
 def meaningless_ports(node: Node) -> Iterator[tuple[End, IRError]]:
-    """Ports whose declaration means nothing: a dim below -1 (IR601), a precision that no element type has (IR603)."""
+    """Ports with an invalid declaration: a dim below -1 (IR601), a precision that no element type has (IR603)."""
     for is_output, ports in ((False, node.layer.inputs), (True, node.layer.outputs)):
         for position, port in enumerate(ports):
             for code, message in _meaningless(port.precision, port.dims):
@@ -218,18 +218,18 @@ def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Cod
     faults = []
     if min(dims, default=0) < -1:
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
-        message = f"dim {axis} is declared as {dim}; expected 0 or more, or -1 if it is unknown"
+        message = f"dim {axis} is declared as {dim}, expected 0 or more, or -1 for a dynamic dim"
         faults.append((Code.declared_dims, message))
     spelt = None if precision is None else _spelt(precision)
     if spelt != precision:
-        hint = f", which is spelt {spelt}" if spelt else ""
-        message = f"{(precision or '')[:40]!r} is not the precision of an element type{hint}"
+        expected = spelt or "the precision of an element type"
+        message = f"the precision is {(precision or '')[:40]!r}, expected {expected}"
         faults.append((Code.declared_element_type, message))
     return faults
 
 
 def _spelt(precision: str) -> str | None:
-    """The precision in the case in which OpenVINO reads it; None if it is no element type."""
+    """The precision in the spelling that OpenVINO reads; None if it is not an element type."""
     try:
         kind = ElementType.parse(precision)
     except ValueError:
@@ -238,7 +238,7 @@ def _spelt(precision: str) -> str | None:
 
 
 def check_readers(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """Report input ports that declare another type than their value has."""
+    """Report input ports whose declared type differs from the type of their value."""
     for reader in readers:
         if fits(reader.declared, settled) or findings.is_faulty(reader.node):
             continue
@@ -253,15 +253,15 @@ def check_readers(value: Value, readers: list[End], settled: TensorType, finding
 
 
 def check_edges(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """Report ports that declare too few dims, or other dims than the other end of their edge."""
+    """Report ports without dims, or with dims that differ from the other end of their edge."""
     _check_dims_left_out(value, readers, settled, findings)
     _check_dims_differ(value, readers, settled, findings)
 
 
 def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """IR602 for a port without dims whose value has dims, which another end of its edges declares.
+    """IR602 for a port without dims, if the value has dims and another end of its edges declares them.
 
-    If no end declares dims, the value may be a scalar or of unknown rank; a reader that has an error declares nothing.
+    If no end declares dims, the value may be a scalar or have a dynamic rank; readers with an error are ignored.
     """
     if not settled.rank:
         return
@@ -270,14 +270,14 @@ def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, 
         return
     for end in ends:
         if not end.port.dims and not findings.is_faulty(end.node):
-            message = f"{end.name} is declared without dims, like a scalar, but it is {settled}"
+            message = f"{end.name} is declared without dims, like a scalar, expected {settled}"
             error = fault_at(end, Code.declared_rank, message)
             findings(error)
             findings.repair(error, end.port, settled)
 
 
 def _check_dims_differ(value: Value, readers: list[End], settled: TensorType, findings: Findings) -> None:
-    """IR604 for ends of an edge that declare different dims, both of which are possible."""
+    """IR604 for the ends of an edge that declare different dims, if both are possible."""
     source = source_of(value)
     for reader in readers:
         if (
@@ -298,7 +298,7 @@ def _check_dims_differ(value: Value, readers: list[End], settled: TensorType, fi
 
 
 def _strangeness(port: Port, shape: Shape) -> int:
-    """How many dims differ from what a writer of the file would declare for this shape."""
+    """The number of dims that differ from the declaration that a writer would make for this shape."""
     if shape.dims is None or len(shape.dims) != len(port.dims):
         return len(port.dims)
     return sum(dim != (found.size if found.is_static else -1) for dim, found in zip(port.dims, shape.dims, strict=True))

@@ -1,6 +1,6 @@
-"""One finding of `check_model`, and those of one file, collected so that each fault is reported once.
+"""A finding of `check_model`, and the findings of a file, which contain each fault once.
 
-Attributes that writers of IR always wrote and no operator has say nothing, so they are one info for a file.
+Redundant attributes that writers of IR always wrote, and that no operator has, are one info for a file.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = ["Diagnostic", "Findings", "Repair", "ReportRecord", "with_leftovers_f
 
 
 class ReportRecord(BaseModel):
-    """The base of everything that a report holds: it does not change, and becomes JSON."""
+    """The base class of all records of a report: immutable, and convertible to JSON."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,9 +33,9 @@ class Diagnostic(ReportRecord):
     """One finding.
 
     code, name: the rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
-    message: what is wrong, without the place. hint: a likely repair, or a cause elsewhere in the file.
-    related: further places that explain it, such as the layers on the way from the cause.
-    source: the document that states a limit of other software, as IR811 reports; None for other rules.
+    message: what is wrong, without the location. hint: a likely fix, or a cause elsewhere in the file.
+    related: further locations that explain the finding, such as the layers on the path from the cause.
+    source: the document that states a limit of other software, for IR811; None for other rules.
     """
 
     code: str
@@ -49,7 +49,7 @@ class Diagnostic(ReportRecord):
 
     @classmethod
     def of(cls, error: IRError) -> Self:
-        """The finding for an error; its severity is at most that of its rule."""
+        """The finding for an error; its severity is at most the severity of the rule."""
         rule = rule_of(error.code)
         return cls(
             code=str(error.code),
@@ -98,13 +98,13 @@ _LEFTOVERS: dict[str, str] = {
     "LSTMCell": "input_forget",
     "LSTMSequence": "input_forget",
 }
-"""By type; those of older opsets are among them, which newer ones no longer have."""
+"""Redundant attributes by type, including attributes of older opsets that newer ones no longer have."""
 
 _UNKNOWN = re.compile(r"(\w+) has no attribute ([\w-]+); it is ignored")
 
 
 def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """The findings, with one info for all attributes that Model Optimizer wrote without need."""
+    """The findings, with one info for all redundant attributes that Model Optimizer wrote."""
     kept: list[Diagnostic] = []
     leftovers: list[Diagnostic] = []
     attributes: set[tuple[str, str]] = set()
@@ -126,7 +126,7 @@ def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 def _leftover(diagnostic: Diagnostic) -> tuple[str, str] | None:
-    """Type and attribute, where a finding is about such an attribute."""
+    """The type and attribute of a finding about a redundant attribute; None for other findings."""
     if diagnostic.code != Code.unknown_attribute:
         return None
     match = _UNKNOWN.fullmatch(diagnostic.message)
@@ -139,7 +139,7 @@ _CONSEQUENCES: dict[str, tuple[Code, ...]] = {
     Code.wrong_port: (Code.input_without_edge,),
     Code.duplicate_port_id: (Code.wrong_port, Code.two_edges, Code.input_without_edge),
 }
-"""A code, and the codes that are only its consequence at the same layer."""
+"""Codes, and the codes that are only consequences of each at the same layer."""
 
 _UNRELATED = {Code.variable_without_pair, Code.repeated_rt_info, Code.colliding_names}
 """Faults of a layer that do not concern its inputs and outputs."""
@@ -149,14 +149,14 @@ _OF_WEIGHTS = (
     *(Code.nan_in_weights, Code.infinity_in_weights, Code.saturated_f16),
 )
 _NOT_OF_WEIGHTS = (Code.dynamic_rank, Code.unbounded_dim, Code.body_input_type, Code.unknown_input)
-"""Faults of shapes, declarations and values that do not come from the weights."""
+"""Faults of shapes, declarations and values that do not result from the weights."""
 
 _OF_IDS = {Code.unreadable_number, Code.duplicate_layer_id}
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """The type that a port should declare; the error with this code at this place is then gone."""
+    """The type that a port should declare to fix the error with this code at this location."""
 
     code: str
     location: Location
@@ -165,9 +165,9 @@ class Repair:
 
 
 class Findings:
-    """Collects the faults of one file; it is called with each of them.
+    """Collects the faults of one file; the object is called with each fault.
 
-    repairs: for faults that are only a wrong declaration of a port, the right one.
+    repairs: the correct types for faults that are only a wrong declaration of a port.
     """
 
     def __init__(self, path: str | None) -> None:
@@ -188,17 +188,17 @@ class Findings:
                 self._faulty.add(_key(diagnostic.location))
 
     def repair(self, error: IRError, port: Port, type: TensorType) -> None:
-        """Note that the error is gone where the port declares this type."""
+        """Record that the port fixes the error if it declares this type."""
         self.repairs.append(Repair(error.code, error.location, port, type))
 
     def merge(self, error: IRError) -> None:
-        """Replace all errors with the code of this one by it, which comes first: others may follow from it."""
+        """Replace all errors that have the code of this one; it is sorted first, as others may follow from it."""
         self._found = [one for one in self._found if one.code != error.code]
         self._first = error.code
         self(error)
 
     def replace_by(self, error: IRError) -> None:
-        """Report an error about the weights, and drop the findings and repairs that may be its consequence."""
+        """Report an error of the weights, and drop the findings and repairs that may be its consequence."""
         kept = [one for one in self._found if not _may_follow(one)]
         dropped = len({one for one in self._found if _may_follow(one) and one.severity == "error"})
         self.repairs.clear()
@@ -213,22 +213,22 @@ class Findings:
         self._faulty.add(key)
 
     def is_faulty(self, node: Node) -> bool:
-        """Whether an error was reported at this layer: further ones may be its consequence."""
+        """Return True if an error was reported at this layer: further errors may be its consequence."""
         return bool(self._faulty) and _key(node.location) in self._faulty
 
     def has_error(self, *codes: str) -> bool:
-        """Whether an error was reported whose code starts with one of these."""
+        """Return True if an error whose code starts with one of these was reported."""
         return any(code.startswith(codes) for code in self._codes)
 
     @property
     def may_follow_from_weights(self) -> bool:
-        """True where weights of another network may be the cause of a finding, of whatever severity."""
+        """Return True if weights of another model may be the cause of a finding of any severity."""
         return any(_may_follow(one) for one in self._found)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """Every finding once, by line, those of the whole file and of weights that were cut off first.
+        """The findings without duplicates, by line; those of the whole file and of truncated weights are first.
 
-        Consequences of other errors are left out.
+        Consequences of other errors are omitted.
         """
         follows = self._consequences()
         kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
@@ -238,10 +238,10 @@ class Findings:
         return 0 if found.code == self._first else found.location.line or 0
 
     def _consequences(self) -> Callable[[Diagnostic], bool]:
-        """A test for errors that are only the consequence of others."""
+        """Return a predicate for errors that are only the consequence of others."""
         at_layer = {(code, _key(one.location)) for one in self._found for code in _CONSEQUENCES.get(one.code, ())}
         of_file = [one for one in self._found if one.location.layer_id is None]
-        # An edge that cannot be read leaves its input without one, and may end at a layer that does not exist.
+        # An unreadable edge leaves its input without an edge, or may end at a layer that does not exist.
         unread_lines = {
             one.location.line for one in of_file if one.code in (Code.unreadable_number, Code.missing_markup)
         }
@@ -265,13 +265,15 @@ class Findings:
 
 
 def _may_follow(found: Diagnostic) -> bool:
-    """Return True for a finding that weights of another network may cause."""
+    """Return True for a finding that weights of another model may cause."""
     return found.code in _OF_WEIGHTS or (
         found.code.startswith(("IR5", "IR6", "IR7")) and found.code not in _NOT_OF_WEIGHTS
     )
 
 
 def _key(location: Location) -> _Key:
-    """What identifies a layer. Not its id alone, which is unique only within a body, and not its line: faults of edges
-    are on the lines of the edges."""
+    """The identity of a layer.
+
+    The id alone is unique only within a body, and the line differs: faults of edges are on the lines of the edges.
+    """
     return location.layer_id, location.layer_name, location.layer_type

@@ -1,4 +1,4 @@
-"""Repairs wrong declarations of ports, and says which errors it does not repair."""
+"""Repairs of wrong port declarations, with a list of the errors that remain."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from ir_exec.types import Dim, Shape, TensorType
 __all__ = ["Fix", "fix"]
 
 _ROUNDS = 8
-"""How many times a file is checked again: a repaired declaration may reveal that another one is wrong."""
+"""Maximum number of times a file is checked again: a repaired declaration may show that another one is wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A file before and after, equal where it was left alone.
+    """A file before and after the repair; both are equal for an unchanged file.
 
-    left: the errors that the file has afterwards. reason: why there are any; None for a file without errors.
+    left: the errors of the file after the repair. reason: the reason for remaining errors; None without errors.
     """
 
     before: bytes
@@ -43,13 +43,16 @@ class Fix:
 
 
 def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None, declare: bool = False) -> Fix:
-    """The file with its declared dims and precisions corrected and every other byte unchanged.
+    """Correct the declared dims and precisions of a file, without writing it; all other bytes are unchanged.
 
-    Other errors stay as they are. A file that would have as many errors as before is left alone. Nothing is written.
-    declare: take every attribute and every edge for right, and declare again what they give: where an attribute was
-        edited, everything below it declares what was true before. Otherwise only ports are corrected whose neighbours
-        agree with what their layer gives.
-    Raises IRError where the path cannot be read.
+    Other errors remain. The file is unchanged if the repair does not reduce the number of errors.
+
+    path, weights: the .xml, and its .bin if it is not next to the .xml.
+    declare: assume that all attributes and edges are correct, and declare the types inferred from them. Use it after an
+        attribute was edited, because all layers below declare the old types. By default only ports whose neighbours
+        agree with the inferred type are corrected.
+
+    Raises IRError if the path cannot be read.
     """
     name, raw = load(path)
     beside = default_weights_path(name or "")
@@ -62,7 +65,7 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
     if len(left) < len(errors):
         return Fix(raw, text, left, reason or (f"it has other errors: {_codes(left)}" if left else None))
     if text != raw:
-        reason = f"other errors would take the place of those that are mended: {_codes(left)}"
+        reason = f"repaired errors would be replaced by others: {_codes(left)}"
     return Fix(raw, raw, errors, reason or f"it has other errors: {_codes(errors)}")
 
 
@@ -71,7 +74,7 @@ def _codes(errors: tuple[Diagnostic, ...]) -> str:
 
 
 def _mended(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool) -> tuple[bytes, str | None]:
-    """The text with every repair that there is, and why some could not be made."""
+    """The text with all possible repairs, and the reason if some are impossible."""
     text = raw
     try:
         if declare:
@@ -86,11 +89,11 @@ def _mended(raw: bytes, weights: str | os.PathLike[str] | None, *, declare: bool
             text = mended
     except IRError as error:
         return text, error.message
-    return raw, "its declarations contradict each other in more than one way"
+    return raw, "its declarations contradict each other in several ways"
 
 
 def _declared_again(text: bytes, weights: str | os.PathLike[str] | None) -> list[PortEdit]:
-    """Edits of all ports that contradict what the layers give, or the other ends of their edges."""
+    """Edits of all ports that contradict the inferred types, or the other ends of their edges."""
     faults: list[IRError] = []
     loaded = load_model(text, weights, report=faults.append)
     return [] if loaded is None else list(_edits_of(loaded.graph, loaded.weights))
@@ -122,7 +125,7 @@ def _declared_as(layer_id: str, port: Port, type: TensorType, *, keeps: bool) ->
 
 
 def _dims(declared: tuple[int, ...], shape: Shape, *, keeps: bool) -> tuple[int, ...] | None:
-    """The dims that the port should declare. keeps: possible ones stay as they are, if the rank is right."""
+    """The dims that the port should declare. keeps: keep possible dims if the rank is correct."""
     if shape.dims is None:
         return None
     keeps = keeps and len(declared) == len(shape.dims)

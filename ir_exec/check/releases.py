@@ -1,10 +1,10 @@
-"""The oldest release of OpenVINO that reads a file, and what in the file needs it.
+"""The oldest release of OpenVINO that reads a file, and the features of the file that require it.
 
-`releases.json` holds the first release of each opset, element type, IR version and so on, with its source. Opsets grow
-for a few releases: `operators` lists operators that came later, or earlier, than the release in `opsets`. `extensions`
-lists the operators of openvino_tokenizers, whose releases are those of OpenVINO. `attributes`, `inputs` and
-`extension_inputs` list what operators did not take at first; older releases refuse it, or ignore it and compute
-something else.
+`releases.json` contains the first release of each opset, element type, IR version and so on, with its source. Opsets
+grow for a few releases: `operators` lists operators that were added later, or earlier, than the release in `opsets`.
+`extensions` lists the operators of openvino_tokenizers, which has the same release numbers as OpenVINO. `attributes`,
+`inputs` and `extension_inputs` list features that operators did not support at first; older releases reject these, or
+ignore them and compute different values.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ __all__ = ["Release", "first_release", "known_releases", "newer_than", "requirem
 _TYPE_ATTRIBUTES = frozenset(("element_type", "destination_type", "variable_type", "output_type", "index_element_type"))
 
 _LONGEST = 1_000
-"""Characters of the longest attribute that is matched: some patterns take time quadratic in the length."""
+"""Maximum length of attributes that are matched: some patterns take time quadratic in the length."""
 
 
 class Release(NamedTuple):
-    """A release of OpenVINO; they compare by age."""
+    """A release of OpenVINO; releases are ordered by age."""
 
     year: int
     number: int
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From `2023.1`, or a longer version that starts so. Raises ValueError for anything else."""
+        """Parse `2023.1`, or a longer version that starts with a release. Raises ValueError for anything else."""
         match = re.fullmatch(r"(20\d\d)\.(\d{1,2})([.\-].*)?", text.strip())
         if match is None:
-            raise ValueError(f"{text!r} is not a release of OpenVINO, as 2023.1 is")
+            raise ValueError(f"{text!r} is not a release of OpenVINO, expected a form like 2023.1")
         return cls(int(match[1]), int(match[2]))
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ _LAST_OLDER = Release(2022, 1)
 
 
 def known_releases() -> list[Release]:
-    """The releases in the table, oldest first: at each of them something became readable."""
+    """The releases in the table, oldest first; each added readable features."""
     table = _table()
     single = (table.ir_versions, table.opsets, table.operators, table.element_types)
     found = {release for releases in single for release in releases.values()}
@@ -67,13 +67,13 @@ def known_releases() -> list[Release]:
 
 
 def first_release(type_name: str, opset: str) -> Release | None:
-    """The first release that reads this operator of this opset; None where that is not known."""
+    """The first release that reads this operator of this opset; None if it is unknown."""
     table = _table()
     return table.operators.get((canonical(type_name), opset)) or table.opsets.get(opset)
 
 
 class _Need(NamedTuple):
-    """A release, and what needs it."""
+    """A release, and the feature that requires it."""
 
     release: Release
     what: str
@@ -84,7 +84,7 @@ def _location(layer: Layer | None, path: str | None) -> Location:
 
 
 def requirement(document: Document, version: int) -> Requirement:
-    """The oldest release that reads the file, and what needs it, each with the first layer where it occurs.
+    """The oldest release that reads the file, and the features that require it, each with the first layer that has it.
 
     version: the IR version of the file; the document may have been upgraded since.
     """
@@ -107,18 +107,18 @@ def newer_than(target: Release, document: Document, version: int) -> Iterator[IR
     """IR119 for every layer, and for the file itself, that the target does not read."""
     if version < _OLDEST_VERSION:
         if target >= _LAST_OLDER:
-            message = f"OpenVINO has not read IR version {version} since {_LAST_OLDER}, and the target is {target}"
+            message = f"OpenVINO has not read IR version {version} since {_LAST_OLDER}, but the target is {target}"
             yield GraphError(message, code=Code.newer_than_target, location=Location(document.path))
         return
     for layer, needs in _needs(document, version):
         need = max(needs, key=lambda need: need.release, default=None)
         if need is not None and need.release > target:
-            message = f"{need.what} needs OpenVINO {need.release}, and the target is {target}"
+            message = f"{need.what} needs OpenVINO {need.release}, but the target is {target}"
             yield GraphError(message, code=Code.newer_than_target, location=_location(layer, document.path))
 
 
 def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Sequence[_Need]]]:
-    """What each layer needs; first the IR version, which belongs to no layer."""
+    """The needs of each layer; first the need of the file for its IR version, without a layer."""
     table = _table()
     yield None, [_Need(table.ir_versions[version], f"IR version {version}")]
     told: dict[tuple[str, str | None], tuple[str, list[_Need], list[_Novelty]]] = {}
@@ -129,12 +129,12 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
             known = told[key] = _of_operator(layer.type, layer.version or "")
         type_name, needs, novelties = known
         kinds = [port.precision for port in layer.outputs]
-        if type_name != "FakeConvert":  # Its attribute names what numbers are rounded to, which no value has.
+        if type_name != "FakeConvert":  # Its attribute is the type that it rounds to; no value has this type.
             kinds += [text for name, text in layer.data.items() if name in _TYPE_ATTRIBUTES]
         if new_types := _new_types(frozenset(kinds)):
             needs = [*needs, *new_types]
         for port in layer.outputs or layer.inputs:
-            # Empty constants were always read; what a Result takes counts as its output.
+            # Empty constants were always read; the input of a Result counts as its output.
             if 0 in port.dims and type_name != "Const":
                 needs = [*needs, _Need(table.dim_of_0, "a dim of 0")]
                 break
@@ -145,7 +145,7 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
 
 
 def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
-    """The canonical name, what every layer needs, and what only some have."""
+    """The canonical name of an operator, the needs of all its layers, and the novelties that only some layers have."""
     name, release = canonical(type_name), first_release(type_name, opset)
     owner = "openvino_tokenizers" if opset == _EXTENSION else opset
     needs = [] if release is None else [_Need(release, f"{type_name} of {owner}")]
@@ -154,15 +154,17 @@ def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_No
 
 @lru_cache(maxsize=2**10)
 def _new_types(spellings: frozenset[str | None]) -> list[_Need]:
-    """What the element types among these need that the first release did not have."""
+    """The needs of element types that the first release did not support."""
     table = _table().element_types
     names = {spelling.lower() for spelling in spellings if spelling is not None}
     return [_Need(table[name], f"element type {name}") for name in sorted(names & table.keys())]
 
 
 class _Novelty(NamedTuple):
-    """What an operator did not take from the beginning: a value of an attribute, an element type of its first input,
-    or a number of inputs."""
+    """A feature that was added to an operator later.
+
+    It is a value of an attribute, an element type of the first input, or a number of inputs.
+    """
 
     release: Release
     opsets: frozenset[str]
@@ -172,7 +174,7 @@ class _Novelty(NamedTuple):
     input_count: int | None = None
 
     def found_in(self, layer: Layer) -> str | None:
-        """What to call it, where the layer has it."""
+        """The description of the feature if the layer has it; None for other layers."""
         if self.opsets and layer.version not in self.opsets:
             return None
         if self.attribute:

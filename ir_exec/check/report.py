@@ -1,4 +1,4 @@
-"""What `check_model` returns: diagnostics, and how much of the file was checked."""
+"""The result of `check_model`: diagnostics, and the number of layers that were checked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_lin
 
 
 class Demand(ReportRecord):
-    """Something that needs a release, `GroupNormalization of opset12`: how many times it occurs, and where first."""
+    """A feature that requires a release, `GroupNormalization of opset12`: the number of layers, and the first layer."""
 
     what: str
     count: int
@@ -25,22 +25,23 @@ class Demand(ReportRecord):
 
 
 class Requirement(ReportRecord):
-    """The oldest release of OpenVINO that reads a file, `2023.1`, and everything in the file that needs it."""
+    """The oldest release of OpenVINO that reads a file, `2023.1`, and the features of the file that require it."""
 
     release: str
     demands: tuple[Demand, ...]
 
 
 class Report(ReportRecord):
-    """Everything that was found in one file, by line.
+    """The findings of a file, by line.
 
-    path: as it was given; None for bytes.
-    layers_checked, layers_not_checked: layers of bodies included. A layer is not checked if ir_exec lacks its
-        operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
-        Nodes of an ONNX file that IR cannot say, and those behind them, are not checked either.
+    path: the path as given by the caller; None for bytes.
+    layers_checked, layers_not_checked: numbers of layers, including bodies. A layer is not checked if ir_exec does not
+        support its operator, if the types of its inputs are unknown, if its weights are missing, or if no Result
+        depends on it. Nodes of an ONNX file that IR cannot express, and nodes that depend on them, are not checked
+        either.
     requires: the release of OpenVINO that the file needs; None if the file could not be read.
-    outputs: the type of each output by its name, `f32[1..8,32]`, with the input shapes or the batch that were asked
-        for; None where none were.
+    outputs: the type of each output by name, `f32[1..8,32]`, for the requested input shapes or batch; None without a
+        request.
     """
 
     path: str | None
@@ -50,10 +51,10 @@ class Report(ReportRecord):
     requires: Requirement | None = None
     outputs: dict[str, str] | None = None
 
-    @computed_field  # type: ignore[prop-decorator]  # the way that pydantic documents; mypy has no case for it
+    @computed_field  # type: ignore[prop-decorator]  # as documented by pydantic; mypy does not support it
     @property
     def ok(self) -> bool:
-        """Whether there are no errors; there may be warnings."""
+        """True if there are no errors; there may be warnings."""
         return not self.errors
 
     @property
@@ -63,28 +64,28 @@ class Report(ReportRecord):
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Findings that may be meant so."""
+        """Findings that may be intentional."""
         return self._of("warning")
 
     @property
     def infos(self) -> tuple[Diagnostic, ...]:
-        """Findings that are worth knowing."""
+        """Findings that are informative, and not faults."""
         return self._of("info")
 
     def _of(self, severity: Severity) -> tuple[Diagnostic, ...]:
         return tuple(found for found in self.diagnostics if found.severity == severity)
 
     def __str__(self) -> str:
-        """The report as text, each finding as a block, with a summary at the end."""
+        """Return the report as text: a block for each finding, and a summary."""
         return "\n".join([*render(self), summary_line(Summary.of([self]))])
 
     def __repr__(self) -> str:
-        """One line of counts; `str` has the findings."""
+        """Return one line of counts; `str` returns the findings."""
         name = "bytes" if self.path is None else repr(self.path)
         return f"Report of {name}: {summary_line(Summary.of([self])).partition(': ')[2]}"
 
     def _repr_html_(self) -> str:
-        """A row for each finding, for notebooks."""
+        """Return an HTML table for notebooks, with a row for each finding."""
         rows = [
             (found.severity, f"{found.code} {found.name}", str(found.location), printable(found.message))
             for found in self.diagnostics
@@ -93,7 +94,7 @@ class Report(ReportRecord):
 
 
 class Summary(ReportRecord):
-    """Totals over all files."""
+    """Totals of all files."""
 
     files: int
     layers_checked: int
@@ -116,7 +117,7 @@ class Summary(ReportRecord):
 
 
 def summary_line(summary: Summary) -> str:
-    """`3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning, 4 infos`; infos only where there are any."""
+    """Return `3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning, 4 infos`, without 0 infos."""
     infos = f", {counted(summary.infos, 'info')}" if summary.infos else ""
     return (
         f"{counted(summary.files, 'file')}: {counted(summary.layers_checked, 'layer')} checked, "
@@ -126,7 +127,7 @@ def summary_line(summary: Summary) -> str:
 
 
 class Reports(ReportRecord):
-    """What `ir-exec check --format json` prints.
+    """The output of `ir-exec check --format json`.
 
     version: the version of ir_exec. skipped: .xml files in the given folders that are not IR.
     """

@@ -25,13 +25,13 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that can be wrong with a file.
+    """A rule that a file can break.
 
-    severity: the highest with which a fault of this rule is reported.
-    summary: what it means, in one sentence. why: why it matters.
+    severity: the highest severity of faults of this rule.
+    summary: the meaning of the rule, in one sentence. why: the consequences of a fault.
     bad, good: the smallest example that breaks the rule, and its correction; if both are XML, a file of tests/bad
         contains the bad one.
-    in_files: whether `check_model` can find it in a file; calls of the Python API break the other rules.
+    in_files: True if `check_model` can find the fault in a file; the other rules are broken by calls of the Python API.
     """
 
     code: Code
@@ -44,7 +44,7 @@ class Rule:
 
     @property
     def name(self) -> str:
-        """What people call it, in kebab case: `index-out-of-range`."""
+        """The name of the rule in kebab case: `index-out-of-range`."""
         return self.code.rule_name
 
     @property

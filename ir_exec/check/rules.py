@@ -1,7 +1,6 @@
-"""The rules by their codes and names.
+"""The rules by code and name.
 
-A fault may be reported with a lower severity than its rule has, where the code that found it knows that nothing breaks,
-but never with a higher one.
+A harmless fault may be reported with a lower severity than its rule has, but never with a higher one.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _WEIGHTS: dict[Severity, int] = {"info": 0, "warning": 1, "error": 2}
 
 
 def rule_of(code: str) -> Rule:
-    """The rule with this code; IR000, a fault without a rule of its own, for codes that are not in the catalogue."""
+    """The rule with this code; IR000, a fault without a specific rule, for codes that are not in the catalogue."""
     return RULES.get(code, RULES[Code.unspecified])
 
 
@@ -42,16 +41,16 @@ def find_rule(text: str) -> Rule | None:
 
 
 def nearest_rule(text: str) -> str:
-    """`; did you mean declared-dims?`, where the text is like the name of a rule; else empty."""
+    """Return `; did you mean declared-dims?` if the text is similar to the name of a rule, else an empty string."""
     near = difflib.get_close_matches(text.strip().lower().replace("_", "-"), [rule.name for rule in CATALOGUE], n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def lesser(a: Severity, b: Severity) -> Severity:
-    """The milder of two severities."""
+    """The lower of two severities."""
     return min(a, b, key=weight)
 
 
 def weight(severity: Severity) -> int:
-    """A number that grows with the severity, to sort and compare by."""
+    """Return a number that increases with the severity, for sorting and comparison."""
     return _WEIGHTS[severity]

@@ -1,4 +1,4 @@
-"""The rules in words: one for the command line, all of them as a page of documentation."""
+"""The rules as text: one rule for the command line, all rules as a page of the documentation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Each finding has a code and a name, which never change their meaning; the first 
 
 
 def explain(rule: Rule) -> str:
-    """What the rule means, why it matters, and an example."""
+    """Return the meaning of a rule, the consequences of a fault, and an example."""
     parts = [f"{rule.code} {rule.name} ({rule.severity})", rule.summary, rule.why]
     parts += [f"Wrong:\n{_indented(rule.bad)}", f"Right:\n{_indented(rule.good)}"]
     parts += [] if rule.in_files else [_OF_CALLS]
@@ -29,12 +29,12 @@ def explain(rule: Rule) -> str:
 
 
 def rules_page() -> str:
-    """Every rule, as Markdown."""
+    """Return all rules as Markdown."""
     return "\n".join([_HEAD, *_index(), *_sections()])
 
 
 def _index() -> Iterator[str]:
-    yield "| code | name | severity | since | what it means |"
+    yield "| code | name | severity | since | meaning |"
     yield "|---|---|---|---|---|"
     for rule in RULES.values():
         link = f"[{rule.code}](#{rule.code.lower()})"

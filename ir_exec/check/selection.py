@@ -1,7 +1,7 @@
-"""Which findings are reported, and with what severity: by code, by group, by file, and by a baseline of known ones.
+"""Selection of findings and their severities: by code, by group, by file, and by a baseline of known findings.
 
-In a baseline file, code, layer, port and message identify a finding, so that a repository with many of them sees every
-new one. Lines do not: they move with every edit.
+In a baseline file, code, layer, port and message identify a finding; lines do not, because they change with every edit.
+A repository with many known findings is shown the new ones only.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _PREFIX = re.compile(r"IR\d{0,3}")
 
 
 def code_prefix(text: str) -> str:
-    """The prefix of codes that `IR601`, `IR6`, `declared-dims` or `shapes` stands for; ValueError for other text."""
+    """Return the prefix of codes for `IR601`, `IR6`, `declared-dims` or `shapes`; ValueError for other text."""
     wanted = text.strip()
     if wanted.lower() == "all":
         return "IR"
@@ -40,16 +40,17 @@ def code_prefix(text: str) -> str:
     rule = find_rule(wanted)
     if rule is None:
         groups = ", ".join(GROUPS.values())
-        raise ValueError(f"{text!r} is no code, no name of a rule and no group ({groups}){nearest_rule(text)}")
+        message = f"{text!r} is unknown, expected the code or name of a rule, or a group ({groups})"
+        raise ValueError(f"{message}{nearest_rule(text)}")
     return rule.code
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Collections of prefixes of codes; the longest prefix that matches a code decides.
+    """Prefixes of codes to select and ignore; the longest matching prefix of a code applies.
 
-    per_file_ignores: what is ignored in files whose path or name matches a pattern.
-    severities: severities that replace those of the findings.
+    per_file_ignores: prefixes that are ignored in files whose path or name matches a pattern.
+    severities: severities that replace the severities of findings, by prefix.
     """
 
     select: frozenset[str] = frozenset({"IR"})
@@ -58,7 +59,7 @@ class Selection:
     severities: Mapping[str, Severity] = field(default_factory=dict)
 
     def apply(self, report: Report) -> Report:
-        """The report with the selected findings only."""
+        """Return the report with the selected findings only."""
         ignored = self._ignored_in(report.path)
         kept = [self._weighed(found) for found in report.diagnostics if self._is_wanted(found.code, ignored)]
         return report.model_copy(update={"diagnostics": tuple(kept)})
@@ -93,7 +94,7 @@ _FORMAT = 1
 
 
 def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
-    """What identifies a finding, as text."""
+    """The identity of a finding, as text."""
     place = found.location
     return (
         "" if path is None else PurePath(path).as_posix(),
@@ -106,9 +107,9 @@ def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
 
 
 class Baseline:
-    """How many times each finding is known; any further ones are reported.
+    """The number of known occurrences of each finding; additional occurrences are reported.
 
-    folder: paths are relative to it, wherever a check is started.
+    folder: the folder that paths are relative to, independent of the current folder.
     """
 
     def __init__(self, counts: Counter[_Key], folder: str) -> None:
@@ -117,7 +118,7 @@ class Baseline:
 
     @classmethod
     def of(cls, reports: Iterable[Report], folder: str) -> Baseline:
-        """A baseline of all findings in these reports."""
+        """Return a baseline of all findings in these reports."""
         counts = Counter(
             fingerprint(_told_from(folder, report.path), found) for report in reports for found in report.diagnostics
         )
@@ -125,20 +126,20 @@ class Baseline:
 
     @classmethod
     def parse(cls, text: str, folder: str) -> Baseline:
-        """The baseline that `text` wrote; ValueError for anything else."""
+        """Parse a baseline that `text` wrote; ValueError for anything else."""
         try:
             known = json.loads(text)
         except RecursionError:
-            raise ValueError("this is no baseline of ir-exec") from None
+            raise ValueError("the file is not a baseline of ir-exec") from None
         if not isinstance(known, dict) or known.get("format") != _FORMAT or not isinstance(known.get("findings"), list):
-            raise ValueError("this is no baseline of ir-exec")
+            raise ValueError("the file is not a baseline of ir-exec")
         counts: Counter[_Key] = Counter()
         for entry in known["findings"]:
             counts[_key(entry)] += _count(entry)
         return cls(counts, folder)
 
     def text(self) -> str:
-        """The baseline as JSON, in a stable order."""
+        """Return the baseline as JSON, in a stable order."""
         names = ("path", "code", "layer", "type", "port", "message")
         findings = [
             {**dict(zip(names, key, strict=True)), "count": count} for key, count in sorted(self._counts.items())
@@ -146,7 +147,7 @@ class Baseline:
         return json.dumps({"format": _FORMAT, "findings": findings}, indent=2) + "\n"
 
     def new_in(self, report: Report) -> Report:
-        """The report without the known findings."""
+        """Return the report without the known findings."""
         left = Counter(self._counts)
         new = []
         path = _told_from(self._folder, report.path)
@@ -176,5 +177,5 @@ def _key(entry: Any) -> _Key:
 def _count(entry: Any) -> int:
     count = entry.get("count", 1)
     if not isinstance(count, int) or count < 1:
-        raise ValueError("a count in the baseline is no number from 1 on")
+        raise ValueError(f"the count of a finding in the baseline is {count!r}, expected a whole number above 0")
     return count

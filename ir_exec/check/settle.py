@@ -1,7 +1,7 @@
-"""The type of a value for the layers below, where the file declares one type and inference finds another.
+"""The type of a value for the layers below, if the declared and the inferred type differ.
 
-The input ports of the layers below declare the same value and show which is wrong: if they agree with the declared
-type, something in this layer was changed; if they agree with the inferred one, the declaration of this port was.
+The input ports of the layers below declare the same value, and show which type is wrong. If they agree with the
+declared type, this layer was changed; if they agree with the inferred type, the declaration of this port was changed.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ __all__ = ["Settler", "is_declared_as_stored"]
 
 
 class Settler:
-    """Settles the values of one graph from its Parameters down, and reports the ports that contradict what it settles.
+    """Determines the final types of the values of a graph in order, and reports ports that contradict these types.
 
-    types: what the layers below see, by the number of the value; the declared types until it is settled.
+    types: the types for the layers below, by the number of the value: the final types, or the declared types for values
+        that have not been reached.
     """
 
     def __init__(
@@ -59,11 +60,11 @@ class Settler:
 
     @cached_property
     def readers(self) -> dict[Value, list[End]]:
-        """The input ports to which each value goes."""
+        """The input ports that read each value."""
         return readers_of_values(self._graph)
 
     def settle(self, value: Value, inferred: TensorType | None) -> TensorType:
-        """The type of a value; inferred: None where nothing could be inferred."""
+        """Return the final type of a value; inferred: None if no type could be inferred."""
         declared = value.declared
         if inferred is not None and value not in self._disputed and fits(declared, inferred):
             # The common case: nothing to report.
@@ -77,23 +78,23 @@ class Settler:
             settled = self._from_inferred(value, inferred)
         else:
             settled = self._from_contradiction(value, inferred)
-            # A reader that agrees with either type has no fault of its own.
+            # A reader that agrees with either type is not faulty itself.
             readers = [one for one in readers if not fits(one.declared, inferred) and not fits(one.declared, declared)]
         check_readers(value, readers, settled, self._findings)
         check_edges(value, self.readers[value], settled, self._findings)
         return self._without_lost_values(value, settled)
 
     def _from_contradiction(self, value: Value, inferred: TensorType) -> TensorType:
-        """Report that declared and inferred contradict each other; the type on which most readers agree."""
+        """Report a contradiction of declared and inferred type, and return the type on which most readers agree."""
         declared, source = value.declared, source_of(value)
         sides = [(fits(one.declared, declared), fits(one.declared, inferred)) for one in self.readers[value]]
         for_declared = sum(mine and not theirs for mine, theirs in sides)
         for_inferred = sum(theirs and not mine for mine, theirs in sides)
         hint = None
         if for_inferred > for_declared:
-            hint = f"the layers that read it expect {inferred}: only the declaration of this port is wrong"
+            hint = f"correct the declaration of this port: the layers that read it expect {inferred}"
         elif for_declared:
-            hint = f"the layers that read it expect {declared}: check the attributes, constants and edges of this layer"
+            hint = f"check the attributes, constants and edges of this layer: the layers that read it expect {declared}"
         message = (
             f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
         )
@@ -106,9 +107,9 @@ class Settler:
         return inferred if for_inferred > for_declared else merged(declared, inferred)
 
     def _from_inferred(self, value: Value, inferred: TensorType) -> TensorType:
-        """The inferred type, unless several layers read the value and all of them declare another: one fault, not many.
+        """Return the inferred type, unless all of several readers declare the same other type.
 
-        The layers below then go on with theirs.
+        This is reported as one fault, and the layers below continue with the type of the readers.
         """
         readers = self.readers[value]
         shared = readers[0].declared if readers else inferred
@@ -119,7 +120,7 @@ class Settler:
             return inferred
         source = source_of(value)
         message = (
-            f"{source.name} is {inferred}, but the {len(nodes)} layers that take it ({layer_of(nodes[0])} is the "
+            f"{source.name} is {inferred}, but the {len(nodes)} layers that read it ({layer_of(nodes[0])} is the "
             f"first) declare {shared}: {difference(shared, inferred)}"
         )
         hint = "check the attributes, constants and edges of this layer"
@@ -128,9 +129,9 @@ class Settler:
         return merged(shared, inferred)
 
     def _from_ports(self, value: Value) -> TensorType:
-        """For a value without an inferred type: the declared one, unless the layers below agree on another.
+        """Return the declared type of a value without an inferred type, unless the readers agree on another one.
 
-        Those that have an error, as a layer that reads itself, have no say.
+        Readers with an error, such as a layer that reads itself, are ignored.
         """
         readers = [reader for reader in self.readers[value] if not self._findings.is_faulty(reader.node)]
         declared = value.declared
@@ -147,7 +148,7 @@ class Settler:
             return declared
         source = source_of(value)
         message = (
-            f"{source.name} is declared as {value.declared}, but {layer_of(against[0].node)}, which takes it, declares "
+            f"{source.name} is declared as {value.declared}, but {layer_of(against[0].node)}, which reads it, declares "
             f"{other}: {difference(value.declared, other)}"
         )
         error = fault_at(source, contradiction(value.declared, other), message)
@@ -156,18 +157,18 @@ class Settler:
         return merged(other, value.declared)
 
     def _without_lost_values(self, value: Value, settled: TensorType) -> TensorType:
-        """The type; without known elements for a constant whose bytes cannot be read."""
+        """Return the type, without known elements for a constant whose bytes cannot be read."""
         if isinstance(value.node.op, Const) and (self._weights is None or self._findings.is_faulty(value.node)):
             return settled.without_values()
         return settled
 
 
 def _speaks_for(reader: End, value: Value, type: TensorType, types: Types, weights: Weights | None) -> bool:
-    """Whether the type that the only reader of a value declares is more likely than that of its source."""
+    """Return True if the type that the only reader of a value declares is more likely than the type of its source."""
     mine, theirs = (_takes(reader, one, types, weights) for one in (type, value.declared))
     if mine is not theirs:
         return mine
-    # Most layers keep the element type or the shape of an input, so their other ports show which one is odd.
+    # Most layers keep the element type or the shape of an input, so their other ports show which type is wrong.
     around = [
         *value.node.declared_inputs,
         *(other.declared for other in value.node.outputs if other is not value),
@@ -178,7 +179,7 @@ def _speaks_for(reader: End, value: Value, type: TensorType, types: Types, weigh
 
 
 def _takes(reader: End, type: TensorType, types: Types, weights: Weights | None) -> bool:
-    """Whether a layer gives the outputs that it declares if this input has this type."""
+    """Return True if the inferred outputs of a layer match its declared outputs when this input has this type."""
     node = reader.node
     if node.op is None or node.bodies or not node.is_whole:
         return False
@@ -197,9 +198,9 @@ def _likeness(one: TensorType, other: TensorType) -> int:
 
 
 def is_declared_as_stored(value: Value, readers: list[End], inferred: TensorType, types: Types) -> bool:
-    """Whether a decompressed constant is declared in the precision in which it is stored.
+    """Return True if a decompressed constant is declared with its stored precision.
 
-    OpenVINO's writer does so if the constant is an output of the network, for all of its readers.
+    OpenVINO's writer does this for all readers of the constant if the constant is an output of the model.
     """
     node = value.node
     marks = [mark.attributes.get("name") for mark in node.layer.rt_info.children]

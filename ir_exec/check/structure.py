@@ -1,7 +1,7 @@
-"""Oddities that stop no pass: unused layers, duplicate names and ids, missing or spare weights; in constants NaN,
-infinities, and f16 values clipped to the end of their range.
+"""Faults that do not stop any pass: unused layers, duplicate names and ids, truncated weights, odd constants.
 
-Among them are names that OpenVINO refuses: of inputs and outputs that collide in version 10, and repeated rt_info.
+Odd constants contain NaN, infinities or clipped f16 values. Duplicate names include names that OpenVINO rejects:
+colliding inputs and outputs of version 10, and repeated rt_info.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def all_graphs(graph: Graph) -> Iterator[Graph]:
-    """The graph and those of all bodies inside it."""
+    """The graph and the graphs of all bodies in it."""
     yield graph
     for node in (*graph.nodes, *graph.unreachable):
         for body in node.bodies:
@@ -48,7 +48,7 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 def layers_in_doubt(layers: Sequence[Layer], edges: Sequence[Edge]) -> Iterator[Layer]:
     """Layers with a shared or unreadable id, and layers that edges connect to them or to ids that do not exist.
 
-    If a layer has the id of another one, its own edges dangle, and those of the other one are ambiguous.
+    If a layer has the id of another layer, its own edges dangle, and the edges of the other layer are ambiguous.
     """
     counts = Counter(layer.id for layer in layers)
     odd = {id for id, count in counts.items() if count > 1 or not id.isdigit()}
@@ -65,14 +65,14 @@ def layers_in_doubt(layers: Sequence[Layer], edges: Sequence[Edge]) -> Iterator[
 def unreachable_layers(graph: Graph) -> Iterator[IRError]:
     """IR109 for each layer that is never computed."""
     for node in graph.unreachable:
-        message = "no Result and no Assign depends on this layer: it is never computed"
+        message = "no Result or Assign depends on this layer: it is never computed"
         yield GraphError(message, code=Code.unreachable_layer).located(node.location)
 
 
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
-    """IR110 for each layer with the name of an earlier layer, IR111 for each that repeats a tensor name.
+    """IR110 for each layer with the name of an earlier layer, IR111 for each repeated tensor name.
 
-    Only inputs and outputs of a network are asked for by name: where another value shares one, it is an info.
+    Only inputs and outputs of a model are selected by name; repeated names of other values are an info.
     """
     nodes = [*graph.nodes, *graph.unreachable]
     names = [name for node in nodes for value in node.outputs for name in value.names]
@@ -94,7 +94,7 @@ def duplicate_names(graph: Graph) -> Iterator[IRError]:
                 first = tensors[name]
                 if name == node.name == first.name:
                     continue  # In version 10 tensors are named after layers, whose names may repeat.
-                message = f'tensor name {name!r} is that of an output of layer {first.id} "{first.name}" too'
+                message = f'an output of layer {first.id} "{first.name}" has the same tensor name {name!r}'
                 place = End(node, position, is_output=True).location
                 severity: Severity = "warning" if {node.id, first.id} <= asked else "info"
                 yield GraphError(message, code=Code.duplicate_tensor_name, severity=severity, location=place)
@@ -105,7 +105,7 @@ def _all_differ(names: list[str]) -> bool:
 
 
 def _ends(graph: Graph) -> set[str]:
-    """The ids of the layers that hold the inputs and compute the outputs of a network."""
+    """The ids of the layers that produce the inputs and outputs of a model."""
     outputs = [value.node.id for node in graph.results for value in node.inputs if value is not None]
     return {*outputs, *(node.id for node in graph.parameters)}
 
@@ -128,8 +128,8 @@ def duplicate_port_ids(graph: Graph) -> Iterator[IRError]:
 def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
     """One IR202 for all constants past the end of truncated weights.
 
-    None if fewer than two are, or if the constants together need far less than the weights would have to hold: then
-    their offsets are wrong.
+    None for fewer than two such constants. None as well if all constants together need far less than the required file
+    size: their offsets are wrong then.
     """
     nodes = constants(graph)
     beyond = [node for node in nodes if _end(node) > weights.size and not _is_empty(node)]
@@ -142,7 +142,7 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
     first = min(beyond, key=lambda node: node.layer.line)
     message = (
         f"the weights end at byte {weights.size:,} of {needed:,}: {len(beyond)} of {len(nodes)} constants extend past "
-        "the end, this one is the first"
+        "the end; this one is the first"
     )
     hint = "check that this .bin belongs to this .xml and was copied completely"
     return WeightsError(message, code=Code.weights_short, hint=hint).located(first.location)
@@ -160,7 +160,7 @@ def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:
 
 
 def constants(graph: Graph) -> list[Node]:
-    """Every constant, those of bodies and unreachable ones included."""
+    """All constants, including unreachable ones and constants of bodies."""
     nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
     return [node for node in nodes if isinstance(node.op, Const)]
 
@@ -180,13 +180,13 @@ _KNOWN = frozenset(
         *("precise", "preprocessing", "primitives_priority"),
     )
 )
-"""The attributes of `<rt_info>` of which OpenVINO 2026.4 refuses a second one."""
+"""The attributes of `<rt_info>` that OpenVINO 2026.4 rejects if they are repeated."""
 
 
 def repeated_rt_info(document: Document) -> Iterator[IRError]:
-    """IR120 for each attribute that a layer or one of its ports repeats with the same version.
+    """IR120 for each rt_info attribute that a layer or one of its ports repeats with the same version.
 
-    OpenVINO does not read those of version 10.
+    OpenVINO does not read the rt_info of version 10.
     """
     if document.version < 11:
         return
@@ -204,17 +204,17 @@ def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]
         if mark.name != "attribute" or key[0] not in _KNOWN:
             continue
         if key in seen:
-            message = f"<rt_info> holds the attribute {key[0]} of version {key[1]} twice"
+            message = f"<rt_info> contains the attribute {key[0]} of version {key[1]} twice, expected it once"
             place = Location(path, mark.line, layer.id, layer.name, layer.type)
             yield GraphError(message, code=Code.repeated_rt_info, location=place)
         seen.add(key)
 
 
 def colliding_names(document: Document) -> Iterator[IRError]:
-    """IR121 for each input and output of version 10 with a name of another one, as OpenVINO finds them.
+    """IR121 for each input and output of version 10 with the name of another one, by OpenVINO's rules.
 
-    They have the tensor names of their port. To these comes the name of the layer, with the number of the output where
-    the layer has several, which must not be a name of another input or output.
+    They have the tensor names of their port, and the name of the layer, followed by the number of the output if the
+    layer has several. None of these may be a name of another input or output.
     """
     if document.version > 10:
         return
@@ -222,7 +222,7 @@ def colliding_names(document: Document) -> Iterator[IRError]:
     inputs = [(layer, layer.outputs[0]) for layer in document.layers if layer.is_parameter and len(layer.outputs) == 1]
     outputs = list(_outputs(document, layers))
     renamed = Counter(name for layer in document.layers for port in layer.outputs for name in set(port.names))
-    # A tensor name that two values have is given a new one for the second, so that it collides with nothing.
+    # OpenVINO renames the second of two values with the same tensor name, so this is not a collision.
     taken = {name: layer for layer, port in inputs for name in port.names if renamed[name] == 1}
     said: set[str] = set()
     for layer, port, _ in outputs:
@@ -253,19 +253,19 @@ def _outputs(document: Document, layers: dict[str, Layer]) -> Iterator[tuple[Lay
 
 def _collision(name: str, other: Layer, layer: Layer, path: str | None) -> IRError:
     if other is layer:
-        message = f"the value with {name} is two inputs or outputs"
+        message = f"two inputs or outputs have the value with {name}, expected one"
     else:
-        message = f'{name} is that of layer {other.id} "{other.name}" ({other.type}) too'
+        message = f'layer {other.id} "{other.name}" ({other.type}) has {name} as well, expected unique names'
     place = Location(path, layer.line, layer.id, layer.name, layer.type)
     hint = "rename it: version 10 identifies inputs and outputs by the names of layers and tensors"
     return GraphError(message, code=Code.colliding_names, hint=hint, location=place)
 
 
 LARGEST_BY_DEFAULT = 2**20
-"""Bytes of the largest constant that is scanned by default: biases and small matrices, not the bulk of a network."""
+"""Maximum bytes of a constant that is scanned by default: biases and small matrices, not the bulk of a model."""
 
 MOST_BY_DEFAULT = 2**26
-"""Bytes that are scanned by default in all: a small .xml may name the bytes of a large .bin many times over."""
+"""Maximum bytes that are scanned by default in total: a small .xml may refer to bytes of a large .bin many times."""
 
 _CHUNK = 2**20
 """Elements scanned in one step, which bounds the memory of the scan."""
@@ -276,7 +276,7 @@ _CARRIERS: dict[ElementType, np.dtype[Any]] = {
     ElementType.f32: np.dtype(np.float32),
     ElementType.f64: np.dtype(np.float64),
 }
-"""The dtype in which the bytes are scanned; floats of 16 bits are tested by their bits, which is much faster."""
+"""The dtype with which the bytes are scanned; 16-bit floats are tested by their bits, which is much faster."""
 
 _EXPONENT = {ElementType.f16: 0x7C00, ElementType.bf16: 0x7F80}
 _LARGEST_F16 = 0x7BFF
@@ -285,7 +285,7 @@ _MAGNITUDE = 0x7FFF
 
 @dataclass(slots=True)
 class _Counts:
-    """How many elements are odd. is_uniform: all elements of an f16 constant are equal."""
+    """Counts of suspicious elements. is_uniform: all elements of an f16 constant are equal."""
 
     nans: int = 0
     infinities: int = 0
@@ -298,7 +298,7 @@ def odd_constants(
 ) -> Iterator[IRError]:
     """IR208, IR209 and IR210 for constants of floats; bytes that several constants share are scanned once.
 
-    everything: scan constants of every size. skip: whether the bytes of a node are known to be missing.
+    everything: scan constants of every size. skip: returns True if the bytes of a node are known to be missing.
     """
     seen: dict[tuple[ElementType, int, int], _Counts] = {}
     left = MOST_BY_DEFAULT
@@ -325,7 +325,7 @@ def _count(weights: Weights, op: Const) -> _Counts:
     for start in range(0, size, _CHUNK * carrier.itemsize):
         stored = weights.slice(op.offset + start, min(size - start, _CHUNK * carrier.itemsize))
         if len(stored) % carrier.itemsize:
-            break  # cut off, which is reported elsewhere
+            break  # truncated weights, which are reported elsewhere
         elements = np.frombuffer(stored, carrier)
         if not elements.size:
             break
@@ -362,7 +362,7 @@ def _faults(counts: _Counts, op: Const) -> Iterator[IRError]:
         yield WeightsError(f"{_of(counts.infinities, total)} infinite", code=Code.infinity_in_weights)
     if counts.saturated and not counts.is_uniform:
         message = f"{_of(counts.saturated, total)} 65504 or -65504, the limits of f16"
-        hint = "check whether the compression to f16 clipped larger weights"
+        hint = "check if the conversion to f16 clipped larger weights"
         yield WeightsError(message, code=Code.saturated_f16, severity="warning", hint=hint)
 
 

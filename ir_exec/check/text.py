@@ -1,4 +1,4 @@
-"""Findings as text for people: one block each.
+"""Findings as text: one block for each.
 
     error[IR601 declared-dims]: dim 1 of output is declared as 5, and is 4 (declared [2,5], inferred [2,4])
       --> model.xml:42  layer 7 "gather" (GatherElements), port output
@@ -7,7 +7,7 @@
        | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
        = hint: ...
 
-The caller chooses the colours: a style maps the role of a piece of text and the text to what is shown.
+The caller chooses the colours: a style maps the role of a text and the text to the styled text.
 """
 
 from __future__ import annotations
@@ -39,39 +39,39 @@ __all__ = [
 ]
 
 Style: TypeAlias = Callable[[str, str], str]
-"""Takes a role (error, warning, info, message, frame, place, hint, source) and the text."""
+"""A function of a role (error, warning, info, message, frame, place, hint, source) and a text."""
 
 LinesOf: TypeAlias = Callable[[str], Sequence[str]]
 """The lines of the file at a path; empty if it cannot be read."""
 
 WIDEST_EXCERPT = 160
-"""Characters of a line of the file that are shown at most: some writers put everything on one line."""
+"""Maximum characters of a line of the file that are shown: some writers put everything on one line."""
 
 _NARROWEST_EXCERPT = 30
 _LEFT_OUT = "..."
 
 _NARROWEST = 50
-"""Characters of a line of text, however narrow the terminal is."""
+"""Minimum characters of a line of text, for narrow terminals."""
 
 MOST_LAYERS_LISTED = 12
 
 
 _OF_MANY_LAYERS = {Code.unknown_type, Code.type_not_in_opset, Code.unknown_opset, Code.newer_than_target}
-"""Errors whose cause is seldom in the layer: what says the same of several layers is one block, as with warnings."""
+"""Errors whose cause is rarely in the layer: equal messages of several layers form one block, as for warnings."""
 
 _ONE_CAUSE = {Code.duplicate_tensor_name}
-"""Each message names something else, but the cause is one: how the file was written."""
+"""Errors whose messages differ, but have the same cause: the writer of the file."""
 
 
 class HasDiagnostics(Protocol):
-    """A report, as far as its text needs it."""
+    """The protocol of reports that can be rendered as text."""
 
     @property
     def diagnostics(self) -> Sequence[Diagnostic]: ...
 
 
 def plain(role: str, text: str) -> str:
-    """The style without colours."""
+    """Return the text without colours; the default style."""
     return text
 
 
@@ -80,8 +80,9 @@ def render(
 ) -> Iterator[str]:
     """The lines of every block, with an empty line after each: errors first, then warnings, then infos.
 
-    What several layers share is one block. width: characters into which lines must fit: those of the file are cut
-    around the marked place, others go on below.
+    Equal findings of several layers form one block.
+
+    width: maximum characters of a line. Lines of the file are cut to the marked fault, other lines are wrapped.
     """
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
@@ -89,7 +90,7 @@ def render(
 
 
 def by_severity(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """Errors, then warnings, then infos, each in the order in which they are given."""
+    """Sort errors first, then warnings, then infos, each in the given order."""
     return sorted(diagnostics, key=lambda one: -weight(one.severity))
 
 
@@ -99,12 +100,12 @@ def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterat
 
 
 def counted(number: int, noun: str) -> str:
-    """`1 layer`, `2 layers`."""
+    """Return a number with its noun: `1 layer`, `2 layers`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
-    """Each finding with later ones that say the same, by severity."""
+    """Each finding with later findings of the same block, by severity."""
     blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
     first: dict[tuple[str, ...], list[Diagnostic]] = {}
     for diagnostic in by_severity(diagnostics):
@@ -120,7 +121,7 @@ def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Di
 
 
 def _sameness(diagnostic: Diagnostic) -> tuple[str, ...] | None:
-    """What findings have in common that share a block; None for an error of one layer."""
+    """The key that findings of the same block share; None for an error of one layer."""
     if diagnostic.code in _ONE_CAUSE:
         return diagnostic.severity, diagnostic.code
     if diagnostic.severity == "error" and diagnostic.code not in _OF_MANY_LAYERS:
@@ -167,9 +168,9 @@ def _note(name: str, text: str, margin: str, style: Style, width: int | None) ->
 
 
 def wrapped(text: str, width: int | None, *, used: int, indent: int) -> list[str]:
-    """The text in lines that end between words, the first behind `used` columns and the others behind an indent.
+    """Wrap a text at words; the first line starts at column `used`, the others have an indent.
 
-    One line where the width is None. Words that are longer than a line, as names of layers are, stay whole.
+    Returns one line if the width is None. Words longer than a line, such as names of layers, are not split.
     """
     width = None if width is None else max(width, _NARROWEST)
     if width is None or used + len(text) <= width:
@@ -198,13 +199,13 @@ _ATTRIBUTES: dict[str, str] = {
     Code.declared_element_type: "precision",
     Code.extension_operator: "version",
 }
-"""The attribute that is marked for a rule; for other rules the whole start tag is."""
+"""The attribute that is marked for a rule; for other rules the whole start tag is marked."""
 
 _NAMED_ATTRIBUTE = re.compile(r"\battribute (\w+)")
 
 
 def marked(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
-    """Start and length of the fault on its line, which starts with a tag."""
+    """Return the start and length of the fault in its line, which starts with a tag."""
     named = _NAMED_ATTRIBUTE.search(diagnostic.message)
     name = named[1] if named is not None else _ATTRIBUTES.get(diagnostic.code)
     if name is not None:
@@ -215,7 +216,7 @@ def marked(line: str, diagnostic: Diagnostic) -> tuple[int, int]:
 
 
 def _place(location: Location) -> str:
-    """`model.xml:42  layer 7 "gather" (GatherElements), port indices`."""
+    """Return a location as `model.xml:42  layer 7 "gather" (GatherElements), port indices`."""
     file = printable(location.path or "")
     if location.line is not None:
         file = f"{file or '<bytes>'}:{location.line}"
@@ -242,7 +243,7 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
 
 
 def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
-    """The part of a line with the marked place that fits into the room, and the mark's start and length in it."""
+    """Cut a line to a number of characters, including the mark; returns the text and the mark's start and length."""
     if len(text) <= room:
         return text, start, length
     before, behind = "", _LEFT_OUT

@@ -1,7 +1,7 @@
-"""Types: what the file declares at every port against what the operators make of their inputs.
+"""Comparison of the types declared at every port with the types inferred by the operators.
 
-A fault is reported once, at the first layer where declared and inferred types contradict each other, and the layers
-below go on with the more likely type (`settle.py`). So one pass finds each independent fault and no consequences.
+A fault is reported once, at the first layer with contradictory declared and inferred types, and the layers below
+continue with the more likely type (`settle.py`). One pass finds each independent fault without its consequences.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ __all__ = ["body_input_types", "check_types"]
 def check_types(
     graph: Graph, weights: Weights | None, findings: Findings, inferred: dict[Value, TensorType] | None = None
 ) -> int:
-    """Infer and compare every reachable layer of the graph and of its bodies; returns how many could be checked.
+    """Infer and compare every reachable layer of the graph and of its bodies, and return how many could be checked.
 
-    inferred: gets the type of every value that can be inferred, whatever the file declares.
+    inferred: filled with the type of every value that can be inferred, independent of the declared types.
     """
     return _check(graph, weights, findings, {}, inferred)
 
@@ -51,7 +51,7 @@ def _check(
     joined: Mapping[Value, TensorType],
     seen: dict[Value, TensorType] | None,
 ) -> int:
-    """joined: the types of a layer's outputs that it joins from values of this graph, its body."""
+    """Check a graph. joined: for a body, the types of its layer's outputs that are joined from values of the body."""
     check = _TypeCheck(graph, weights, findings, joined, seen)
     infer_types(graph, weights=weights, settle=check.settle)
     check.repair_odd_ports()
@@ -59,9 +59,9 @@ def _check(
 
 
 class _TypeCheck:
-    """Decides, layer by layer, what is reported and what the layers below go on with.
+    """Reports faults layer by layer, and determines the types for the layers below.
 
-    checked: how many layers were checked so far, those of bodies included.
+    checked: the number of layers checked so far, including bodies.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class _TypeCheck:
         self._shared = _SharedConstants(self._settler)
         self._has_odd_ports = has_meaningless_ports(graph)
         self._odd_ports: list[tuple[IRError, End]] = []
-        # Values about which neither inference nor the file says enough.
+        # Values whose type is neither inferred nor declared completely.
         self._unknown: set[Value] = set()
 
     def settle(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
-        """The types of a node's outputs for the layers below; reports what is wrong with the node."""
+        """Report the faults of a node, and return the types of its outputs for the layers below."""
         settler, was_faulty = self._settler, self._findings.is_faulty(node)
         if self._seen is not None and inferred is not None:
             self._seen.update(zip(node.outputs, inferred, strict=False))
@@ -122,7 +122,7 @@ class _TypeCheck:
         return settled
 
     def repair_odd_ports(self) -> None:
-        """Note what ports with a meaningless declaration should declare, now that every type is settled."""
+        """Record the types that ports with an invalid declaration should declare, once every type is final."""
         for error, end in self._odd_ports:
             if end.value is not None:
                 self._findings.repair(error, end.port, self._types[end.value.number])
@@ -135,7 +135,7 @@ class _TypeCheck:
         return [self._types[value.number] for value in node.values_in]
 
     def _check_bodies(self, node: Node) -> bool:
-        """Check the graphs inside the node; False if they have errors, which cause errors of the node itself."""
+        """Check the bodies of the node; False if they have errors, which cause errors of the node itself."""
         if node.is_whole and not self._findings.is_faulty(node):
             for inner, fault in body_input_types(node, self._types_in(node)):
                 if not self._findings.is_faulty(inner):
@@ -148,23 +148,23 @@ class _TypeCheck:
     def _report(self, node: Node, faults: Iterable[IRError]) -> None:
         for fault in faults:
             if fault.code == Code.internal_error:
-                # The file is not to blame, and everything else in it is still checked.
+                # The file is not the cause, and all other layers are still checked.
                 self._findings(fault.changed(severity="info").located(node.location))
             elif (first := self._shared.first_of(node, fault)) is not None:
                 self._findings(first.located(node.location))
 
     def _for_all_outputs(self, node: Node, inferred: list[TensorType]) -> list[TensorType]:
-        """One type for each output port, except for ports that the operator does not give."""
+        """Return one type for each output port, except for ports that the operator does not have."""
         if not inferred or node.bodies or tells_outputs(node, self._types):
             return inferred
         return inferred + [inferred[-1].without_values()] * (len(node.outputs) - len(inferred))
 
     def _check_values(self, node: Node) -> None:
-        """Report what the known values of constants would do in a run."""
+        """Report faults that the known values of constants would cause in a run."""
         op = node.op
         try:
             if isinstance(op, Const) and op.element_type is ElementType.string and self._weights is not None:
-                op.evaluate(weights=self._weights)  # only constants of strings can be damaged inside
+                op.evaluate(weights=self._weights)  # only string constants can have damaged contents
             if op is not None and type(op).check_values is not Op.check_values:
                 self._report(node, op.check_values(*self._types_in(node)))
         except IRError as error:
@@ -173,7 +173,7 @@ class _TypeCheck:
             self._report(node, [internal_error(error)])
 
     def _reads_unknown(self, node: Node) -> bool:
-        """Whether too little is known of its inputs to check a node that is whole, which is IR905."""
+        """Return True, and report IR905, if the input types of a complete node are too incomplete to check it."""
         for position, value in enumerate(node.values_in):
             if value in self._unknown:
                 message = "the types of its inputs are unknown because preceding layers were not checked"
@@ -184,25 +184,25 @@ class _TypeCheck:
         return False
 
     def _check_rank(self, node: Node) -> None:
-        """IR507 for a layer with an output of unknown rank whose inputs all have known ranks."""
+        """IR507 for a layer with an output of dynamic rank, if all its inputs have a static rank."""
         for value in node.outputs:
             if self._types[value.number].rank is None and not node.op_class.is_parameter:
                 if any(type.rank is None for type in self._types_in(node)):
                     return
-                message = "the rank of this output depends on values; some devices refuse such models"
+                message = "the rank of this output depends on values; some devices reject such models"
                 place = End(node, value.position, is_output=True).location
                 self._findings(ShapeError(message, code=Code.dynamic_rank, location=place))
 
 
 class _SharedConstants:
-    """Errors about constants, so that they are reported once and not for every layer that reads the same constant."""
+    """Reports errors of constants once, instead of for every layer that reads the same constant."""
 
     def __init__(self, settler: Settler) -> None:
         self._settler = settler
         self._said: set[tuple[Value, str, str]] = set()
 
     def first_of(self, node: Node, fault: IRError) -> IRError | None:
-        """The error, with a hint at the other layers that read its constant; None if one of them has reported it."""
+        """The error, with a hint about other layers that read its constant; None if it was reported before."""
         if fault.severity != "error" or not fault.code.startswith(("IR5", "IR7")):
             return fault
         suspects = list(
@@ -228,9 +228,9 @@ class _SharedConstants:
 
 
 def body_input_types(node: Node, inputs: list[TensorType]) -> Iterator[tuple[Node, IRError]]:
-    """IR605 for each Parameter that declares another type than it is passed, with the Parameter.
+    """IR605 for each Parameter of a body whose declared type contradicts the passed type, with the Parameter.
 
-    Values carried round a loop are compared by element type alone: their shape may change between iterations.
+    Loop-carried values are compared by element type only: their shape may change between iterations.
     """
     for body in node.bodies:
         if body.ties is None:

@@ -1,8 +1,8 @@
-"""The network with other input shapes: which layers cannot take them, and why.
+"""The model with other input shapes: the layers that do not accept them, and the causes.
 
-Every type is inferred twice, with the input shapes of the file and with the new ones. A layer that fails only with the
-new ones is reported. The cause is the pattern of a Reshape that drops or moves the change, or else a
-constant that holds an old dim; it is searched upwards from the inputs of the layer that did not follow the new shapes.
+Every type is inferred twice, with the input shapes of the file and with the new shapes. Layers that fail only with the
+new shapes are reported. The cause is the pattern of a Reshape that drops or moves the change, or else a constant with
+an old dim. It is searched upwards from the inputs of the layer that fails with the new shapes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ InputShapes: TypeAlias = Mapping[str | int, ShapeLike] | Mapping[str, ShapeLike]
 _ITEM = re.compile(r"\s*(?P<name>[^\[\]]*?)\s*\[(?P<dims>[^\[\]]*)\]\s*(?:,|$)")
 
 _BARE = re.compile(r"\s*[-\d?.]+\s*(,|$)")
-"""The first dim of a shape without brackets and without a name."""
+"""The first dim of a shape without brackets and name."""
 
 _BRACKETED = re.compile(r"\s*\[[^\[\]]*\]\s*")
 
 
 def parse_shapes(text: str) -> dict[str, Shape]:
-    """The shapes of inputs by name, in the syntax of OpenVINO's tools, `x[1..10,3,?,?],y[2]`, or as `x=1,3`, `x=[1,3]`.
+    """Parse shapes of inputs in the syntax of OpenVINO's tools, `x[1..10,3,?,?],y[2]`, or as `x=1,3`, `x=[1,3]`.
 
-    The name may be left out, `[1,3]` or `1,3`; it is "" then. Raises ShapeError or EvaluationError (IR705) for other
-    text.
+    Returns the shapes by name. The name is "" if it is omitted, `[1,3]` or `1,3`.
+    Raises ShapeError or EvaluationError IR705 for other text.
     """
     alone, equals, dims = text.rpartition("=")
     if "[" not in dims and (equals or _BARE.match(dims)):
@@ -51,27 +51,29 @@ def parse_shapes(text: str) -> dict[str, Shape]:
         if match is None and equals and _BRACKETED.fullmatch(dims):
             return {alone.strip(): as_shape(dims.strip())}
         if match is None:
-            message = f"{text!r} does not name inputs with their dims, as x[1..8,3,?,?],y[2] does"
+            message = f"{text!r} is not a list of input shapes, expected a form like x[1..8,3,?,?],y[2]"
             raise EvaluationError(message, code=Code.unknown_input)
         name = match["name"].removesuffix("=").rstrip()
         if name in shapes:
-            raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+            raise EvaluationError(f"input {name!r} has two shapes, expected one", code=Code.unknown_input)
         shapes[name] = as_shape(f"[{match['dims']}]")
         position = match.end()
     return shapes
 
 
 def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> dict[Value, TensorType]:
-    """The types of the inputs that get another shape. Raises EvaluationError IR705 if there is no such input.
+    """The types of the inputs whose shape is changed.
 
-    batch: the new size of the dim N where the file gives the layout of an input, else of its first dim. An input of
-        rank 1 without a layout gets it only if its dim is unknown.
+    batch: the new size of the dim N if the file declares the layout of an input, else of its first dim. An input of
+        rank 1 without a layout is changed only if its dim is dynamic.
+
+    Raises EvaluationError IR705 if there is no such input.
     """
     if not (shapes is None or isinstance(shapes, (str, Mapping))):
-        message = f"expected shapes as a mapping or as text, x[1..8,3],y[2], found {type(shapes).__name__}"
+        message = f"shapes are of type {type(shapes).__name__}, expected a mapping, or text such as x[1..8,3],y[2]"
         raise EvaluationError(message, code=Code.unknown_input)
     if not (batch is None or (isinstance(batch, int) and batch >= 0)):
-        raise EvaluationError(f"batch is {batch!r}, expected a whole number from 0 on", code=Code.unknown_input)
+        raise EvaluationError(f"batch is {batch!r}, expected a whole number >= 0", code=Code.unknown_input)
     given: dict[Value, TensorType] = {}
     if batch is not None:
         for node in graph.parameters:
@@ -99,13 +101,13 @@ def _input(graph: Graph, key: str | int) -> Value:
         return nodes[position].outputs[0]
     names = ", ".join(node.name for node in nodes) or "none"
     if key == "":
-        raise EvaluationError(f"a shape without a name, and the inputs are: {names}", code=Code.unknown_input)
+        raise EvaluationError(f"a shape has no input name; the inputs are: {names}", code=Code.unknown_input)
     hint = suggested(key, (node.name for node in nodes)) if isinstance(key, str) else None
     raise EvaluationError(f"there is no input {key!r}; the inputs are: {names}", code=Code.unknown_input, hint=hint)
 
 
 def _declared(node: Node) -> TensorType:
-    """The type in the attributes of a Parameter; its port may declare less."""
+    """The type in the attributes of a Parameter; the declaration of its port may be less complete."""
     element_type, shape = getattr(node.op, "element_type", None), getattr(node.op, "shape", None)
     declared = node.outputs[0].declared
     return TensorType(element_type or declared.element_type, declared.shape if shape is None else shape)
@@ -127,7 +129,7 @@ def _with_batch(node: Node, batch: int) -> Shape | None:
 
 
 def _layout(node: Node) -> list[str] | None:
-    """The names of the dims of an input, `[N,C,H,W]`, if the file gives them."""
+    """The names of the dims of an input, `[N,C,H,W]`, if the file declares a layout."""
     for tree in (node.layer.rt_info, *(port.rt_info for port in node.layer.outputs)):
         for child in tree.children:
             if child.attributes.get("name") == "layout" and "layout" in child.attributes:
@@ -136,25 +138,25 @@ def _layout(node: Node) -> list[str] | None:
 
 
 def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
-    """The shapes in several texts; raises as `parse_shapes` does, and where an input gets two shapes."""
+    """Parse the shapes in several texts; raises the errors of `parse_shapes`, also if an input has two shapes."""
     shapes: dict[str, Shape] = {}
     for text in texts:
         for name, shape in parse_shapes(text).items():
             if name in shapes:
-                raise EvaluationError(f"input {name!r} is given two shapes", code=Code.unknown_input)
+                raise EvaluationError(f"input {name!r} has two shapes, expected one", code=Code.unknown_input)
             shapes[name] = shape
     return shapes
 
 
 def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> Types:
-    """Report every layer that fails with the new input shapes and not with the old ones; returns the new types."""
+    """Report every layer that fails with the new input shapes but not with the old ones, and return the new types."""
     return infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
 
 
 class _OldAndNew:
-    """The types with the old and with the new shapes, side by side.
+    """The types with the old and with the new shapes.
 
-    before, after: those of every value, by its number; `after` is as `before` until the value is reached.
+    before, after: the types of every value by number; equal for values that have not been reached.
     """
 
     def __init__(
@@ -172,7 +174,7 @@ class _OldAndNew:
         return inferred_or_declared(node, inferred, faults)
 
     def settle(self, node: Node, inferred: list[TensorType] | None, faults: list[IRError]) -> list[TensorType]:
-        """The types with the new shapes; reports the faults that the old shapes do not bring about."""
+        """Report the faults that only the new shapes cause, and return the types with the new shapes."""
         faults = [
             fault
             for fault in faults
@@ -192,7 +194,7 @@ class _OldAndNew:
         return inferred
 
     def _unknown(self, node: Node, value: Value) -> TensorType:
-        """The type of an output that could not be inferred: its dims are unknown if an input has changed."""
+        """The type of an output that could not be inferred: its dims are dynamic if an input has changed."""
         before = self.before[value.number]
         if not any(one is not None and self._blame.has_changed(one) for one in node.inputs):
             return before.without_values()

@@ -1,7 +1,8 @@
-"""The command line, one module for each command; the only package that prints, reads arguments or exits."""
+"""The command line: one module per command. The only package that prints, reads arguments or exits."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
@@ -13,32 +14,56 @@ from ir_exec.cli.process import endings, seldom_collected
 __all__ = ["main"]
 
 _COMMANDS = {
-    "bundle": "Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.",
-    "check": "Report everything that is wrong with IR files, and with ONNX files.",
-    "compare": "Tell which layer of a network is wrong, by the values of a reference.",
-    "conformance": "Run small cases of every operator on a device, and show which are right.",
-    "convert": "Write an ONNX file, or IR of an older version, as IR: OUT.xml, OUT.bin; or any network as ONNX.",
-    "diff": "Show what differs between two networks, whatever their ids, order and generated names.",
-    "edit": "Write a network with other names, attributes, constants, shapes or layers.",
-    "explain": "Explain findings by their codes or names, or list all rules.",
-    "extract": "Write the part of a network between some of its values as a network of its own.",
-    "generate": "Generate text with the model of a folder, as a reference.",
-    "inspect": "Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.",
-    "ops": "List the operators, or tell about every version of some.",
-    "profile": "Show where the time of a run goes: by layer, by type, and by prefix of names.",
-    "quantize-report": "Rank the layers of a quantized model by what quantizing each alone does to the outputs.",
-    "reduce": "Find the smallest part of a network for which a command still fails.",
-    "run": "Run a network and show its outputs.",
+    "bundle": "Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.",
+    "check": "Report all faults of IR and ONNX files.",
+    "compare": "Compare the values of a model with a reference, and find the layer that is wrong.",
+    "conformance": "Run small cases of every operator on a device, and report the wrong ones.",
+    "convert": "Convert ONNX files or older IR to IR, or any model to ONNX.",
+    "diff": "Show the differences between two models, except in ids, order and generated names.",
+    "edit": "Change names, attributes, constants, shapes or layers of a model.",
+    "explain": "Explain findings by code or name, or list all rules.",
+    "extract": "Write a part of a model as a separate model.",
+    "generate": "Generate reference text with the language model in a folder.",
+    "inspect": "Show a summary of a model: inputs, outputs, operators, weights and multiply-adds.",
+    "ops": "List the operators, or describe some of them.",
+    "profile": "Show the time of a run by layer, type and name prefix.",
+    "quantize-report": "Rank the layers of a quantized model by their effect on the outputs.",
+    "reduce": "Find the smallest part of a model for which a command still fails.",
+    "run": "Run a model and show its outputs.",
     "schema": None,
-    "shapes": "Show which input sizes a network takes, and how the sizes of its outputs follow from them.",
-    "trace": "Write every value of a run to a folder as it is computed.",
-    "view": "Write a page for a browser: the graph of a network, its faults, its values.",
+    "shapes": "Show the supported input sizes of a model, and the output sizes as functions of them.",
+    "trace": "Write every value of a run to a folder.",
+    "view": "Write an HTML page with the graph of a model, its findings and its values.",
 }
-"""Every command with its line in the help; None hides a command there."""
+"""The commands with their summaries in the help; None for a hidden command."""
+
+
+_UNBROKEN = "\N{NON-BREAKING HYPHEN}"
+
+
+class _Formatter(click.HelpFormatter):
+    """Help that is not wrapped at hyphens, because names of commands, options and files contain them."""
+
+    def write(self, string: str) -> None:
+        super().write(string.replace(_UNBROKEN, "-"))
+
+    def write_text(self, text: str) -> None:
+        super().write_text(text.replace("-", _UNBROKEN))
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(name, text.replace("-", _UNBROKEN)) for name, text in rows], col_max, col_spacing)
+
+
+class _Context(click.Context):
+    """The context of all commands, with their formatter."""
+
+    formatter_class = _Formatter
 
 
 class _Commands(click.Group):
-    """Imports the module of a command when it is asked for: the help and other commands do without it."""
+    """A group that imports the module of a command on first use, to keep the start of other commands short."""
+
+    context_class = _Context
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -61,7 +86,8 @@ class _Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
-        assert isinstance(command, click.Command), "every module of a command has one"
+        assert isinstance(command, click.Command), "every command module defines `command`"
+        command.context_class = _Context
         return command
 
 

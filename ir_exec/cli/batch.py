@@ -1,4 +1,4 @@
-"""`ir-exec run` over many items: files, or rows of what files stack, with outputs and a manifest in a folder."""
+"""`ir-exec run` on many items: files, or rows of stacked inputs. Outputs and a manifest are written to a folder."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from ir_exec.types import Dim, Shape
 __all__ = ["Many", "is_many", "run_many"]
 
 _MOST_SHOWN = 10
-"""Failed items whose errors are shown; the manifest has all of them."""
+"""Failed items whose errors are printed; the manifest contains all of them."""
 
 
 def is_many(inputs: str | None) -> bool:
-    """Whether --inputs names more than one archive: a pattern, a folder, or a file of another kind."""
+    """Return True if --inputs specifies many items: a pattern, a folder, or a file that stacks them."""
     if inputs is None:
         return False
     suffix = suffix_of(inputs)
@@ -49,7 +49,7 @@ def is_many(inputs: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Many:
-    """What was asked for on the command line. named: NAME=FILE; archive: a pattern, a folder or a file."""
+    """Options of a run on many items. named: NAME=FILE; archive: a pattern, a folder or a file."""
 
     named: Sequence[str]
     archive: str | None
@@ -60,7 +60,7 @@ class Many:
     pixels: Pixels | None = None
 
     def items(self, ports: Sequence[ModelPort]) -> Iterator[tuple[str, StoredItem]]:
-        """The items with names that are paths below the folder of the outputs."""
+        """Yield the items with their names, paths relative to the folder of the outputs."""
         named = [split_named(text, ports, "--input") for text in self.named]
         stacked = [StoredFile(path, port.name, self.pixels) for port, path in named]
         if self.archive is None:
@@ -68,7 +68,7 @@ class Many:
             return
         files = _files(self.archive)
         if stacked and len(files) > 1:
-            raise Unusable("--input and --inputs go together where each names one file")
+            raise Unusable(f"--inputs has {len(files)} files, expected one file in combination with --input")
         folders = [_folder_of(path) for path in files]
         top = os.path.commonpath(folders)
         seen: set[str] = set()
@@ -77,7 +77,7 @@ class Many:
             for name, item in items_in([StoredFile(path, pixels=self.pixels), *stacked], ports, self.batch):
                 name = name if below == os.curdir else os.path.join(below, name)
                 if name in seen:
-                    name = f"{name}{StoredFile(path).suffix}"  # a.npy beside a.npz
+                    name = f"{name}{StoredFile(path).suffix}"  # a.npy and a.npz
                 seen.add(name)
                 yield name, item
 
@@ -99,7 +99,7 @@ def _files(pattern: str) -> list[str]:
     else:
         found = [pattern] if os.path.exists(pattern) else sorted(glob.glob(pattern, recursive=True))
     if not found:
-        raise Unusable(f"there are no files of arrays in {pattern}: expected {', '.join(SUFFIXES)}, or images")
+        raise Unusable(f"{pattern} has no files of arrays, expected {', '.join(SUFFIXES)}, or images")
     return found
 
 
@@ -112,20 +112,20 @@ def run_many(
     optimize: bool,
     engine: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
-    """Run the network on every item that has no output yet; ends the program with 1 where some fail.
+    """Run the model on every item without an output; exit with 1 if an item fails.
 
-    engine: the keywords of `compile_model` that say what runs it.
+    engine: the keywords of `compile_model` that select an engine.
     """
     if output is None:
-        one = f"; one array is --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
-        raise Unusable(f"many inputs have many outputs: give a folder for them with --output{one}")
+        one = f"; for one array use --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""
+        raise Unusable(f"--output is missing, expected a folder for the outputs of many inputs{one}")
     if many.batch is not None:
         with errors_as_messages():
             network = _with_open_batch(network, many.batch)
     ports = network.inputs
     with errors_as_messages(exit_code=UNUSABLE):
         if next(many.items(ports), None) is None:
-            raise Unusable("there are no items to run the network on")
+            raise Unusable("there are no items, expected at least one")
     start = perf_counter()
     how = {"precision": precision} | ({"engine": engine} if engine else {})
     digest = network_digest(network, how)
@@ -162,14 +162,14 @@ def run_many(
 
 
 def _taking(items: Iterator[tuple[str, StoredItem]], taken: deque[tuple[str, StoredItem]]) -> Iterator[StoredItem]:
-    """The items, whose names are kept until their results come, in the same order."""
+    """Yield the items; append their names to `taken`, in the order of the results."""
     for name, item in items:
         taken.append((name, item))
         yield item
 
 
 def _with_open_batch(network: Model, batch: int) -> Model:
-    """The network for so many rows and for the fewer of the last item."""
+    """Return the model with an open first dim, because the last item may have fewer than `batch` rows."""
     closed = {
         place: Shape([Dim.any(), *dims[1:]])
         for place, port in enumerate(network.inputs)
@@ -181,13 +181,13 @@ def _with_open_batch(network: Model, batch: int) -> Model:
 def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], seconds: float, output: str) -> None:
     parts = [f"ran {done:,} item{'s' * (done != 1)} in {seconds:.3g} s"]
     if done:
-        parts[0] += f" ({done / seconds:,.3g} a second)"
+        parts[0] += f" ({done / seconds:,.3g} per second)"
     if folder.known:
-        parts.append(f"{folder.known:,} were done before")
+        parts.append(f"{folder.known:,} done before")
     if folder.changed:
-        parts.append(f"{folder.changed:,} had changed since")
+        parts.append(f"{folder.changed:,} changed and ran again")
     echo("; ".join(parts))
-    echo(f"outputs and {MANIFEST} are in {printable(output)}")
+    echo(f"outputs and {MANIFEST} written to {printable(output)}")
     if failed:
         count = f"{len(failed):,} item{'s' * (len(failed) != 1)} failed"
         echo(f"{styled('error', 'error')}{styled('message', ': ' + count)}", to_stderr=True)

@@ -1,4 +1,4 @@
-"""`ir-exec bundle`: everything that someone else needs to see the same, in one file."""
+"""`ir-exec bundle`: a model with everything that reproduces its outputs, in one file."""
 
 from __future__ import annotations
 
@@ -22,23 +22,25 @@ _GIB = 2**30
 
 
 @click.command("bundle")
-@click.argument("model", metavar="MODEL", type=MODEL, required=False)
-@click.option("-o", "--output", metavar="FILE.zip", type=click.Path(), help="Where to write the bundle.")
+@click.argument("model", metavar="[MODEL]", type=MODEL, required=False)
+@click.option("-o", "--output", metavar="FILE.zip", type=click.Path(), help="Write the bundle to this file.")
 @input_options
 @click.option(
-    "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="A file to add; repeatable."
+    "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="Add this file; repeatable."
 )
-@click.option("--anonymous", is_flag=True, help="With other names, and other weights and inputs drawn from --seed.")
-@click.option("--until", metavar="COMMAND", help='Whether this still fails is asked: "COMMAND {model}", as for reduce.')
+@click.option("--anonymous", is_flag=True, help="Replace names, and weights and inputs by random values of --seed.")
+@click.option(
+    "--until", metavar="COMMAND", help='Test that this command still fails: "COMMAND {model}", as in `reduce`.'
+)
 @outcomes
 @timeout_option
-@click.option("--run", "again", metavar="FILE.zip", type=click.Path(), help="Run a bundle again and compare.")
+@click.option("--run", "again", metavar="FILE.zip", type=click.Path(), help="Run a bundle and compare its outputs.")
 @click.option(
     "--max-gib",
     type=click.FloatRange(min=0, min_open=True),
     default=16.0,
     show_default=True,
-    help="For --run: refuse a bundle that takes more when it is unpacked.",
+    help="With --run: maximum size of the unpacked bundle in GiB.",
 )
 def command(
     model: str | None,
@@ -54,29 +56,28 @@ def command(
     again: str | None,
     max_gib: float,
 ) -> None:
-    """Put a network, inputs, outputs, versions and reports into one .zip, or run such a .zip again.
+    """Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.
 
-    Inputs are given or drawn as for `run`; the outputs are those that ir_exec computes of them. Whoever gets the .zip
-    sees with `ir-exec bundle --run FILE.zip` whether the outputs are the same there. Of a bundle nothing is executed
-    but the network, by ir_exec.
+    Inputs are given or random, as in `run`, and ir_exec computes the outputs. On another machine, `ir-exec bundle --run
+    FILE.zip` runs the model again and compares the outputs. Nothing else in a bundle is executed.
 
-    --anonymous replaces names and weights: constants are drawn anew with the distribution of each, those that say
-    shapes, axes or indices stay, and so do integer inputs. With --until it is asked whether the fault stays.
+    --anonymous replaces names and weights. Each constant gets random values of its own distribution; shapes, axes,
+    indices and integer inputs are kept. --until tests whether the fault persists.
 
-    Exit code: 0 when it was written, or its outputs are the same, 1 where the fault does not stay, or outputs differ, 2
-    where it cannot be written or read.
+    Exit code: 0 if the bundle was written or its outputs agree, 1 if the fault does not persist or outputs differ, 2 if
+    the bundle cannot be written or read.
     """
     if (model is None) == (again is None):
-        raise Unusable("give either MODEL or --run FILE.zip")
+        raise Unusable("expected either MODEL or --run FILE.zip")
     load_extensions(extensions)
     if again is not None:
         _run_again(again, int(max_gib * _GIB))
         return
     assert model is not None, "one of the two is given"
     if output is None:
-        raise Unusable("--output FILE.zip says where to write the bundle")
+        raise Unusable("--output is missing, expected FILE.zip")
     if os.path.exists(output) and not output.lower().endswith(".zip"):
-        raise Unusable(f"--output {output} is there and is no .zip")
+        raise Unusable(f"--output {output} exists and is not a .zip, expected a new file or a .zip")
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = asked.network(model, weights)
@@ -95,14 +96,14 @@ def command(
         )
     _show(made, output)
     if made.fails is False:
-        echo("the fault does not stay: the command does not fail on the anonymous network", to_stderr=True)
+        echo("the fault does not persist: the command does not fail on the anonymous model", to_stderr=True)
         sys.exit(1)
 
 
 def _show(made: Bundle, output: str) -> None:
     for member in made.members:
         echo(printable(f"  {member.name}  {member.size:,} bytes"))
-    stays = ", the command fails on it" if made.fails else ""
+    stays = ", the command still fails" if made.fails else ""
     echo(f"{'anonymous ' if made.anonymous else ''}bundle written to {output}{stays}")
 
 
@@ -112,18 +113,18 @@ def _run_again(path: str, most_bytes: int) -> None:
     now = current_versions()
     for name, then in found.bundle.versions.items():
         if now.get(name) != then:
-            echo(printable(f"made with {name} {then}, here is {now.get(name, 'none')}"))
+            echo(printable(f"made with {name} {then}, installed: {now.get(name, 'none')}"))
     if found.bundle.command is not None:
         echo(printable(f"the command that failed: {found.bundle.command}"))
     lines = [
-        f"  {name}: {'the bundle has no array for it' if one is None else told(one)}"
+        f"  {name}: {'no array in the bundle' if one is None else told(one)}"
         for name, one in found.differences.items()
         if one is None or not one.is_within
     ]
     if not lines:
-        echo("the same: every output is within the tolerance of the bundle's")
+        echo("equal: every output is within the tolerance of the output in the bundle")
         return
-    echo(f"not the same: {len(lines)} of {len(found.differences)} outputs differ from the bundle's")
+    echo(f"different: {len(lines)} of {len(found.differences)} outputs differ from those in the bundle")
     for line in lines:
         echo(printable(line))
     sys.exit(1)

@@ -1,4 +1,4 @@
-"""`ir-exec check`: everything that is wrong with files."""
+"""`ir-exec check`: the faults of files."""
 
 from __future__ import annotations
 
@@ -58,50 +58,58 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 
 @click.command("check")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", type=MODEL)
-@shape_option("What if inputs had other shapes: what cannot take them, and the shapes of the outputs")
-@click.option("--batch", type=click.IntRange(min=1), help="Another size of the batch of all inputs.")
-@click.option("--requires", is_flag=True, help="Show which OpenVINO each file needs, and what demands it.")
+@shape_option("Shape of an input: check the model for it, and show the output shapes")
+@click.option("--batch", type=click.IntRange(min=1), help="Batch size of all inputs: check the model for it.")
+@click.option(
+    "--requires", is_flag=True, help="Show the oldest OpenVINO release that supports each file, and the reasons."
+)
 @click.option(
     "--target",
     metavar="RELEASE",
     shell_complete=complete_releases,
-    help="What this OpenVINO, say 2023.0, does not read is an error.",
+    help="Report everything that this OpenVINO release, such as 2023.0, does not support.",
 )
 @click.option(
     "--for",
     "targets",
     multiple=True,
     type=click.Choice(["npu", "gpu", "genai"]),
-    help="Report what this device or pipeline refuses; what no document states is an info.",
+    help="Report everything that this device or pipeline does not support; repeatable.",
 )
-@click.option("--weights-values", is_flag=True, help="Look for NaN and the like in constants of more than 1 MiB too.")
+@click.option("--weights-values", is_flag=True, help="Also check the values of constants larger than 1 MiB.")
 @click.option(
     "--select",
     multiple=True,
     metavar="RULES",
     shell_complete=complete_rules,
-    help="Report these rules alone: codes, names, groups.",
+    help="Report only these rules: codes, names or groups; repeatable.",
 )
 @click.option(
-    "--ignore", multiple=True, metavar="RULES", shell_complete=complete_rules, help="Do not report these rules."
+    "--ignore",
+    multiple=True,
+    metavar="RULES",
+    shell_complete=complete_rules,
+    help="Do not report these rules; repeatable.",
 )
-@click.option("--level", type=click.Choice(_LEVELS), help="Report nothing milder than this.  [default: info]")
-@click.option("--strict", is_flag=True, help="Warnings, and layers that could not be checked, fail too.")
-@click.option("--baseline", metavar="FILE", type=click.Path(), help="Do not report the findings that this file holds.")
+@click.option("--level", type=click.Choice(_LEVELS), help="Minimum severity of reported findings.  [default: info]")
+@click.option("--strict", is_flag=True, help="Also fail for warnings and for layers that were not checked.")
+@click.option("--baseline", metavar="FILE", type=click.Path(), help="Do not report the findings in this file.")
 @click.option(
     "--write-baseline",
     metavar="FILE",
     type=click.Path(),
-    help="Write all findings to a file for --baseline, and succeed.",
+    help="Write all findings to this file for --baseline, and exit with 0.",
 )
-@click.option("--fix", "fixes", is_flag=True, help="Rewrite wrong declared dims and precisions.")
-@click.option("--declare", is_flag=True, help="With --fix or --diff: declare again what is below an edited attribute.")
-@click.option("--diff", "diffs", is_flag=True, help="Show what --fix would change, and change nothing.")
-@format_option(*FORMATS, "html", help="text is for people; schemas/report.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
-@click.option("--quiet", is_flag=True, help="In text, show errors only.")
-@click.option("--statistics", is_flag=True, help="In text, show how often each rule was broken.")
-@click.option("--skip-others", is_flag=True, help="Skip named files that are no IR, as those in folders are.")
+@click.option("--fix", "fixes", is_flag=True, help="Correct wrong declared dims and precisions in the files.")
+@click.option(
+    "--declare", is_flag=True, help="With --fix or --diff: also update the declarations after an edited attribute."
+)
+@click.option("--diff", "diffs", is_flag=True, help="Show the changes of --fix without writing them.")
+@format_option(*FORMATS, "html", help="Format of the report. schemas/report.schema.json describes json.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@click.option("--quiet", is_flag=True, help="In text, show only errors.")
+@click.option("--statistics", is_flag=True, help="In text, show the number of findings per rule.")
+@click.option("--skip-others", is_flag=True, help="Skip files that are not IR, also if they are named.")
 @extension_option
 @worker_options
 @click.option(
@@ -109,7 +117,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
     "config_path",
     metavar="FILE.toml",
     type=click.Path(),
-    help="Settings; by default those of the nearest folder.",
+    help="Settings file.  [default: ir-exec.toml or pyproject.toml in the nearest parent folder]",
 )
 def command(
     paths: tuple[str, ...],
@@ -138,18 +146,18 @@ def command(
     scheduler: str | None,
     config_path: str | None,
 ) -> None:
-    """Report everything that is wrong with IR files, and with ONNX files.
+    """Report all faults of IR and ONNX files.
 
-    PATH is an .xml file, its .bin, an .onnx file, or a folder that is searched for .xml and .onnx files. Files in
-    folders that are no IR, and have no .bin beside them, are skipped and counted; so are ONNX files where the package
-    onnx is not installed. `ir-exec explain CODE` tells what a finding means.
+    PATH is an .xml file, its .bin, an .onnx file, or a folder that is searched for .xml and .onnx files. Other .xml
+    files in folders are skipped and counted if they have no .bin, and ONNX files if the package onnx is not installed.
+    `ir-exec explain CODE` describes a finding.
 
-    Settings may stand in [tool.ir-exec] of pyproject.toml, or in ir-exec.toml: select, ignore, per-file-ignores,
+    Settings are read from [tool.ir-exec] in pyproject.toml, or from ir-exec.toml: select, ignore, per-file-ignores,
     severity, level, strict, target, baseline, jobs, weights-values, extensions.
 
-    The summary counts what --level leaves out too.
+    The summary also counts the findings that --level hides.
 
-    Exit code: 0 without errors, 1 with errors, 2 where a path or an argument cannot be used or a file not be written.
+    Exit code: 0 without errors, 1 with errors, 2 for an unreadable path, an invalid argument or a failed write.
     """
     settings = config_path if config_path is not None else find_config(".")
     config = read_config(settings)
@@ -164,7 +172,7 @@ def command(
         weights_values=weights_values or config.weights_values,
     )
     if declare and not (fixes or diffs):
-        raise Unusable("--declare is for --fix or --diff")
+        raise Unusable("--declare requires --fix or --diff")
     fixed = _fix_all(paths, writes=not diffs, declare=declare) if fixes or diffs else _Fixed()
     is_text = output_format == "text"
     level = level or config.level
@@ -197,7 +205,7 @@ def command(
             shown.lines(shown.text(wanted))
         reports.append(wanted)
     if not reports and not skip_others:
-        raise Unusable(f"there are no IR or ONNX files in {', '.join(paths)}")
+        raise Unusable(f"{', '.join(paths)}: no IR or ONNX files, expected at least one")
     summary = Summary.of(reports)
     if write_baseline is not None:
         write_bytes(
@@ -211,16 +219,16 @@ def command(
     everything = Reports(version=__version__, files=files_shown, skipped=tuple(skipped), summary=summary)
     _finish(everything, output_format, output, shown)
     if strict and not summary.errors and (summary.warnings or summary.layers_not_checked):
-        echo("strict: warnings, and layers that were not checked, fail", to_stderr=True)
+        echo("strict: failed because of warnings, or layers that were not checked", to_stderr=True)
     if fixed.refused:
         sys.exit(UNUSABLE)
     sys.exit(_exit_code(reports, strict=strict, is_to_change=diffs and fixed.changed > 0))
 
 
 def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, Report]:
-    """What is wrong between the files of folders that are one model, and what the targets refuse, by the real path of
-    the file at fault."""
-    from ir_exec.text.checking import check_folder  # files alone do without it
+    """Return the faults between the files of model folders, and the refusals of the targets, by real path of the file
+    at fault."""
+    from ir_exec.text.checking import check_folder  # imported for folders only
     from ir_exec.text.targets import check_for
 
     found: dict[str, Report] = {}
@@ -228,7 +236,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
         for report in [one for target in targets for one in check_for(path, target)]:
             key = os.path.realpath(report.path or path)
             before = found[key].diagnostics if key in found else ()
-            # The pipeline for NPUs refuses what every pipeline does.
+            # The pipeline for NPUs also has the limits of every pipeline.
             new = [one for one in report.diagnostics if one not in before]
             found[key] = report.model_copy(update={"diagnostics": (*before, *new)})
     for path in paths:
@@ -237,7 +245,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
             reports = check_folder(place)
             if reports is None:
                 continue
-            # The folders of a pipeline are its parts.
+            # Folders within a pipeline are parts of it.
             folders.clear()
             for report in reports:
                 key = os.path.realpath(report.path or place)
@@ -248,7 +256,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
 
 @dataclass
 class _Shown:
-    """Text that is printed at once, or collected for a file."""
+    """Text output: printed at once, or collected for a file."""
 
     level: Severity
     requires: bool
@@ -260,7 +268,7 @@ class _Shown:
         return plain if self.to_file else styled
 
     def text(self, report: Report) -> list[str]:
-        """The lines of one file's findings."""
+        """Return the lines of the findings of one file."""
         report = _from_level(report, self.level)
         width = None if self.to_file else terminal_width()
         found = list(render(report, style=self.style, lines_of=_lines, width=width))
@@ -276,13 +284,13 @@ class _Shown:
 
 
 def _from_level(report: Report, level: Severity) -> Report:
-    """The report without the findings that are milder."""
+    """Return the report without findings of lower severity."""
     kept = tuple(found for found in report.diagnostics if weight(found.severity) >= weight(level))
     return report if len(kept) == len(report.diagnostics) else report.model_copy(update={"diagnostics": kept})
 
 
 def _finish(reports: Reports, output_format: str, output: str | None, shown: _Shown) -> None:
-    """The report in formats other than text, its file, and the summary, which is always printed."""
+    """Write the report, except for printed text, and always print the summary."""
     is_text = output_format == "text"
     line = summary_line(reports.summary)
     if is_text and reports.skipped:
@@ -291,7 +299,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         shown.lines([shown.style(_role(reports.summary), line)])
         content = "\n".join(shown.kept)
     elif output_format == "html":
-        from ir_exec.view import html_of, page_of_reports  # other formats do without the page
+        from ir_exec.view import html_of, page_of_reports  # imported for html only
 
         content = html_of(page_of_reports(reports.files)).rstrip("\n")
     else:
@@ -311,7 +319,7 @@ def _skipped(paths: Sequence[str]) -> Iterator[str]:
     if unreadable < len(paths):
         yield f"skipped {counted(len(paths) - unreadable, 'other .xml file')}"
     if unreadable:
-        yield f"skipped {counted(unreadable, 'ONNX file')}: pip install 'ir-exec[onnx]' installs what reads them"
+        yield f"skipped {counted(unreadable, 'ONNX file')}: to read them, pip install 'ir-exec[onnx]'"
 
 
 def _role(summary: Summary) -> str:
@@ -327,10 +335,10 @@ def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> in
 
 
 def _requirement(report: Report, style: Style) -> str:
-    """`model.xml needs OpenVINO 2023.1 or newer: GroupNormalization of opset12 (2 times, first in line 40)`."""
+    """Return `model.xml needs OpenVINO 2023.1 or newer: GroupNormalization of opset12 (2 times, first in line 40)`."""
     path = printable(report.path or "<bytes>")
     if report.requires is None:
-        return f"{path}: it is not known which OpenVINO it needs"
+        return f"{path}: the required OpenVINO release is unknown"
     demands = []
     for demand in report.requires.demands:
         place = demand.location
@@ -342,7 +350,7 @@ def _requirement(report: Report, style: Style) -> str:
 
 
 def _new_outputs(report: Report, style: Style) -> list[str]:
-    """The types of the outputs with the input shapes that were asked for, a line each; none where these do not fit."""
+    """Return the output types for the requested input shapes, one per line; nothing if the shapes do not fit."""
     if report.outputs is None or report.errors:
         return []
     head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
@@ -361,20 +369,20 @@ def _statistics(reports: list[Report]) -> Iterator[str]:
 
 @dataclass
 class _Fixed:
-    """How many files were changed, or would be, and how many could not be written."""
+    """The number of files that were changed (or would be with --fix), and that could not be written."""
 
     changed: int = 0
     refused: int = 0
 
 
 def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
-    """Fix every file, or print the diff, and say what was not fixed."""
+    """Fix every file or print the diff, and report the errors that remain."""
     done = _Fixed()
     for path, was_found in files_in(paths):
         try:
             result = fix(path, declare=declare)
         except IRError:
-            continue  # the report that follows says why
+            continue  # the report contains this error
         if result.reason is not None and (result.has_changed or not was_found):
             _tell_what_is_left(path, result, declare=declare, writes=writes)
         if not result.has_changed:
@@ -397,11 +405,11 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
 
 
 def _tell_what_is_left(path: str, result: Fix, *, declare: bool, writes: bool) -> None:
-    partly = "is fixed in part" if writes else "would be fixed in part"
-    how = partly if result.has_changed else "is left as it is"
+    partly = "is partly fixed" if writes else "would be partly fixed"
+    how = partly if result.has_changed else "is not changed"
     echo(f"{printable(path)} {how}: {printable(result.reason or '')}", to_stderr=True)
     if not declare and any(error.code in _OF_DECLARATIONS for error in result.left):
-        text = "if an attribute was edited on purpose, --declare has everything below it declared again"
+        text = "after editing an attribute, use --declare to update the declarations of the following layers"
         echo(f"{styled('hint', 'hint:')} {text}", to_stderr=True)
 
 
@@ -430,7 +438,7 @@ def _target(text: str) -> str:
 
 
 def _known(path: str | None, config: Config, settings: str | None) -> Baseline | None:
-    """The baseline that an argument names, or else the settings."""
+    """Read the baseline of an argument, or of the settings."""
     if path is not None:
         return _baseline(path)
     if config.baseline is None:
@@ -453,7 +461,7 @@ def _folder(path: str) -> str:
 
 
 def _is_other(path: str, report: Report) -> bool:
-    """Whether a file is no network and was not meant to be: by its name, and there is no .bin beside it."""
+    """Return True for an .xml of another format, without a .bin next to it."""
     if suffix_of(path) in ENDINGS and suffix_of(path) != ".xml":
         return False
     is_other = any(found.code == Code.not_ir for found in report.diagnostics)
@@ -462,7 +470,7 @@ def _is_other(path: str, report: Report) -> bool:
 
 @lru_cache(maxsize=1)
 def _lines(path: str) -> Sequence[str]:
-    """The lines of a file for excerpts; reports go through files one by one, so the last one is kept."""
+    """Return the lines of a file for excerpts; only the last file is cached, because reports come file by file."""
     try:
         _, raw = load(path)
     except IRError:

@@ -1,7 +1,4 @@
-"""`ir-exec compare`: which layer is wrong.
-
-Over many inputs it gives a verdict for each.
-"""
+"""`ir-exec compare`: find the wrong layer, for one set of inputs or for each of many."""
 
 from __future__ import annotations
 
@@ -24,10 +21,11 @@ from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (
     MODEL,
     REFERENCE,
-    FiniteRange,
     ToleranceType,
     format_option,
+    hint_option,
     read_tolerances,
+    timeout_option,
     tolerances_of,
 )
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
@@ -49,7 +47,10 @@ __all__ = ["CompareItem", "compare_many"]
 
 @dataclass(frozen=True)
 class CompareItem:
-    """Compares a network with a reference on one item; workers read the network once. options: as for `compare`."""
+    """A comparison of a model with a reference on one item; each worker reads the model once.
+
+    options: keywords of `compare`.
+    """
 
     model: str
     weights: str | None
@@ -70,7 +71,7 @@ def _read(model: str, weights: str | None) -> Model:
 def compare_many(
     network: Model, question: CompareItem, many: Many, output_format: str, output: str | None, *, fail_on: str
 ) -> NoReturn:
-    """Report on every item, and end the program: with 0 where all are equal, 1 where one differs, 2 where one fails."""
+    """Report on every item, and exit with 0 if all are equal, 1 if one differs, 2 if one fails."""
     ports = network.inputs
     found: list[ComparedItem] = []
     with (
@@ -82,7 +83,7 @@ def compare_many(
             found.append(ComparedItem(item=name, error=None if error is None else str(error), comparison=report))
             bar.advance()
     if not found:
-        raise Unusable("there are no items to compare")
+        raise Unusable("there are no items, expected at least one")
     whole = Comparisons.of(question.model, question.reference, found)
     if output_format == "text" and output is None:
         _show_items(whole)
@@ -106,13 +107,13 @@ def _show_items(report: Comparisons) -> None:
             shown.add_row(printable(item.item), printable(item.verdict))
     if not report.equal:
         echo("")
-        show(shown, "compare with --inputs of one of them shows every layer")
+        show(shown, "to see every layer, compare with --inputs of one item")
 
 
 _MOST_SHOWN = 20
 _SHOWN = ("max_abs", "sqnr_db", "beyond")
 _WIDE = 120
-"""Columns of a terminal below which the first of these has to do, so that a layer stays a row."""
+"""Minimum columns of a terminal for all of `_SHOWN`; narrower ones show only the first, to keep a layer in a row."""
 
 
 @click.command("compare")
@@ -123,7 +124,7 @@ _WIDE = 120
     "reference",
     metavar="REFERENCE",
     type=REFERENCE,
-    help="openvino, onnxruntime, an .xml, an .onnx, an .npz, or a folder.",
+    help="Reference: openvino, onnxruntime, an .xml, an .onnx, an .npz or a folder.",
 )
 @input_options
 @click.option(
@@ -131,67 +132,88 @@ _WIDE = 120
     multiple=True,
     metavar="FILE.npz",
     type=click.Path(),
-    help="The inputs of a next call, which goes on from the variables; repeatable.",
+    help="Inputs of the next call, which continues with the variables; repeatable.",
 )
-@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="So many calls in a row.")
+@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Number of consecutive calls.")
 @click.option(
     "--rtol",
     "rtols",
     type=ToleranceType(),
     multiple=True,
     metavar="[OUTPUT=]X",
-    help="Relative tolerance, in place of one by type and layer; of one output with its name; repeatable.",
+    help="Relative tolerance of all outputs, or of OUTPUT; repeatable.  [default: by element type and layer]",
 )
 @click.option(
-    "--atol", "atols", type=ToleranceType(), multiple=True, metavar="[OUTPUT=]X", help="Absolute tolerance, as --rtol."
+    "--atol",
+    "atols",
+    type=ToleranceType(),
+    multiple=True,
+    metavar="[OUTPUT=]X",
+    help="Absolute tolerance of all outputs, or of OUTPUT; repeatable.  [default: by element type and layer]",
 )
 @click.option(
     "--tolerances",
     metavar="FILE",
     type=click.Path(),
-    help='Tolerances of outputs from a .json or .toml file: {"OUTPUT": {"rtol": X, "atol": X}}; "*" is all else.',
+    help='Tolerances from a .json or .toml file: {"OUTPUT": {"rtol": X, "atol": X}}; "*" is every other output.',
 )
 @click.option(
     "--map",
     "pairs",
     multiple=True,
     metavar="OURS=THEIRS",
-    help="A value of MODEL and one of the reference that go together, whatever their names; repeatable.",
+    help="Compare the value OURS of MODEL with THEIRS of the reference; repeatable.",
 )
-@click.option("--nan-equal", is_flag=True, help="Count NaN and infinity on both sides as compared, and as equal.")
+@click.option("--nan-equal", is_flag=True, help="Treat NaN and infinity on both sides as compared and equal.")
 @click.option(
     "--fail-on",
     type=click.Choice(["outputs", "layers"]),
     default="outputs",
     show_default=True,
-    help="Exit with 1 where an output differs, or also where a layer is wrong while the outputs agree.",
+    help="Exit with 1 for a different output, or also for a wrong layer.",
 )
-@click.option("--metric", "metrics", multiple=True, metavar="NAME", help="A column to show, or module:function.")
-@click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
-@click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
-@click.option("--probe", type=click.Choice(["all", "bisect", "outputs"]), default="all", show_default=True)
-@click.option("--isolate", is_flag=True, help="Run each layer by itself on openvino or onnxruntime, too.")
+@click.option(
+    "--metric", "metrics", multiple=True, metavar="NAME", help="Show this column, or module:function; repeatable."
+)
+@click.option("--device", default="CPU", show_default=True, help="For openvino: device that runs the model.")
+@hint_option("accuracy")
+@click.option(
+    "--probe",
+    type=click.Choice(["all", "bisect", "outputs"]),
+    default="all",
+    show_default=True,
+    help="For openvino: read all intermediate values in one run, a few in each of several, or none.",
+)
+@click.option("--isolate", is_flag=True, help="Also run each layer alone on openvino or onnxruntime.")
 @click.option(
     "--block",
     metavar="PATTERN",
-    help="With --isolate: run layers of one prefix as one: '**.layers.*'; * stops at dots and slashes, ** does not.",
+    help="With --isolate: run the layers of a name prefix together: '**.layers.*'. ** also matches dots and slashes.",
 )
-@click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="Seconds an answer.")
+@timeout_option(600.0)
 @click.option(
     "--precision",
     type=click.Choice(["f32", "file", "f16", "bf16"]),
     default="f32",
     show_default=True,
-    help="What f16 and bf16 are computed in, or: what if each layer were rounded to f16 or bf16?",
+    help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
-@format_option("json", "csv", "html", "junit", help="text is for people; schemas/compare.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
-@click.option("--prompt", metavar="TEXT", help="Of a folder: the text whose next tokens are compared.")
-@click.option("--ids", metavar="1,2,3", help="Of a folder: tokens instead of text.")
-@click.option("--max-new-tokens", type=click.IntRange(min=1), default=50, show_default=True, help="Of a folder.")
-@click.option("--source", metavar="FOLDER", type=click.Path(), help="Of a folder: where transformers reads the model.")
+@click.option("--prompt", metavar="TEXT", help="For folders: text to continue.")
+@click.option("--ids", metavar="1,2,3", help="For folders: tokens instead of a text.")
+@click.option(
+    "--max-new-tokens",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="For folders: tokens to compare.",
+)
+@click.option(
+    "--source", metavar="FOLDER", type=click.Path(), help="For folders: folder of the original model for transformers."
+)
 def command(
     model: str,
     other: str | None,
@@ -225,30 +247,30 @@ def command(
     max_new_tokens: int,
     source: str | None,
 ) -> None:
-    """Tell which layer of a network is wrong, by the values of a reference.
+    """Compare the values of a model with a reference, and find the layer that is wrong.
 
-    REFERENCE is openvino (its own run of MODEL), another IR file, an .onnx file (run by onnxruntime, or by
-    onnx.reference where that refuses it; onnx-reference:FILE.onnx: by that alone), a folder that `ir-exec trace` wrote,
-    or an .npz or a folder of .npy files with arrays by the names of tensors.
+    REFERENCE is openvino or onnxruntime (their run of MODEL), another IR file, an .onnx file, a folder written by
+    `ir-exec trace`, or an .npz or a folder of .npy files named after tensors. An .onnx file is run by onnxruntime, or
+    by onnx.reference if onnxruntime rejects it or with onnx-reference:FILE.onnx.
 
-    The first line says whether the outputs agree. Where they do not, each layer has two errors: the one it makes by
-    itself, computed from the reference's own inputs of that layer, and the one carried to it when both ran from the
-    same inputs. The layers that are wrong by themselves come first.
+    The first line states whether the outputs agree. If they differ, each layer has two errors. The own error compares
+    the layer with the reference for the same inputs of the layer; the carried error compares both complete runs.
+    Layers with an own error are listed first.
 
-    Networks with variables: --then gives the inputs of a second call, a third and so on; both sides go on from their
-    own variables; --calls 3 without it gives the same inputs again, or draws others. Call and layer are named.
+    For models with variables, --then specifies the inputs of the next calls. --calls 3 repeats the inputs, or draws
+    new random inputs for each call. The report names the call and the layer.
 
-    Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet).
-    Each is compared for itself, from the initial values of the variables.
+    For many inputs, --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr,
+    .parquet). Each item is compared separately and starts with the initial values of the variables.
 
-    --isolate runs each layer by itself on the device, on the inputs that it has here, so that no fusion touches it;
-    layers that are right by themselves and wrong together are named.
+    --isolate runs each layer alone on the device, with its inputs in the run of ir_exec. This excludes fusions, and the
+    report names layers that are right alone and wrong in the complete model.
 
-    A folder that is a language model is compared by its tokens, with openvino, genai, transformers or a file of JSON
-    (`ids`): the first token that differs, how near both were, and which setting of the runtime explains it.
+    If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
+    (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
 
-    Exit code: 0 where the outputs are equal, 1 where one differs (or with --fail-on layers, a layer), 2 where they
-    could not be compared, as where an output is NaN or infinite in every element on both sides.
+    Exit code: 0 if the outputs are equal, 1 if one differs (with --fail-on layers, also a layer), 2 if nothing could be
+    compared, for example because all elements are NaN or infinite on both sides.
     """
     if os.path.isdir(model):
         tokens = TokenOptions(prompt, ids, max_new_tokens, device, source, timeout)
@@ -256,26 +278,26 @@ def command(
     relative, absolute = read_tolerances(tolerances)
     rtol, atol = tolerances_of(rtols, relative), tolerances_of(atols, absolute)
     if other is not None and reference is not None:
-        raise Unusable(f"two references are given, {other} and --with {reference}: leave one out")
+        raise Unusable(f"there are two references, {other} and --with {reference}, expected one")
     reference = other if reference is None else reference
     unknown = [name for name in metrics if name not in COLUMNS and ":" not in name]
     if unknown:
-        raise Unusable(f"--metric {unknown[0]!r} is none of {', '.join(COLUMNS)}, and no module:function")
+        raise Unusable(f"--metric is {unknown[0]!r}, expected module:function or one of {', '.join(COLUMNS)}")
     is_rounded = precision in ("f16", "bf16")
     if (reference is None) != is_rounded:
-        raise Unusable("give either --with REFERENCE or --precision f16 or bf16")
+        raise Unusable("expected either --with REFERENCE, or --precision f16 or bf16")
     if block is not None and not isolate:
-        raise Unusable("--block is for --isolate")
+        raise Unusable("--block requires --isolate")
     if isolate and reference is None:
-        raise Unusable("--isolate is for --with openvino or --with onnxruntime")
+        raise Unusable("--isolate requires --with openvino or --with onnxruntime")
     load_extensions(extensions)
     hint_text = check_hint(model)
     with errors_as_messages(hint=hint_text, exit_code=UNUSABLE):
         network = asked.network(model, weights)
     if is_many(asked.archive) or jobs or scheduler:
         if reference is None or then or calls:
-            what = "--precision is" if reference is None else "--then and --calls are"
-            raise Unusable(f"{what} for one set of inputs")
+            what = f"--precision {precision}" if reference is None else "--then and --calls"
+            raise Unusable(f"{what} cannot be combined with many inputs, expected one set of inputs")
         settings: dict[str, Any] = {
             "isolate": block or isolate,
             "rtol": rtol,
@@ -293,16 +315,18 @@ def command(
         question = CompareItem(model, weights, reference, settings)
         compare_many(network, question, many, output_format, output, fail_on=fail_on)
     if is_rounded and (then or calls):
-        raise Unusable("--precision is for one call")
+        raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
     given = asked.given(network.inputs)
     inputs = asked.drawn(network, given) if given else None
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
-    run_hint = None if inputs is not None else DRAWN_HINT
+    # Recordings and traces contain inputs.
+    has_inputs = inputs is not None or str(reference).endswith(".npz") or os.path.isdir(str(reference))
+    run_hint = None if has_inputs else DRAWN_HINT
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
             if isinstance(rtol, dict) or isinstance(atol, dict):
-                raise Unusable("--precision has no tolerances by output")
+                raise Unusable(f"--precision {precision} has no tolerances per output, expected one for all outputs")
             asked_for = {**options, "inputs": inputs, "seed": asked.seed, "progress": progress}
             _precision(network, asked_for, precision, output_format, output)
         assert reference is not None, "one of the two is given"
@@ -317,10 +341,10 @@ def command(
             pairs=_pairs(pairs),
             metrics=[name for name in metrics if ":" in name],
             device=device,
-            hint=hint,  # type: ignore[arg-type]  # click has checked the choice
-            probe=probe,  # type: ignore[arg-type]  # and this one
+            hint=hint,  # type: ignore[arg-type]  # checked by click
+            probe=probe,  # type: ignore[arg-type]  # checked by click
             timeout=timeout,
-            precision=precision,  # type: ignore[arg-type]  # f16 and bf16 have been seen to
+            precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
             progress=progress,
             **options,
@@ -334,12 +358,12 @@ def command(
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
-    """The names of `ours=theirs`."""
+    """Parse pairs of names, `ours=theirs`."""
     found = {}
     for text in texts:
         ours, is_pair, theirs = text.partition("=")
         if not (is_pair and ours and theirs):
-            raise Unusable(f"--map {text!r} is not OURS=THEIRS")
+            raise Unusable(f"--map is {text!r}, expected OURS=THEIRS")
         found[ours] = theirs
     return found
 
@@ -370,13 +394,13 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if layers:
         shown.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
         if len(layers) > _MOST_SHOWN and not every:
-            shown.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows every one")
+            shown.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows all")
     echo("")
     show(*shown, counts(report))
 
 
 def _outputs(report: Comparison) -> Table:
-    """The table of the outputs: how far each is, and how far it may be."""
+    """Return the table of the outputs with their errors and tolerances."""
     heads: dict[str, Any] = {"output": "left", "value": "left", "status": "left"}
     if report.calls > 1:
         heads["call"] = "right"
@@ -423,10 +447,10 @@ def _cell(found: Difference | None, name: str) -> str:
 def _precision(
     network: Model, asked: Mapping[str, Any], precision: str, output_format: str, output: str | None
 ) -> NoReturn:
-    """The report of a run in fewer bits; ends the program."""
+    """Report the effect of a lower precision, and exit."""
     if output_format not in ("text", "json"):
-        raise Unusable(f"--precision has no report in the format {output_format}: text or json")
-    report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # click has checked the choice
+        raise Unusable(f"--format is {output_format}, expected text or json with --precision {precision}")
+    report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
     write_text(text + "\n", output)
     sys.exit(0 if report.equal else 1)

@@ -1,4 +1,4 @@
-"""Defaults of `check`, and extensions: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder up.
+"""Settings of `check`, and extensions: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder.
 
     [tool.ir-exec]
     ignore = ["unbounded-dim"]
@@ -13,8 +13,8 @@
     [tool.ir-exec.per-file-ignores]
     "legacy/*.xml" = ["IR6"]
 
-ir-exec.toml holds the same without `tool.ir-exec`. Arguments of the command line override them.
-Extensions are modules and files of the user that register operators; arguments name more of them.
+ir-exec.toml has the same keys without the prefix `tool.ir-exec`. Options of the command line override the settings.
+Extensions are Python modules and files that register custom operators; --extension adds more of them.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 
 
 class Config(BaseModel):
-    """The settings; None or empty where they are not set. Paths are relative to the folder of the file."""
+    """The settings; None or empty if not set. Paths are relative to the folder of the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -76,19 +76,19 @@ _EXPECTED = {
     "severity": "a table of severities",
     "level": "error, warning or info",
     "strict": "true or false",
-    "target": 'a release of OpenVINO, as "2023.1" is',
+    "target": 'a release of OpenVINO, such as "2023.1"',
     "baseline": "a path",
-    "jobs": "a number from 1 on",
+    "jobs": "an integer of at least 1",
     "weights-values": "true or false",
     "extensions": "a list of modules and files",
 }
-"""What each setting is, in words."""
+"""A description of each setting, for messages."""
 
 _EXPECTED_INSIDE = {"severity": "error, warning or info", "per-file-ignores": "a list of rules"}
 
 
 def find_config(start: str) -> str | None:
-    """The nearest ir-exec.toml, or pyproject.toml with a [tool.ir-exec], from a folder upwards."""
+    """Return the nearest ir-exec.toml, or pyproject.toml with [tool.ir-exec], in a folder or its parents."""
     folder = Path(os.path.abspath(start))
     for place in (folder, *folder.parents):
         own = place / "ir-exec.toml"
@@ -101,7 +101,7 @@ def find_config(start: str) -> str | None:
 
 
 def read_config(path: str | None) -> Config:
-    """The settings of a file, the defaults where it is None."""
+    """Read the settings of a file, or return the defaults if it is None."""
     if path is None:
         return Config()
     content = _parsed(path)
@@ -123,7 +123,7 @@ def _beside(folder: str, path: str) -> str:
 
 
 def _fault(error: ValidationError) -> str:
-    """The first fault of settings in one sentence."""
+    """Return a message for the first fault of the settings."""
     fault = error.errors(include_url=False)[0]
     place = [str(part) for part in fault["loc"]]
     name = ".".join(place)
@@ -131,13 +131,13 @@ def _fault(error: ValidationError) -> str:
         near = difflib.get_close_matches(name, _EXPECTED, n=1)
         return f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
     if not place:
-        return "[tool.ir-exec] is no table"
-    expected = _EXPECTED[place[0]] if len(place) == 1 else _EXPECTED_INSIDE.get(place[0], "a text")
-    return f"{name}: expected {expected}, found {repr(fault['input'])[:60]}"
+        return f"[tool.ir-exec] is {repr(fault['input'])[:60]}, expected a table"
+    expected = _EXPECTED[place[0]] if len(place) == 1 else _EXPECTED_INSIDE.get(place[0], "a string")
+    return f"{name} is {repr(fault['input'])[:60]}, expected {expected}"
 
 
 def _check_words(config: Config, path: str) -> None:
-    """Refuse rules and releases that there are not, by the name of the file: no argument is to blame."""
+    """Raise Unusable for unknown rules and releases, naming the settings file rather than an option."""
     rules = {
         "select": config.select,
         "ignore": config.ignore,
@@ -154,7 +154,7 @@ def _check_words(config: Config, path: str) -> None:
 
 
 def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
-    """The prefixes of codes that a list of rules names; a text may hold several, separated by commas."""
+    """Return the prefixes of codes for a list of rules; a text may contain several, separated by commas."""
     names = [name for text in texts for name in text.split(",") if name.strip()]
     try:
         return frozenset(code_prefix(name) for name in names)
@@ -166,7 +166,7 @@ def _parsed(path: str) -> dict[str, Any]:
     try:
         return tomllib.loads(read_text(path, "the settings"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Unusable(f"{path} is not TOML: {error}") from None
+        raise Unusable(f"{path} is not valid TOML: {error}") from None
 
 
 def _tool(content: dict[str, Any]) -> dict[str, Any]:
@@ -180,17 +180,17 @@ extension_option = click.option(
     multiple=True,
     metavar="MODULE|FILE.py",
     type=click.Path(),
-    help="Python that registers operators of your own; docs/extensions.md tells how. Also set by `extensions`.",
+    help="Python module or file with custom operators (docs/extensions.md), also set by `extensions`; repeatable.",
 )
 
 
 def load_extensions(given: Sequence[str]) -> None:
-    """Import those of the settings of the nearest folder and those of the command line, each once."""
+    """Import the extensions of the settings in the nearest folder, then those of the command line."""
     import_extensions((*read_config(find_config(".")).extensions, *given))
 
 
 def import_extensions(wanted: Sequence[str]) -> None:
-    """Import each of these; `Unusable` says which of them cannot be imported, and why."""
+    """Import extensions, modules or files. Raises Unusable if one of them fails."""
     for text in wanted:
         try:
             if text.endswith(".py"):
@@ -209,7 +209,7 @@ def _import_file(path: str) -> None:
     if name in sys.modules:
         return
     if not os.path.isfile(real):
-        raise FileNotFoundError("there is no such file")
+        raise FileNotFoundError("the file does not exist")
     spec = spec_from_file_location(name, real)
     assert spec is not None, "a file whose name ends in .py has a loader"
     assert spec.loader is not None, "a file whose name ends in .py has a loader"
@@ -225,7 +225,7 @@ def _import_file(path: str) -> None:
 
 @contextmanager
 def _importing_from(folder: str) -> Iterator[None]:
-    """Let modules of a folder be imported, as those beside a script are."""
+    """Make the modules of a folder importable, like those in the folder of a script."""
     before = sys.path.copy()
     sys.path.insert(0, folder)
     try:

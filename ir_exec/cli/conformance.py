@@ -1,4 +1,4 @@
-"""`ir-exec conformance`: what a device makes of small cases of every operator."""
+"""`ir-exec conformance`: small cases of every operator on a device."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import FiniteRange, format_option
+from ir_exec.cli.options import format_option, hint_option, timeout_option
 from ir_exec.cli.parallel import Bar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled
@@ -20,29 +20,31 @@ from ir_exec.printable import printable
 
 
 @click.command("conformance")
-@click.option("--device", default="CPU", show_default=True, help="CPU, GPU, NPU; for onnxruntime CPU, CUDA and others.")
+@click.option("--device", default="CPU", show_default=True, help="CPU, GPU or NPU; for onnxruntime CPU, CUDA, ...")
 @click.option(
     "--engine",
     type=click.Choice(["openvino", "onnxruntime"]),
     default="openvino",
     show_default=True,
-    help="The engine that runs the cases.",
+    help="Engine that runs the cases.",
 )
-@click.option("--types", multiple=True, metavar="GLOB", help="Operators of these types, as 'Gather*'; repeatable.")
-@click.option("--open-dims", is_flag=True, help="Run each case a second time with every dim of its inputs open.")
-@click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="accuracy", show_default=True)
-@click.option("--timeout", type=FiniteRange(min=0.1), default=60.0, show_default=True, help="Seconds for one answer.")
+@click.option("--types", multiple=True, metavar="GLOB", help="Types of operators, such as 'Gather*'; repeatable.")
+@click.option("--open-dims", is_flag=True, help="Run each case also with open dims of its inputs.")
+@hint_option("accuracy")
+@timeout_option(60.0)
 @click.option(
     "--save",
     "folder",
     metavar="FOLDER",
     type=click.Path(),
-    help="Write the smallest case of each type that fails: .xml, .bin, .inputs.npz, .outputs.npz.",
+    help="Write the smallest failed case of each type to a folder: .xml, .bin, .inputs.npz, .outputs.npz.",
 )
-@click.option("--baseline", metavar="FILE.json", type=click.Path(), help="An earlier report: only new failures count.")
-@format_option("json", "html", "junit", help="text is for people; schemas/conformance.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
-@click.option("--all", "every", is_flag=True, help="In text, show every case that fails.")
+@click.option(
+    "--baseline", metavar="FILE.json", type=click.Path(), help="Fail only for cases that pass in this earlier report."
+)
+@format_option("json", "html", "junit", help="Format of the report. schemas/conformance.schema.json describes json.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@click.option("--all", "every", is_flag=True, help="In text, show every failed case.")
 def command(
     device: str,
     engine: str,
@@ -56,13 +58,13 @@ def command(
     output: str | None,
     every: bool,
 ) -> None:
-    """Run small cases of every operator on a device, and show which are right.
+    """Run small cases of every operator on a device, and report the wrong ones.
 
-    A case is one layer with its inputs; ir_exec's outputs are expected. Cases run in batches in a child
-    process; one that crashes or hangs the device is named, and the others continue.
+    A case is one layer with its inputs; the expected outputs are those of ir_exec. Cases run in batches in a child
+    process. A case that crashes or hangs the device is reported, and the others continue.
 
-    Exit code: 1 where a case is wrong or crashes (with --baseline, where one fails that did not fail then), 2 where the
-    device is not available, else 0. Known faults of OpenVINO's CPU plugin do not count.
+    Exit code: 0 if all cases pass, 1 if a case is wrong or crashes (with --baseline, a case that passed before), 2 if
+    the device is not available. Known faults of OpenVINO's CPU plugin are not counted.
     """
     forms = 2 if open_dims else 1
     with (
@@ -72,9 +74,9 @@ def command(
         report = conformance(
             device,
             types=types,
-            engine=engine,  # type: ignore[arg-type]  # click has checked the choice
+            engine=engine,  # type: ignore[arg-type]  # checked by click
             open_dims=open_dims,
-            hint=hint,  # type: ignore[arg-type]  # and this one
+            hint=hint,  # type: ignore[arg-type]  # checked by click
             timeout=timeout,
             output=folder,
             baseline=baseline,
@@ -104,12 +106,12 @@ def _show(report: Conformance, every: bool) -> None:
     if lines:
         parts.append("\n".join(lines))
     echo("")
-    hint = ["--save FOLDER writes the smallest case of each type that fails"] if lines else []
+    hint = ["--save FOLDER writes the smallest failed case of each type"] if lines else []
     show(*parts, *hint)
 
 
 def _operators(report: Conformance) -> Table:
-    """The table of the types: those with failures, or all where none has."""
+    """Return the table of the types with failures, or of all types if none has any."""
     heads: dict[str, Any] = {"operator": "left", "cases": "right"} | dict.fromkeys(STATUSES, "right")
     shown = table("Operators", **heads)
     failing = [one for one in report.operators if one.failed]

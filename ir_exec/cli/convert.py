@@ -1,4 +1,4 @@
-"""`ir-exec convert`: an ONNX file or an IR file of any version as an IR file of version 11, and any as an ONNX file."""
+"""`ir-exec convert`: ONNX or IR of any version to IR of version 11, or any model to ONNX."""
 
 from __future__ import annotations
 
@@ -33,65 +33,73 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 _FIRST_OPSET = 8
-"""The newest opset of the first release that reads IR version 11, which is what is written."""
+"""The newest opset of the first release that supports IR version 11, the version that is written."""
 
 
 @click.command("convert")
 @click.argument("model", metavar="MODEL", type=ModelPath())
-@click.option("-o", "--output", required=True, metavar="OUT", type=click.Path(), help="OUT.xml or OUT.onnx.")
-@shape_option("The shape of an input")
+@click.option("-o", "--output", required=True, metavar="OUT", type=click.Path(), help="Write to OUT.xml or OUT.onnx.")
+@shape_option("Shape of an input")
 @click.option(
     "--input",
     "named",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="An input on whose shape and value the network may depend, where an operator needs them; repeatable.",
+    help="For ONNX files: value of an input that operators require, and that the result then depends on; repeatable.",
 )
-@click.option("--inputs", "archive", metavar="FILE.npz", type=click.Path(), help="Such inputs, by their names.")
+@click.option(
+    "--inputs",
+    "archive",
+    metavar="FILE.npz",
+    type=click.Path(),
+    help="For ONNX files: values of several inputs, as --input.",
+)
 @click.option(
     "--stateful",
     is_flag=True,
-    help="Of ONNX: make states of inputs `past...` and outputs `present...` of one name and type.",
+    help="For ONNX files: convert inputs `past...` and outputs `present...` of equal name and type to states.",
 )
 @click.option(
     "--state",
     "states",
     multiple=True,
     metavar="INPUT=OUTPUT",
-    help="Of ONNX: make a state of this input and this output; repeatable.",
+    help="For ONNX files: convert this input and this output to a state; repeatable.",
 )
-@click.option("--static", is_flag=True, help="Dims of inputs that are still open become 1.")
-@click.option("--compress-to-fp16", is_flag=True, help="Store weights of 32 and 64 bits as f16.")
+@click.option("--static", is_flag=True, help="Set the remaining open dims of inputs to 1.")
+@click.option("--compress-to-fp16", is_flag=True, help="Store f32 and f64 weights as f16.")
 @click.option(
     "--fold/--no-fold",
     default=True,
     show_default=True,
-    help="Compute what depends on no input, where that takes no more memory, and leave out layers that change nothing.",
+    help="Fold constants that do not become larger, and remove layers without effect.",
 )
 @click.option(
     "--to-opset",
     type=click.IntRange(_FIRST_OPSET, LAST_OPSET),
     metavar="N",
-    help=f"Use no operators of opsets after this one, {_FIRST_OPSET} to {LAST_OPSET}.",
+    help=f"To IR: newest opset of the operators, {_FIRST_OPSET} to {LAST_OPSET}.",
 )
 @click.option(
     "--opset",
     type=click.IntRange(OLDEST_OPSET, NEWEST),
     metavar="N",
-    help=f"To ONNX: the opset, {OLDEST_OPSET} to {NEWEST}, by default that of the oldest supported onnxruntime.",
+    help=f"To ONNX: opset, {OLDEST_OPSET} to {NEWEST}.  [default: newest of the oldest supported onnxruntime]",
 )
 @click.option(
     "--target",
     metavar="RELEASE",
     shell_complete=complete_releases,
-    help="Write what this OpenVINO, say 2023.0, reads; to ONNX: `onnxruntime`, its own operators too.",
+    help="To IR: OpenVINO release that reads the file, such as 2023.0. To ONNX: onnxruntime allows its own operators.",
 )
 @click.option(
     "--external-data/--no-external-data",
     default=None,
-    help="To ONNX: write constants to OUT.onnx.data; by default from 1 GiB on.",
+    help="To ONNX: write constants to OUT.onnx.data.  [default: if they exceed 1 GiB]",
 )
-@click.option("--partial", is_flag=True, help="To ONNX: keep layers that ONNX cannot express in a domain of their own.")
+@click.option(
+    "--partial", is_flag=True, help="To ONNX: write layers that ONNX cannot express as operators of a custom domain."
+)
 @extension_option
 def command(
     model: str,
@@ -111,31 +119,32 @@ def command(
     partial: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Write an ONNX file, or IR of an older version, as IR: OUT.xml, OUT.bin; or any network as ONNX.
+    """Convert ONNX files or older IR to IR, or any model to ONNX.
 
-    MODEL.xml may be of the versions 2 to 7, which no OpenVINO of today reads: their layers become operators of today.
+    The ending of OUT selects the format: OUT.xml (with OUT.bin) or OUT.onnx. MODEL may be IR of versions 2 to 7, which
+    current releases of OpenVINO do not read.
 
-    Tensors and nodes keep their names: a layer is named after its node, `conv`, and the one below the sum with a bias
-    `conv/WithoutBiases`. Constant parts are computed; dynamic dims stay dynamic. With fixed shapes operators can be
-    said that otherwise cannot; with inputs, those that need a value: the network is right for these values alone, which
-    a line names. Weights are compressed unless one of them is too large for f16. For an older OpenVINO,
-    operators are written in the older versions that mean the same; layers that have none are named.
+    To IR: tensors keep their names, and layers have the names of their nodes; for a node `conv` with a bias, the layer
+    before the addition is `conv/WithoutBiases`. Dynamic dims stay dynamic. Some operators can be converted only with
+    static shapes (--shape) or with the value of an input (--input); the model is then right for this value only, and a
+    line names the input. With --target and --to-opset, operators are written in older, equivalent versions, and layers
+    without one are reported.
 
-    States that the export of ir_exec has written as inputs and outputs become ReadValue and Assign again. With
-    --stateful so do those of other exporters, as `past_key_values.0.key` and `present.0.key`: a state without a default
-    begins with zeros, where open dims are those of inputs of the same name, or else 0.
+    States that ir_exec exported as inputs and outputs are converted back to ReadValue and Assign, with --stateful also
+    those of other exporters, such as `past_key_values.0.key` and `present.0.key`. A state without a default starts with
+    zeros; its open dims are those of inputs of the same name, or 0.
 
-    The ending of OUT is the direction. To ONNX, weights are streamed, states become inputs `past.NAME` and outputs
-    `present.NAME`, and one error names every layer that ONNX cannot express.
+    To ONNX: weights are streamed, states become inputs `past.NAME` and outputs `present.NAME`, and one error names all
+    layers that ONNX cannot express.
 
-    Exit code: 0 when it was written, 1 where the file has a fault or an operator that IR, ONNX, or the older OpenVINO,
-    cannot say, 2 for paths and arguments that cannot be used.
+    Exit code: 0 on success, 1 if the file has a fault, or an operator that the result cannot express, 2 for an
+    unreadable path or an invalid argument.
     """
     load_extensions(extensions)
     if output.lower().endswith(".onnx"):
         _refuse(compress_to_fp16=compress_to_fp16, to_opset=to_opset, stateful=stateful, state=states or None)
         if target not in (None, "onnxruntime", "openvino"):
-            raise Unusable(f"--target {target}: a target of ONNX files is onnxruntime or openvino")
+            raise Unusable(f"--target is {target}, expected onnxruntime or openvino for an ONNX file")
         from ir_exec.cli.convert_onnx import convert_to_onnx
 
         convert_to_onnx(
@@ -151,7 +160,7 @@ def command(
         )
         return
     if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output {output}: the file to write must end in .xml or .onnx")
+        raise Unusable(f"--output is {output}, expected a file with the ending .xml or .onnx")
     _refuse(opset=opset, external_data=external_data, partial=partial)
     release = None if target is None else _release(target)
     options = {
@@ -175,7 +184,7 @@ def command(
             pairs = functools.partial(_pairs, stateful=stateful, states=states)
             converted, used = _from_onnx(model, shapes, options, asked, pairs, static=static)
         if fold:
-            from ir_exec.runtime.simplify import simplified  # only here is anything computed
+            from ir_exec.runtime.simplify import simplified  # imported for --fold only
 
             converted = simplified(converted)
     if to_opset is not None or release is not None:
@@ -184,14 +193,14 @@ def command(
     with errors_as_messages(exit_code=UNUSABLE):
         converted.save(output, compress_to_fp16=compress_to_fp16)
     if compress_to_fp16:
-        # It has a layer more for each weight.
+        # The written file has one more layer per weight.
         converted = read_model(output)
     show_written("Converted", converted, output)
     variables = [node.op.variable_id for node in converted.graph.nodes if isinstance(node.op, ReadsVariable)]
     if variables:
         echo(f"states: {printable(', '.join(variables))}")
     if used:
-        echo(f"right for these values alone: {printable(', '.join(sorted(used)))}")
+        echo(f"valid only for the given values of: {printable(', '.join(sorted(used)))}")
 
 
 def _converted(
@@ -201,7 +210,7 @@ def _converted(
     told: Mapping[str, str],
     demands: Demands | None,
 ) -> Model:
-    """The network for all values of the inputs, or else for those that `demands` has."""
+    """Convert the model for all values of the inputs, or else for those in `demands`."""
     try:
         return convert_model(proto, folder=folder, given=given, told=told).model
     except NotKnownError:
@@ -211,14 +220,14 @@ def _converted(
 
 
 def _refuse(**options: object) -> None:
-    """Raise Unusable for options that the direction of the conversion does not have."""
+    """Raise Unusable for options of the other direction of conversion."""
     for name, value in options.items():
         if value not in (None, False):
-            raise Unusable(f"--{name.replace('_', '-')} does not go with this --output")
+            raise Unusable(f"--{name.replace('_', '-')} is not supported for the format of --output")
 
 
 def _from_ir(path: str, shapes: tuple[str, ...], *, static: bool) -> Model:
-    """The network of an IR file of any version."""
+    """Read an IR file of any version."""
     model = read_model(path)
     wanted = shapes_by_input(shapes, model.inputs)
     if static:
@@ -238,10 +247,9 @@ def _from_onnx(
     *,
     static: bool,
 ) -> tuple[Model, frozenset[str]]:
-    """The network of an ONNX file, and the inputs for whose values alone it is right.
+    """Return the model of an ONNX file, and the inputs whose values it depends on.
 
-    options: those of the conversion, which `rt_info` holds. asked: arrays of inputs. pairs: the inputs and outputs
-    of a file that become states.
+    options: of the conversion, for `rt_info`. pairs: the inputs and outputs of a file that become states.
     """
     proto, folder = read_proto(path)
     try:
@@ -260,7 +268,7 @@ def _from_onnx(
             arrays[port.name] = checked(arrays[port.name], port)
             shape = Shape(arrays[port.name].shape)
         given[port.name] = TensorType(port.element_type, shape)
-    # The shapes of these arrays are those of the inputs, so that values alone are left to be asked for.
+    # The inputs have the shapes of these arrays, so that operators only query values.
     demands = Demands(arrays, run_once, has_shapes=True)
     told = {name: value for name, value in options.items() if value}
     try:
@@ -271,32 +279,32 @@ def _from_onnx(
 
 
 def _pairs(proto: ModelProto, *, stateful: bool, states: Sequence[str]) -> list[Pair]:
-    """The states that the file notes, those that the command line names, and with `stateful` those by their names."""
+    """Return the states of the command line and of the file's metadata, and with `stateful` those found by name."""
     asked = []
     for text in states:
         past, sign, present = text.partition("=")
         if not sign:
-            raise Unusable(f"--state {text}: expected INPUT=OUTPUT")
+            raise Unusable(f"--state is {text!r}, expected INPUT=OUTPUT")
         asked.append(Pair(past, past, present))
     found = [*asked, *noted_pairs(proto)]
     if stateful:
         known = {name for one in found for name in (one.past, one.present)}
         named = [one for one in named_pairs(proto) if known.isdisjoint((one.past, one.present))]
         if not named and not found:
-            raise Unusable("--stateful: no input and output have the names and types of a state; --state names them")
+            raise Unusable("--stateful found no states by name and type: specify them with --state INPUT=OUTPUT")
         found += named
     return found
 
 
 def _refuse_of_ir(**options: object) -> None:
-    """Raise Unusable for options that IR files do not have."""
+    """Raise Unusable for options that IR files do not support."""
     for name, value in options.items():
         if value:
-            raise Unusable(f"--{name} is for ONNX files: the states of IR are ReadValue and Assign")
+            raise Unusable(f"--{name} requires an ONNX file; IR has its states in ReadValue and Assign")
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:
-    """The network in versions that both the opset and the release have; IRError where that cannot be."""
+    """Return the model with operator versions that the opset and the release support. Raises IRError if impossible."""
     from ir_exec.build.older import in_older_versions
 
     if to_opset is not None:

@@ -31,13 +31,13 @@ def convert_to_onnx(
     partial: bool,
     external_data: bool | None,
 ) -> None:
-    """Read a model, lower it, and write it; what was written is shown."""
+    """Read a model, lower it to ONNX, write it, and show a summary."""
     with errors_as_messages(hint=check_hint(path)):
         model = read_model(path)
         _reshape(model, shapes, static)
         try:
             if fold:
-                from ir_exec.runtime.simplify import simplified  # only here is anything computed
+                from ir_exec.runtime.simplify import simplified  # imported for --fold only
 
                 model = simplified(model)
             exported = exported_model(model, opset=opset or DEFAULT_OPSET, target=target, partial=partial)
@@ -50,14 +50,14 @@ def convert_to_onnx(
 
 
 def _name_source(exported: Exported, path: str) -> None:
-    """Note the file that was converted."""
+    """Store the name of the converted file in the metadata."""
     known = {entry.key: entry for entry in exported.proto.metadata_props}
     entry = known.get("ir_exec.source") or exported.proto.metadata_props.add()
     entry.key, entry.value = "ir_exec.source", os.path.basename(path)
 
 
 def _reshape(model: Model, shapes: Sequence[str], static: bool) -> None:
-    """Give the inputs the shapes that the command line names, and with `static` 1 for dims that are still open."""
+    """Set the input shapes of the command line, and with `static` the remaining open dims to 1."""
     wanted = shapes_by_input(shapes, model.inputs)
     given: dict[str | int, Shape] = {}
     for place, port in enumerate(model.inputs):
@@ -82,4 +82,4 @@ def _show(model: Model, exported: Exported, output: str) -> None:
     opset = next(one.version for one in exported.proto.opset_import if not one.domain)
     show(ends, f"{count:,} nodes of opset {opset} written to {output}")
     for node, reason in exported.unsaid:
-        show(f"not ONNX: {node.type} {printable(node.name)}: {reason}")
+        show(f"not expressed in ONNX: {node.type} {printable(node.name)}: {reason}")

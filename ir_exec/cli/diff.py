@@ -1,4 +1,4 @@
-"""`ir-exec diff`: what differs between two networks."""
+"""`ir-exec diff`: the differences between two models."""
 
 from __future__ import annotations
 
@@ -18,17 +18,19 @@ from ir_exec.printable import printable
 
 @click.command("diff")
 @click.argument("a", metavar="A.xml", type=MODEL)
-@click.argument("b", metavar="B.xml", type=MODEL, required=False)
-@click.option("--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights of A other than those beside it.")
-@click.option("--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights of B other than those beside it.")
-@click.option("--rt-info", is_flag=True, help="Compare rt_info of layers as well.")
-@format_option("json", "html", help="text is for people; schemas/diff.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write what differs.")
-@top_option
+@click.argument("b", metavar="[B.xml]", type=MODEL, required=False)
 @click.option(
-    "--all", "every", is_flag=True, help="In text, show every difference, and layers whose types alone follow."
+    "--weights-a", metavar="FILE.bin", type=click.Path(), help="Weights file of A.  [default: the .bin next to it]"
 )
-@click.option("--textconv", is_flag=True, help="Print one network as lines that `git diff` can compare.")
+@click.option(
+    "--weights-b", metavar="FILE.bin", type=click.Path(), help="Weights file of B.  [default: the .bin next to it]"
+)
+@click.option("--rt-info", is_flag=True, help="Also compare rt_info of layers.")
+@format_option("json", "html", help="Format of the report. schemas/diff.schema.json describes json.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@top_option
+@click.option("--all", "every", is_flag=True, help="In text, show every difference, also inferred types.")
+@click.option("--textconv", is_flag=True, help="Print one model as lines for `git diff`.")
 @extension_option
 def command(
     a: str,
@@ -43,16 +45,16 @@ def command(
     textconv: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Show what differs between two networks, whatever their ids, order and generated names.
+    """Show the differences between two models, except in ids, order and generated names.
 
     Layers are added, removed, or changed in attributes, types, dims, opset or edges; constants are compared by value.
-    Types that differ because those of the inputs do are counted, and shown with --all.
+    Types that differ only because input types differ are counted, and shown with --all.
 
-    Exit code: 0 where nothing differs, 1 where something does, 2 where a file cannot be read.
+    Exit code: 0 if nothing differs, 1 if something differs, 2 if a file cannot be read.
     """
     most = rows_of(top, every, listed_rows())
     if textconv == (b is not None):
-        raise Unusable("give two files, or one with --textconv")
+        raise Unusable("expected two files, or one file with --textconv")
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
         if b is None:
@@ -60,7 +62,7 @@ def command(
             return
         found = diff(a, b, weights=(weights_a, weights_b), rt_info=rt_info)
     if output_format == "html":
-        from ir_exec.view import Other, html_of, view  # other formats do without the page
+        from ir_exec.view import Other, html_of, view  # imported for html only
 
         with errors_as_messages(exit_code=UNUSABLE):
             page = html_of(view(a, weights=weights_a, diff=Other(b, weights_b, found)))
@@ -74,7 +76,7 @@ def command(
 
 
 def _shown(found: NetworkDiff, every: bool, most: int | None) -> Iterator[str]:
-    """The lines of a report; what belongs to a layer is indented below it."""
+    """Yield the lines of a report; details of a layer are indented."""
     yield styled("message", found.summary)
     count = 0
     for role, line in found.lines(every=every):

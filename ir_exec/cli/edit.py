@@ -1,4 +1,4 @@
-"""`ir-exec edit`: a network with other names, attributes, constants, shapes, or with other layers."""
+"""`ir-exec edit`: changes of names, attributes, constants, shapes, weights and layers."""
 
 from __future__ import annotations
 
@@ -23,49 +23,74 @@ from ir_exec.types import Array
 
 @click.command("edit")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Where to write it.")
 @click.option(
-    "--rename", "renamed", multiple=True, metavar="OLD=NEW", help="Another name for an input, output, tensor or layer."
+    "-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Write the model to this file."
 )
-@shape_option("Another shape of an input")
-@click.option("--type", "element_types", multiple=True, metavar="NAME=f16", help="Another element type of an input.")
 @click.option(
-    "--set-attribute", "attributes", multiple=True, metavar="LAYER.NAME=VALUE", help="Set an attribute of a layer."
+    "--rename",
+    "renamed",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Rename an input, output, tensor or layer; repeatable.",
+)
+@shape_option("Set the shape of an input")
+@click.option(
+    "--type",
+    "element_types",
+    multiple=True,
+    metavar="NAME=TYPE",
+    help="Set the element type of an input: NAME=f16; repeatable.",
+)
+@click.option(
+    "--set-attribute",
+    "attributes",
+    multiple=True,
+    metavar="LAYER.NAME=VALUE",
+    help="Set an attribute of a layer; repeatable.",
 )
 @click.option(
     "--set-constant",
     "constants",
     multiple=True,
     metavar="LAYER=VALUE",
-    help="Set a constant: numbers (0.5 or 1,2,3) or an .npy file.",
+    help="Set a constant to numbers (0.5 or 1,2,3) or to the array of an .npy file; repeatable.",
 )
 @click.option(
-    "--remove", "removed", multiple=True, metavar="LAYER", help="Remove a layer; what reads it reads its first input."
+    "--remove",
+    "removed",
+    multiple=True,
+    metavar="LAYER",
+    help="Remove a layer; its readers read its first input; repeatable.",
 )
 @click.option(
-    "--replace", "replaced", multiple=True, metavar="LAYER=TYPE(...)", help="Put another layer in the place of one."
+    "--replace", "replaced", multiple=True, metavar="LAYER=TYPE(...)", help="Replace a layer by another; repeatable."
 )
 @click.option(
-    "--insert", "inserted", multiple=True, metavar="NAME=TYPE(...)", help="Put a layer behind a layer or tensor."
+    "--insert",
+    "inserted",
+    multiple=True,
+    metavar="NAME=TYPE(...)",
+    help="Insert a layer after a layer or tensor; repeatable.",
 )
-@click.option("--output-of", "added", multiple=True, metavar="NAME", help="Make a layer or tensor an output too.")
+@click.option(
+    "--output-of", "added", multiple=True, metavar="NAME", help="Add a layer or tensor to the outputs; repeatable."
+)
 @click.option(
     "--weights",
     multiple=True,
     metavar="FORMAT|FILE",
-    help="Compress weights: int8, int4, f16, nf4, mxfp4, ... or formats by layers in a .json. FILE.bin: weights other "
-    "than those beside the .xml.",
+    help="Compress weights: int8, int4, f16, nf4, mxfp4, ... or a .json with formats by layer. FILE.bin: weights file.",
 )
-@click.option("--group-size", type=int, metavar="N", help="Of --weights: elements that share a scale; -1 is a row.")
-@click.option("--ratio", type=FiniteRange(0, 1), metavar="X", help="Of --weights int4: the share that gets 4 bits.")
-@click.option("--all-layers", is_flag=True, help="Of --weights int4: embeddings and the last layer too.")
+@click.option("--group-size", type=int, metavar="N", help="With --weights: elements that share a scale, -1 for a row.")
+@click.option("--ratio", type=FiniteRange(0, 1), metavar="X", help="With --weights int4: share of weights in 4 bits.")
+@click.option("--all-layers", is_flag=True, help="With --weights int4: also use 4 bits in embeddings and last layer.")
 @click.option(
     "--inputs",
     "archives",
     multiple=True,
     metavar="FILE.npz",
     type=click.Path(),
-    help="Of --weights: inputs whose activations weigh the errors of rounding; repeatable.",
+    help="With --weights: inputs whose activations weight the rounding errors; repeatable.",
 )
 @extension_option
 def command(
@@ -87,28 +112,27 @@ def command(
     archives: tuple[str, ...],
     extensions: tuple[str, ...],
 ) -> None:
-    """Write a network with other names, attributes, constants, shapes or layers.
+    """Change names, attributes, constants, shapes or layers of a model.
 
-    What an edit does not touch stays as the file has it; ports declare the types that follow. Options are repeatable.
-    Names are those that the file has: new names are given last. loop/body/name is a layer inside of a body.
-    `ir-exec extract` cuts a part out.
+    The rest of the file is kept, and ports declare the inferred types. Options use the names in the file; renaming is
+    the last edit. A layer in a body is loop/body/name. `ir-exec extract` extracts a part of a model.
 
-    --insert 'logits=Softmax(axis=1)' and --replace 'relu=Clamp(min=0, max=6)' make a layer of the newest version, or
-    of opset=8. It reads the value, or the inputs of the layer that it replaces, as many as it takes. Further inputs are
-    told first: numbers and lists, 'x=Multiply([0.5, 2])', names and .npy files in quotes, 'x=Add("y")'. A layer that
-    replaces another keeps its name and those of its attributes that it has too.
+    --insert 'logits=Softmax(axis=1)' and --replace 'relu=Clamp(min=0, max=6)' create a layer of the newest version, or
+    for example of opset=8. It reads the value, or the inputs of the replaced layer. Other inputs are positional
+    arguments: numbers and lists, 'x=Multiply([0.5, 2])', and names or .npy files in quotes, 'x=Add("y")'. The new layer
+    keeps the name of the replaced layer and the attributes that both have.
 
-    --weights int8|int4|f16|nf4|mxfp4|fp8_e4m3 compresses weights without data, in the layout that NNCF writes; a .json
-    has formats by patterns of names. It is there to measure what a format does (`ir-exec quantize-report`), and to make
-    files for tests: use NNCF to keep accuracy. --weights FILE.bin reads the weights of the network from there.
+    --weights int8|int4|f16|nf4|mxfp4|fp8_e4m3 compresses weights without calibration data, in the layout of NNCF. A
+    .json has formats by name pattern. Use it to measure the effect of a format (`ir-exec quantize-report`) and to make
+    test files; NNCF keeps more accuracy. --weights FILE.bin is the weights file of the model.
 
-    Exit code: 0 when it was written, 2 where it cannot be.
+    Exit code: 0 if the model was written, 2 otherwise.
     """
     if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output {output}: the file to write must end in .xml")
+        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
     file, asked = split_weights(weights)
     if asked is None and (group_size, ratio, all_layers, archives) != (None, None, False, ()):
-        raise Unusable("--group-size, --ratio, --all-layers and --inputs are for --weights with a format")
+        raise Unusable("--group-size, --ratio, --all-layers and --inputs require --weights with a format")
     compression = None if asked is None else read_compression(asked, group_size, ratio, all_layers=all_layers)
     load_extensions(extensions)
     hint = check_hint(model)
@@ -146,7 +170,7 @@ def _insert(editor: Editor, name: str, said: LayerText) -> None:
     def made(value: build.Value) -> build.Value:
         found = build.op(said.type, value, *others, **said.attributes)
         if not isinstance(found, build.Value):
-            raise Unusable(f"--insert {name}={said.type}: the layer has {len(found)} outputs, and one takes its place")
+            raise Unusable(f"--insert {name}={said.type}: the layer has {len(found)} outputs, expected one")
         return found
 
     editor.insert(name, made)
@@ -167,7 +191,7 @@ def _replace(editor: Editor, name: str, said: LayerText) -> None:
 
 
 def _inputs(editor: Editor, said: LayerText) -> list[Any]:
-    """The inputs of a layer that are told: values of the network for names."""
+    """Return the inputs in the text of a layer, with names replaced by values of the model."""
     return [_named(editor, one) if isinstance(one, str) else one for one in said.inputs]
 
 
@@ -176,31 +200,31 @@ def _named(editor: Editor, text: str) -> Any:
 
 
 def _pairs(texts: Iterable[str], option: str) -> Iterator[tuple[str, str]]:
-    """Both sides of `name=value`; names may contain `=`, values may not."""
+    """Split `name=value`; names may contain `=`, values may not."""
     for text in texts:
         name, equals, value = text.rpartition("=")
         if not (equals and name and value):
-            raise Unusable(f"{option} {text!r} is not NAME=VALUE")
+            raise Unusable(f"{option} is {text!r}, expected NAME=VALUE")
         yield name, value
 
 
 def _attributes(texts: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Layer, attribute and value of `layer.attribute=value`; names of layers may contain dots."""
+    """Split `layer.attribute=value`; names of layers may contain dots."""
     for path, value in _pairs(texts, "--set-attribute"):
         layer, dot, attribute = path.rpartition(".")
         if not (dot and layer and attribute):
-            raise Unusable(f"--set-attribute {path!r} is not LAYER.NAME=VALUE")
+            raise Unusable(f"--set-attribute is {path!r}, expected LAYER.NAME=VALUE")
         yield layer, attribute, value
 
 
 def _elements(text: str) -> Any:
-    """The array of an .npy file, or numbers: one, or a list."""
+    """Parse a number, a list of numbers, or the name of an .npy file."""
     if text.lower().endswith(".npy"):
         return _array(text)
     try:
         numbers = [_number(part) for part in text.strip("[]").split(",")]
     except ValueError:
-        raise Unusable(f"--set-constant: {text!r} is no number, no list of numbers, and no .npy file") from None
+        raise Unusable(f"--set-constant is {text!r}, expected a number, a list of numbers or an .npy file") from None
     return numbers if "," in text or text.startswith("[") else numbers[0]
 
 
@@ -221,7 +245,7 @@ def _array(path: str) -> Array:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise Unusable(f"cannot read the array {path}: {reason}") from None
     if not isinstance(loaded, np.ndarray):
-        raise Unusable(f"{path} holds several arrays: expected an .npy file")
+        raise Unusable(f"{path} contains several arrays, expected an .npy file")
     return loaded
 
 
@@ -231,7 +255,7 @@ _BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 
 
 class LayerText(NamedTuple):
-    """inputs: numbers, lists, and texts, which are names of values or .npy files. attributes: by name."""
+    """A parsed layer. inputs: numbers, lists, and texts (names of values or .npy files). attributes: by name."""
 
     type: str
     inputs: tuple[Any, ...]
@@ -239,15 +263,15 @@ class LayerText(NamedTuple):
 
 
 def read_layers(texts: Iterable[str], option: str) -> Iterator[tuple[str, LayerText]]:
-    """Both sides of each `NAME=TYPE(...)`; names may contain `=`. Raises Unusable for other texts."""
+    """Parse each `NAME=TYPE(...)`; names may contain `=`. Raises Unusable for other texts."""
     for text in texts:
         match = _NAMED_LAYER.fullmatch(text)
         if match is None:
-            raise Unusable(f"{option} {text!r} is not NAME=TYPE or NAME=TYPE(input, attribute=value)")
+            raise Unusable(f"{option} is {text!r}, expected NAME=TYPE or NAME=TYPE(input, attribute=value)")
         try:
             yield match["name"], _layer(match["type"], match["arguments"] or "()")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            message = f"{option} {text!r}: expected numbers, [lists] and quoted names, then attribute=value"
+            message = f"{option} is {text!r}, expected numbers, [lists] and quoted names, then attribute=value"
             raise Unusable(message) from None
 
 

@@ -1,4 +1,4 @@
-"""The options of commands that let another engine run a network."""
+"""The options of commands that run a model with another engine."""
 
 from __future__ import annotations
 
@@ -16,20 +16,24 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def engine_options(command: Command) -> Command:
-    """--engine, --provider and --engine-option, whose argument `engine` are keywords of `compile_model`."""
+    """Add --engine, --provider and --engine-option; the argument `engine` has the keywords of `compile_model`."""
 
     @click.option(
-        "--engine", metavar="NAME", help="What runs the layers that it can, onnxruntime; others are interpreted."
+        "--engine", metavar="NAME", help="Engine for the layers that it supports: onnxruntime.  [default: interpreter]"
     )
     @click.option(
         "--provider",
         "providers",
         multiple=True,
         metavar="NAME",
-        help="For --engine: what it is to use, best first, as CUDAExecutionProvider or CUDA; repeatable.",
+        help="With --engine: execution provider, preferred first: CUDAExecutionProvider or CUDA; repeatable.",
     )
     @click.option(
-        "--engine-option", "options", multiple=True, metavar="NAME=VALUE", help="For --engine: a setting; repeatable."
+        "--engine-option",
+        "options",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="With --engine: option of the engine; repeatable.",
     )
     @wraps(command)
     def with_engine(
@@ -37,14 +41,14 @@ def engine_options(command: Command) -> Command:
     ) -> Any:
         return command(*args, engine=engine_arguments(engine, providers, options), **kwargs)
 
-    return with_engine  # type: ignore[return-value]  # click takes the place of the annotations
+    return with_engine  # type: ignore[return-value]  # its parameters are those of the options
 
 
 def engine_arguments(engine: str | None, providers: Sequence[str], options: Sequence[str]) -> dict[str, Any]:
-    """The keywords of `compile_model`, none without an engine."""
+    """Return the keywords of `compile_model`; none without an engine."""
     if engine is None:
         if providers or options:
-            raise Unusable("--provider and --engine-option go with --engine NAME")
+            raise Unusable("--provider and --engine-option require --engine NAME")
         return {}
     found: dict[str, Any] = {"engine": engine}
     if providers:
@@ -53,13 +57,13 @@ def engine_arguments(engine: str | None, providers: Sequence[str], options: Sequ
         pairs = [text.partition("=") for text in options]
         wrong = next((text for text, (_, sign, _) in zip(options, pairs, strict=True) if not sign), None)
         if wrong is not None:
-            raise Unusable(f"--engine-option {wrong!r}: expected NAME=VALUE")
+            raise Unusable(f"--engine-option is {wrong!r}, expected NAME=VALUE")
         found["options"] = {name: option_value(text) for name, _, text in pairs}
     return found
 
 
 def option_value(text: str) -> bool | int | float | str:
-    """What a text on the command line stands for: a number, true or false, or itself."""
+    """Parse a number, true or false; return other texts unchanged."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (int, float):

@@ -1,4 +1,4 @@
-"""`ir-exec explain`: what a finding means."""
+"""`ir-exec explain`: descriptions of findings."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from ir_exec.cli.terminal import Unusable, echo, styled, terminal_width
 @click.argument("rules", nargs=-1, metavar="[RULE]...", shell_complete=complete_rules)
 @click.option("--page", is_flag=True, hidden=True, help="Print docs/rules.md.")
 def command(rules: tuple[str, ...], page: bool) -> None:
-    """Explain findings by their codes or names, or list all rules.
+    """Explain findings by code or name, or list all rules.
 
-    Exit code: 0 when they were explained, 2 for a rule that does not exist.
+    Exit code: 0 on success, 2 for an unknown rule.
     """
     width = terminal_width()
     if page:
@@ -31,12 +31,12 @@ def command(rules: tuple[str, ...], page: bool) -> None:
     for number, text in enumerate(rules):
         found = find_rule(text)
         if found is None:
-            raise Unusable(f"there is no rule {text!r}{nearest_rule(text) or '; `ir-exec explain` lists all'}")
+            raise Unusable(f"there is no rule {text!r}{nearest_rule(text) or '; `ir-exec explain` lists all rules'}")
         head, _, rest = explain(found).partition("\n")
         lines = [line for text in rest.split("\n") for line in _fitting(text, width)]
         echo(("\n" if number else "") + styled("message", head) + "\n" + "\n".join(lines))
 
 
 def _fitting(line: str, width: int | None) -> list[str]:
-    """A line of prose in lines of the terminal; examples, which are indented, stay as they are."""
+    """Wrap a line of prose to the terminal; indented lines (examples) are kept."""
     return [line] if line.startswith(" ") else wrapped(line, width, used=0, indent=0)

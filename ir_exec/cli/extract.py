@@ -1,4 +1,4 @@
-"""`ir-exec extract`: the part of a network between some of its values."""
+"""`ir-exec extract`: the part of a model between some of its values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from ir_exec.types import Array
 
 @click.command("extract")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("--from", "begin", multiple=True, metavar="NAME", help="A layer or tensor to be an input; repeatable.")
-@click.option("--to", "end", multiple=True, metavar="NAME", help="A layer or tensor to be an output; repeatable.")
-@click.option("-o", "--output", required=True, metavar="CUT.xml", type=click.Path(), help="Where to write the part.")
+@click.option(
+    "--from", "begin", multiple=True, metavar="NAME", help="Layer or tensor that becomes an input; repeatable."
+)
+@click.option("--to", "end", multiple=True, metavar="NAME", help="Layer or tensor that becomes an output; repeatable.")
+@click.option(
+    "-o", "--output", required=True, metavar="CUT.xml", type=click.Path(), help="Write the part to this file."
+)
 @input_options
 @click.option(
-    "--iteration", default="0", show_default=True, metavar="N", help="In a body: of which iteration; N,M in two."
+    "--iteration", default="0", show_default=True, metavar="N", help="For bodies: iteration; N,M for nested bodies."
 )
 def command(
     model: str,
@@ -35,24 +39,25 @@ def command(
     extensions: tuple[str, ...],
     iteration: str,
 ) -> None:
-    """Write the part of a network between some of its values as a network of its own.
+    """Write a part of a model as a separate model.
 
-    NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name inside of a body. Values of --from
-    become inputs, those of --to outputs. Without --from everything stays that --to needs; without --to everything that
-    leads from --from to outputs. What else was cut becomes an input as well; what follows from weights stays.
+    NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name in a body. Values of --from become
+    inputs, values of --to outputs. Without --from, the part contains everything that --to depends on; without --to,
+    everything from --from to the outputs. Other values that cross the cut become inputs, unless they depend only on
+    weights.
 
-    With --input, --inputs, --shape or --seed the network runs, and the values at the cut are written beside CUT.xml, as
-    CUT.inputs.npz and CUT.outputs.npz.
+    With --input, --inputs, --shape or --seed the model runs, and the values at the cut are written to CUT.inputs.npz
+    and CUT.outputs.npz next to CUT.xml.
 
-    Exit code: 0 when it was written, 2 where it cannot be.
+    Exit code: 0 if the part was written, 2 otherwise.
     """
     if not begin and not end:
-        raise Unusable("give --from NAME, --to NAME, or both")
+        raise Unusable("expected --from NAME, --to NAME, or both")
     if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output {output}: the file to write must end in .xml")
+        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
     times = iteration.split(",")
     if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in times):
-        raise Unusable(f"--iteration {iteration!r} is no number from 0 on")
+        raise Unusable(f"--iteration is {iteration!r}, expected an integer of at least 0, or N,M for nested bodies")
     load_extensions(extensions)
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):

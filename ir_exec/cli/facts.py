@@ -1,4 +1,4 @@
-"""What `inspect` tells of a network: a summary of it, and each of its layers with the inferred types."""
+"""The data of `inspect`: a summary of a model, and its layers with inferred types."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ __all__ = [
 ]
 
 _MOST_ELEMENTS = 16
-"""Of a constant that has more, the values are not shown."""
+"""Maximum elements of a constant whose values are shown."""
 
 
 class PortFacts(JsonFacts):
-    """An input, output or variable; other_names: all further names that are accepted for it."""
+    """An input, output or variable. other_names: further names that are accepted for it."""
 
     name: str
     element_type: str
@@ -47,7 +47,7 @@ class PortFacts(JsonFacts):
 
 
 class OperatorFacts(JsonFacts):
-    """A type of layers, and how many of them there are; is_implemented: whether ir_exec can run them."""
+    """An operator type and its number of layers. is_implemented: true if ir_exec can run them."""
 
     type: str
     opset: str | None
@@ -56,7 +56,7 @@ class OperatorFacts(JsonFacts):
 
 
 class ConstantFacts(JsonFacts):
-    """The constants of an element type; bytes that constants share count once."""
+    """The constants of an element type; shared bytes are counted once."""
 
     element_type: str
     constants: int
@@ -65,7 +65,7 @@ class ConstantFacts(JsonFacts):
 
 
 class CompressedFacts(JsonFacts):
-    """The compressed weights of a format. bytes: of codes, scales and zero points. group_size: None for whole rows."""
+    """The compressed weights of a format. bytes: of codes, scales and zero points. group_size: null for whole rows."""
 
     format: str
     group_size: int | None
@@ -75,18 +75,18 @@ class CompressedFacts(JsonFacts):
 
 
 class NetworkFacts(JsonFacts):
-    """The summary of a network, layers of bodies included.
+    """The summary of a model, with the layers of bodies.
 
-    version, layers, names: as in the file; operators are those that run, with the ones that convert inputs and outputs
-        of version 10.
-    writer: the tools that wrote the file, None where it does not say.
-    parameters: elements of the constants that hold floats or integers of 8 bits and less, each stored one once; longer
-        integers and booleans are axes, shapes and the like.
-    bytes: those of all constants in the .bin.
+    version, layers, names: as in the file. Operators are those that run, with the conversions of inputs and outputs in
+        version 10.
+    writer: the tools that wrote the file, null if unknown.
+    parameters: number of elements of constants of floats, or of integers with at most 8 bits; shared constants are
+        counted once. Other integers and booleans are axes, shapes and indices.
+    bytes: size of all constants in the .bin.
     multiply_adds: of matrix products, convolutions, recurrent cells and attention in one run.
-    is_exact: whether that number is known; otherwise open dims count with their least size, at least 1, and loops of an
-        unknown number of iterations with one.
-    onnx: of an ONNX file, what it holds; the rest is about the layers that its nodes became.
+    is_exact: true if multiply_adds is exact; otherwise it is a lower limit, with open dims at their minimum (at least
+        1) and one iteration for loops of unknown length.
+    onnx: the content of an ONNX file; the other fields describe the layers that its nodes were lowered to.
     """
 
     format: Literal[1] = 1
@@ -108,9 +108,9 @@ class NetworkFacts(JsonFacts):
 
 
 def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) -> NetworkFacts:
-    """The summary of a network with the shapes that it has now.
+    """Return the summary of a model with its current shapes.
 
-    source: the document as the file has it, which tells name, version, writer and number of layers.
+    source: the document of the file, for name, version, writer and number of layers.
     """
     added = {layer.name for layer in network.document.layers} - {layer.name for layer in source.layers}
     work = count_work(network.graph, network.types, network.weights)
@@ -160,7 +160,7 @@ def _operators(graph: Graph) -> Iterator[OperatorFacts]:
 
 
 def _constants(graph: Graph) -> list[ConstantFacts]:
-    """By element type, the most bytes first."""
+    """Return constants by element type, in order of decreasing bytes."""
     by_type: dict[ElementType, list[Const]] = {}
     for op in _const_ops(graph):
         by_type.setdefault(op.element_type, []).append(op)
@@ -177,7 +177,7 @@ def _constants(graph: Graph) -> list[ConstantFacts]:
 
 
 def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFacts]:
-    """By format, the most elements first."""
+    """Yield compressed weights by format, in order of decreasing elements."""
     found: dict[tuple[str, int | None], list[CompressedWeight]] = {}
     graphs = [graph, *(body.graph for node in graph.all_nodes() for body in node.bodies)]
     for weight in (one for inner in graphs for one in compressed_weights(inner).values()):
@@ -195,9 +195,9 @@ def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFac
 
 
 class PlacedNode(NamedTuple):
-    """A node of the network or of a body, `16/then/2`, with the types of its graph and the nodes around it.
+    """A node of the model or of a body, with the types of its graph.
 
-    path: by names, `loop/body/add`, as in traces.
+    id: with the ids of the enclosing layers, `16/then/2`. path: names, `loop/body/add`, as in traces.
     """
 
     id: str
@@ -212,7 +212,7 @@ class PlacedNode(NamedTuple):
 
 
 def placed_nodes(network: Model) -> Iterator[PlacedNode]:
-    """Every node; those of bodies follow the node that holds them."""
+    """Yield every node; the nodes of bodies follow the node that contains the body."""
     return _placed(network.graph, network.types, network.weights, "", "")
 
 
@@ -226,7 +226,7 @@ def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, sc
 
 
 class Neighbour(JsonFacts):
-    """A layer from which a value comes, or which reads it; port: the position of its output or input."""
+    """The producer or a reader of a value. port: the position of its output or input."""
 
     id: str
     type: str
@@ -235,7 +235,7 @@ class Neighbour(JsonFacts):
 
 
 class Input(JsonFacts):
-    """An input of a layer; source is None where the file has no edge to it. value: that of a small constant."""
+    """An input of a layer. source: null without an edge. value: of a small constant."""
 
     name: str
     type: str | None
@@ -244,7 +244,7 @@ class Input(JsonFacts):
 
 
 class Output(JsonFacts):
-    """An output of a layer, and the layers that read it."""
+    """An output of a layer, with its readers."""
 
     name: str
     type: str
@@ -254,8 +254,8 @@ class Output(JsonFacts):
 
 
 class LayerFacts(JsonFacts):
-    """A layer: id: with those of the layers around it where it is in a body. line: that of the .xml. node: of an ONNX
-    file, which became this layer and others."""
+    """A layer. id: with the ids of the enclosing layers in a body. line: in the .xml. node: the node of an ONNX file
+    that was lowered to this layer, and possibly others."""
 
     id: str
     type: str
@@ -271,7 +271,7 @@ class LayerFacts(JsonFacts):
 
 
 def layer_facts(placed: PlacedNode, made_of: OnnxNode | None = None) -> LayerFacts:
-    """A layer with its attributes and neighbours."""
+    """Return a layer with its attributes and neighbours."""
     node, types = placed.node, placed.types
     readers: dict[int, list[Neighbour]] = {}
     for other in placed.graph.nodes:
@@ -321,7 +321,7 @@ def _typed(type: TensorType) -> str:
 
 
 def _value(type: TensorType) -> str | None:
-    """The known elements of a short tensor, as a list."""
+    """Return the known elements of a short tensor as text, None for other tensors."""
     if type.value is None or type.shape.size.hi > _MOST_ELEMENTS:
         return None
     return str(type.value.tolist()).replace(" ", "")

@@ -1,4 +1,4 @@
-"""The files of a command: those that it names, and those of networks in folders that it names."""
+"""The files of a command: models in folders, and output files."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ __all__ = ["files_in", "read_text", "repository", "write_bytes", "write_text", "
 
 
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
-    """Every file once, in a stable order, and whether it was found in a folder; hidden folders are left out.
+    """Yield each file once, in a stable order, with True if it was found in a folder; hidden folders are skipped.
 
-    A .bin stands for the .xml beside it, as lists of changed files hold either. skips_others: leave out a .bin without
-    an .xml beside it.
+    A .bin is replaced by the .xml next to it, because lists of changed files may contain either. skips_others: skip a
+    .bin without an .xml.
     """
     seen: set[str] = set()
     for path in paths:
@@ -47,7 +47,7 @@ def _network_of(path: str) -> str:
 
 
 def _below(path: str) -> Iterable[str] | None:
-    """The files of networks in a folder, None for what is no folder."""
+    """Return the model files in a folder, None if the path is not a folder."""
     if not is_url(path):
         return _walk(path) if os.path.isdir(path) else None
     from ir_exec.ir.remote import files_below
@@ -66,7 +66,7 @@ def _walk(folder: str) -> Iterator[str]:
 
 
 def repository(start: str) -> str:
-    """The root of the Git repository around a folder; the folder itself where there is none."""
+    """Return the root of the Git repository of a folder, or the folder itself outside repositories."""
     folder = os.path.abspath(start)
     place = folder
     while not os.path.exists(os.path.join(place, ".git")):
@@ -78,7 +78,7 @@ def repository(start: str) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """The text of a file that is an argument."""
+    """Read the text of a file. what: the noun in the message of an error."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -87,13 +87,13 @@ def read_text(path: str, what: str) -> str:
 
 
 def write_bytes(path: str, content: bytes) -> None:
-    """Write a file as `writing` does."""
+    """Write a file with `writing`."""
     with writing(path) as file:
         file.write(content)
 
 
 def write_text(text: str, path: str | None) -> None:
-    """Write a file as `writing` does, or print the text where there is no path."""
+    """Write a file with `writing`, or print the text if the path is None."""
     if path is None:
         click.echo(text, nl=False)
     else:
@@ -102,10 +102,10 @@ def write_text(text: str, path: str | None) -> None:
 
 @contextmanager
 def writing(path: str) -> Iterator[BinaryIO]:
-    """A file to write into; what the path names is replaced at once, when everything is written.
+    """Open a file for writing that atomically replaces the file at the path when the block ends.
 
-    Symbolic links stay, and what they point to is written; devices and pipes are written to. Mode and owner stay.
-    Raises Unusable where it cannot be written, and for files that are read-only or have a second name (hard links).
+    Symbolic links are followed, devices and pipes are written to, mode and owner are kept. Raises Unusable if the file
+    cannot be written, is read-only or has hard links.
     """
     try:
         with _opened(path) as file:
@@ -124,7 +124,7 @@ def _opened(path: str) -> Iterator[BinaryIO]:
             file.write(whole.getbuffer())
         return
     if status is not None and _is_standard_output(status):
-        # What the shell redirects there would be lost with the file that it opened.
+        # Replacing the file would lose the output that the shell redirects to it.
         whole = BytesIO()
         yield whole
         sys.stdout.flush()
@@ -153,15 +153,15 @@ def _is_standard_output(status: os.stat_result) -> bool:
 
 
 def _refuse_what_is_kept(path: str, status: os.stat_result) -> None:
-    # Nothing is read-only to root, who means it all the same.
+    # Root can write read-only files, but they are protected on purpose.
     if not status.st_mode & 0o222 or not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, "the file is read-only")
     if status.st_nlink > 1:
-        raise OSError(errno.EMLINK, f"the file has {status.st_nlink} names (hard links), which would be different then")
+        raise OSError(errno.EMLINK, f"the file has {status.st_nlink} names (hard links), expected one")
 
 
 def _is_of_another(path: str, status: os.stat_result | None) -> bool:
-    """Whether a new file in the place of this one would not be its equal: the owner or the folder is not ours."""
+    """Return True if a replacement could not have the same owner: another user owns the file or the folder."""
     if status is None or not hasattr(os, "geteuid"):
         return False
     groups = (os.getegid(), *os.getgroups())
@@ -178,7 +178,7 @@ def _overwritten(path: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
-    """A new file, that takes the place of a regular one, or of none, when it is whole."""
+    """Open a new file that replaces the one at the path, if any, when it is complete."""
     new = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.tmp")
     mode = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o777
     made = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
@@ -195,7 +195,7 @@ def _replaced(path: str, status: os.stat_result | None) -> Iterator[BinaryIO]:
 
 
 def _take_after(path: str, status: os.stat_result) -> None:
-    """Give a file the owner and the mode of another one."""
+    """Set owner and mode of a file to those of another."""
     if hasattr(os, "chown") and (os.stat(path).st_uid, os.stat(path).st_gid) != (status.st_uid, status.st_gid):
         os.chown(path, status.st_uid, status.st_gid)
     os.chmod(path, stat.S_IMODE(status.st_mode))

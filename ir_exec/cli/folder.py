@@ -1,4 +1,4 @@
-"""Folders whose files are one model, as text and JSON."""
+"""Model folders (model, tokenizers, settings) as text and JSON."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ __all__ = ["TokenOptions", "compare_folder", "show_folder", "tokens_of"]
 
 
 def tokens_of(text: str, option: str = "--ids") -> list[int]:
-    """The tokens of `1,2,3`."""
+    """Parse tokens, `1,2,3`."""
     try:
         return [int(one) for one in text.split(",")]
     except ValueError:
-        raise Unusable(f"{option} {text!r} is no list of tokens such as 1,2,3") from None
+        raise Unusable(f"{option} is {text!r}, expected a list of tokens such as 1,2,3") from None
 
 
 @dataclass(frozen=True, slots=True)
 class TokenOptions:
-    """What `compare` compares of a folder: the prompt as text or tokens, and how many tokens after it."""
+    """The options of `compare` for a folder: the prompt as text or tokens, the number of new tokens, the runtime."""
 
     prompt: str | None
     ids: str | None
@@ -43,18 +43,18 @@ class TokenOptions:
 def compare_folder(
     path: str, reference: str | None, options: TokenOptions, output_format: str, output: str | None
 ) -> NoReturn:
-    """Compare the tokens of a folder with those of a reference, and end the program: with 0 where they are equal."""
+    """Compare the tokens of a folder with those of a reference, and exit with 0 if they are equal, else 1."""
     if reference is None:
-        raise Unusable("give --with openvino, genai, transformers or FILE.json")
+        raise Unusable("expected --with openvino, genai, transformers or FILE.json")
     if output_format not in ("text", "json"):
-        raise Unusable(f"--format {output_format} is for networks: tokens are compared as text or json")
+        raise Unusable(f"--format is {output_format}, expected text or json for a folder")
     is_stored = reference.lower().endswith(".json")
     if options.prompt is not None and options.ids is not None:
-        raise Unusable("give one of --prompt and --ids")
+        raise Unusable("--prompt and --ids are both given, expected one of them")
     if options.prompt is None and options.ids is None and not is_stored:
-        raise Unusable("give --prompt TEXT or --ids 1,2,3")
+        raise Unusable("expected --prompt TEXT or --ids 1,2,3")
     with errors_as_messages(exit_code=UNUSABLE):
-        from ir_exec.text.comparing import compare_tokens  # networks alone do without it
+        from ir_exec.text.comparing import compare_tokens  # imported for folders only
         from ir_exec.text.generation import load
 
         pipeline = load(path)
@@ -76,7 +76,7 @@ def compare_folder(
 
 
 def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
-    """The verdict, the first token that differs, and what explains it."""
+    """Return the verdict, the first token that differs, and the explanation."""
     if found.first is None:
         return styled("message", f"equal: all {len(found.ours)} tokens of {found.reference}")
     first = found.first
@@ -84,9 +84,9 @@ def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
     if first.is_tie:
         lines = [f"equal up to a tie at token {first.position + 1} of {len(found.theirs)}"]
     has_text = "detokenizer" in pipeline.folder.parts
-    for name, token in (("here", first.ours), ("there", first.theirs)):
-        lines.append(f"  {name:5}   {token}" + (f"   {printable(pipeline.decode([token]))!r}" if has_text else ""))
-    lines.append(f"  the logit of ours is {first.margin:.3g} above theirs, {first.gap:.3g} above the second best")
+    for name, token in (("ours", first.ours), ("theirs", first.theirs)):
+        lines.append(f"  {name:6}   {token}" + (f"   {printable(pipeline.decode([token]))!r}" if has_text else ""))
+    lines.append(f"  our logit is {first.margin:.3g} above that of their token, {first.gap:.3g} above the second best")
     for trial in found.trials:
         result = trial.error or ("equal" if trial.position is None else f"different at token {trial.position + 1}")
         lines.append(f"  {trial.name}: {printable(result)}")
@@ -94,23 +94,21 @@ def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
         lines.append(f"explained by: {found.explanation}")
     elif found.layer is not None:
         lines.append(
-            f"no setting explains it; the first layer that OpenVINO computes otherwise: {printable(found.layer)}"
+            f"no setting explains it; first layer with a different result in OpenVINO: {printable(found.layer)}"
         )
     elif not first.is_tie and found.trials:
-        lines.append(
-            "no setting explains it: compare the networks, `ir-exec compare openvino_model.xml --with openvino`"
-        )
+        lines.append("no setting explains it: compare the models, `ir-exec compare openvino_model.xml --with openvino`")
     return "\n".join(lines)
 
 
 def show_folder(path: str, *, is_json: bool) -> None:
-    """Show what a folder is; Unusable for a folder that holds no pipeline."""
-    from ir_exec.text.describing import facts_of_folder  # networks alone do without it
+    """Show a summary of a model folder. Raises Unusable for other folders."""
+    from ir_exec.text.describing import facts_of_folder  # imported for folders only
     from ir_exec.text.folder import open_folder
 
     folder = open_folder(path)
     if folder is None:
-        raise Unusable(f"{path} is a folder without the files of a pipeline (openvino_model.xml and config.json)")
+        raise Unusable(f"{path} is not a model folder, expected openvino_model.xml and config.json in it")
     facts = facts_of_folder(folder)
     if is_json:
         show_json(facts.model_dump_json(indent=2))
@@ -119,7 +117,7 @@ def show_folder(path: str, *, is_json: bool) -> None:
 
 
 def _heading(facts: FolderFacts) -> str:
-    cache = None if facts.cache_bytes is None else f"{facts.cache_bytes:,} bytes a token"
+    cache = None if facts.cache_bytes is None else f"{facts.cache_bytes:,} bytes per token"
     words = None if facts.tokens is None else f"{facts.tokens:,} tokens, {facts.tokenizer}"
     rows = {
         "model": facts.model_type,
@@ -157,6 +155,6 @@ def _weights(facts: FolderFacts) -> list[Table]:
 
 
 def _differences(facts: FolderFacts) -> list[str]:
-    """Where rt_info and the graph differ, a line each."""
+    """Return the differences between rt_info and the graph, one per line."""
     lines = [f"{part}: {printable(text)}" for part, texts in facts.differences.items() for text in texts]
     return ["\n".join(["rt_info of NNCF differs from the graph", *[f"  {line}" for line in lines]])] if lines else []

@@ -1,4 +1,4 @@
-"""`ir-exec generate`: text from a folder that holds a language model."""
+"""`ir-exec generate`: text from a folder with a language model."""
 
 from __future__ import annotations
 
@@ -27,23 +27,27 @@ __all__ = ["command"]
 _COUNT = click.IntRange(min=0)
 
 _OPTIONS: dict[str, tuple[str, Any, str]] = {
-    "max_new_tokens": ("--max-new-tokens", _COUNT, "At most N new tokens.  [default: of the file, or 100]"),
-    "min_new_tokens": ("--min-new-tokens", _COUNT, "No end token among the first N."),
-    "repetition_penalty": ("--repetition-penalty", float, "Divide logits of tokens in the text, above 1 against them."),
-    "presence_penalty": ("--presence-penalty", float, "Subtract X from the logits of new tokens."),
-    "frequency_penalty": ("--frequency-penalty", float, "Subtract X for each time that a token came."),
-    "no_repeat_ngram_size": ("--no-repeat-ngram-size", _COUNT, "No N tokens in a row twice."),
-    "do_sample": ("--sample", None, "Draw tokens, with the temperature, top-k, top-p and min-p of the file."),
-    "temperature": ("--temperature", float, "Divide the logits by X and draw; 0 takes the likeliest token."),
-    "top_k": ("--top-k", _COUNT, "Draw among the N likeliest tokens, 0 for all."),
-    "top_p": ("--top-p", float, "Draw among the likeliest tokens whose probabilities reach X."),
-    "min_p": ("--min-p", float, "Draw among tokens with at least X times the greatest probability."),
+    "max_new_tokens": (
+        "--max-new-tokens",
+        _COUNT,
+        "Generate at most N tokens.  [default: generation_config.json, or 100]",
+    ),
+    "min_new_tokens": ("--min-new-tokens", _COUNT, "Exclude end tokens from the first N tokens."),
+    "repetition_penalty": ("--repetition-penalty", float, "Divide the logits of tokens in the text by X."),
+    "presence_penalty": ("--presence-penalty", float, "Subtract X from the logits of generated tokens."),
+    "frequency_penalty": ("--frequency-penalty", float, "Subtract X per occurrence of a generated token."),
+    "no_repeat_ngram_size": ("--no-repeat-ngram-size", _COUNT, "Do not repeat a sequence of N tokens."),
+    "do_sample": ("--sample", None, "Sample tokens, with the settings of generation_config.json."),
+    "temperature": ("--temperature", float, "Divide the logits by X and sample; 0 selects the most likely token."),
+    "top_k": ("--top-k", _COUNT, "Sample from the N most likely tokens, 0 for all."),
+    "top_p": ("--top-p", float, "Sample from the most likely tokens with a total probability of X."),
+    "min_p": ("--min-p", float, "Sample from tokens with at least X times the maximum probability."),
 }
-"""Options by their names in `generation_config.json`: flag, type, help."""
+"""Options by name in `generation_config.json`: flag, type, help."""
 
 
 def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Options that replace values of `generation_config.json`, as the argument `settings`."""
+    """Add options that override `generation_config.json`, as the argument `settings`."""
 
     @wraps(command)
     def with_settings(*args: Any, stop: tuple[str, ...], eos: str | None, **kwargs: Any) -> Any:
@@ -56,10 +60,8 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
         return command(*args, settings=settings, **kwargs)
 
     found: Callable[..., None] = with_settings
-    found = click.option("--eos", metavar="1,2", help="End tokens instead of those of the file.")(found)
-    found = click.option("--stop", metavar="TEXT", multiple=True, help="Text that ends the generation; repeatable.")(
-        found
-    )
+    found = click.option("--eos", metavar="1,2", help="End tokens.  [default: generation_config.json]")(found)
+    found = click.option("--stop", metavar="TEXT", multiple=True, help="Stop at this text; repeatable.")(found)
     for name, (flag, kind, help) in reversed(_OPTIONS.items()):
         if kind is None:
             found = click.option(flag, name, is_flag=True, help=help)(found)
@@ -70,27 +72,32 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command("generate")
 @click.argument("folder", metavar="FOLDER", type=click.Path())
-@click.option(
-    "--prompt", "prompts", metavar="TEXT", multiple=True, help="The text to continue; repeatable for a batch."
-)
+@click.option("--prompt", "prompts", metavar="TEXT", multiple=True, help="Text to continue; repeatable for a batch.")
 @click.option("--chat", metavar="FILE.json", type=click.Path(), help="Messages for the chat template.")
-@click.option("--ids", "rows", metavar="1,2,3", multiple=True, help="Tokens instead of text; repeatable for a batch.")
-@click.option("--audio", metavar="FILE.wav", type=click.Path(), help="Speech, for a speech model.")
-@click.option("--language", metavar="NAME", help="Language of the speech, as en.  [default: detected]")
+@click.option("--ids", "rows", metavar="1,2,3", multiple=True, help="Tokens instead of a text; repeatable for a batch.")
+@click.option("--audio", metavar="FILE.wav", type=click.Path(), help="For speech models: audio file.")
 @click.option(
-    "--task", type=click.Choice(["transcribe", "translate"]), help="Transcribe speech, or translate it to English."
+    "--language", metavar="NAME", help="For speech models: language of the speech, such as en.  [default: detected]"
 )
-@click.option("--inputs", metavar="FILE.npz", type=click.Path(), help="Input arrays by name, in addition to tokens.")
+@click.option(
+    "--task",
+    type=click.Choice(["transcribe", "translate"]),
+    help="For speech models: transcribe, or translate to English.",
+)
+@click.option(
+    "--inputs", metavar="FILE.npz", type=click.Path(), help="Arrays named after the inputs, in addition to the tokens."
+)
 @click.option("--ignore-eos", is_flag=True, help="Do not stop at end tokens.")
 @_settings_options
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the draws.")
-@click.option("--logits", "logits_path", metavar="OUT.npz", type=click.Path(), help="Write the logits of the model.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
+@click.option("--logits", "logits_path", metavar="FILE.npz", type=click.Path(), help="Write the logits to this file.")
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: with tokens, offsets in bytes, and times.",
+    show_default=True,
+    help="Format of the output; json has tokens, their offsets in bytes, and times.",
 )
 @engine_options
 def command(
@@ -109,29 +116,29 @@ def command(
     format_name: str,
     engine: dict[str, Any],
 ) -> None:
-    """Generate text with the model of a folder, as a reference.
+    """Generate reference text with the language model in a folder.
 
-    The result is reproducible: each step selects the most likely token, unless --sample or a temperature is given.
-    Penalties, end tokens and lengths are those of generation_config.json, unless an option replaces them. Text is
-    printed while it is generated. Without --engine it is slow.
+    The result is reproducible: each step selects the most likely token, unless --sample or --temperature is given.
+    Penalties, end tokens and lengths are those of generation_config.json, unless an option overrides them. Text is
+    printed while it is generated. Use --engine for speed.
 
-    For a speech model, --audio computes the log-mel spectrogram of Whisper if preprocessor_config.json describes it.
-    Specify other features in --inputs, as well as pixel_values of images, resized and normalized.
+    For speech models, --audio computes the log-mel spectrogram of Whisper if preprocessor_config.json describes it.
+    Specify other features with --inputs, also the resized and normalized pixel_values of images.
 
-    Exit code: 0 for generated text, 1 if a model fails, 2 for arguments that cannot be used.
+    Exit code: 0 on success, 1 if a model cannot be read or run, 2 for an invalid argument.
     """
     kinds = sum([bool(prompts), chat is not None, bool(rows)])
     has_arrays = audio is not None or inputs is not None
     if kinds > 1 or not (kinds or has_arrays):
-        raise Unusable("give one of --prompt, --chat and --ids, or --audio")
+        raise Unusable("expected one of --prompt, --chat and --ids, or --audio")
     if len(prompts) + len(rows) > 1 and (has_arrays or language or task):
-        raise Unusable("--audio, --language, --task and --inputs go with one prompt")
+        raise Unusable("--audio, --language, --task and --inputs require a single prompt")
     tokens = [tokens_of(row) for row in rows]
     messages = None if chat is None else _messages(chat)
     arrays = None if inputs is None else read_named_arrays(inputs)
     is_text = format_name == "text"
     with errors_as_messages():
-        from ir_exec.text.generation import load  # other commands do without it
+        from ir_exec.text.generation import load  # not needed for the help
 
         pipeline = load(folder, partial(compile_model, **engine))
         starts: list[str | list[int]] = [*prompts, *tokens]
@@ -171,18 +178,18 @@ def command(
 
 
 def _show(found: Sequence[Generation], *, has_text: bool) -> None:
-    """End the text that was streamed, or show the texts of a batch, a line each; times follow on standard error."""
+    """End the streamed text, or print the texts of a batch line by line; print times on stderr."""
     for generation in found:
         if not has_text:
             click.echo(", ".join(map(str, generation.ids)))
         else:
             click.echo(generation.text if len(found) > 1 else "")
         times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens/s"
-        echo(f"{len(generation.ids)} tokens, {generation.stopped_by}; {times}", to_stderr=True)
+        echo(f"{len(generation.ids)} tokens, stopped by {generation.stopped_by}; {times}", to_stderr=True)
 
 
 def _logits(found: Sequence[Generation]) -> dict[str, Any]:
-    """The arrays of --logits; those of a batch have the number of the prompt in their names."""
+    """Return the arrays of --logits; in a batch, names end in the number of the prompt."""
     arrays = {}
     for place, generation in enumerate(found):
         ending = f".{place}" if len(found) > 1 else ""
@@ -200,9 +207,9 @@ def _messages(path: str) -> Sequence[dict[str, Any]]:
     try:
         messages = json.loads(read_text(path, "the chat"))
     except ValueError as error:
-        raise Unusable(f"{path} is no JSON: {error}") from None
+        raise Unusable(f"{path} is not valid JSON: {error}") from None
     if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
-        raise Unusable(f"{path} holds no list of messages with role and content")
+        raise Unusable(f"{path} contains other JSON, expected a list of messages with role and content")
     return messages
 
 

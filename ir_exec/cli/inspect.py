@@ -1,4 +1,4 @@
-"""`ir-exec inspect`: a summary of a network, its layers, and any of them by name."""
+"""`ir-exec inspect`: a summary of a model, a list of its layers, and single layers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,16 @@ from ir_exec.cli.onnx_facts import (
     shown_node,
     shown_nodes,
 )
-from ir_exec.cli.options import MODEL, left_out, listed_rows, rows_of, shape_option, shapes_by_input, top_option
+from ir_exec.cli.options import (
+    MODEL,
+    left_out,
+    listed_rows,
+    rows_of,
+    shape_option,
+    shapes_by_input,
+    top_option,
+    weights_option,
+)
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
@@ -48,26 +57,27 @@ if TYPE_CHECKING:
 
 @click.command("inspect")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
-@shape_option("Other shapes of inputs, with the types that follow from them")
-@click.option("--layers", "all_layers", is_flag=True, help="List the layers with their inferred types.")
+@weights_option
+@shape_option("Shape of an input for the inferred types")
+@click.option("--layers", "all_layers", is_flag=True, help="List the layers with inferred types.")
 @click.option(
     "--layer",
     "names",
     multiple=True,
     metavar="NAME",
-    help="Tell about a layer, by its name or id, or about a node of an ONNX file, by its name or an output.",
+    help="Describe a layer, by name or id, or a node of an ONNX file, by name or output; repeatable.",
 )
 @click.option(
     "--format",
     "format_name",
     type=click.Choice(["text", "json"]),
     default="text",
-    help="json: the document, word for word as the .xml has it; with --summary, --layers or --layer those.",
+    show_default=True,
+    help="Format of the output; json is the document as in the .xml, or the view of --summary, --layers or --layer.",
 )
 @top_option
-@click.option("--all", "every", is_flag=True, help="In a terminal too, list every layer, not the first hundred.")
-@click.option("--summary", is_flag=True, help="In json, the summary instead of the document.")
+@click.option("--all", "every", is_flag=True, help="In text, list every layer.  [default: 100 in a terminal]")
+@click.option("--summary", is_flag=True, help="In json, write the summary instead of the document.")
 @extension_option
 def command(
     model: str,
@@ -81,18 +91,18 @@ def command(
     summary: bool,
     extensions: tuple[str, ...],
 ) -> None:
-    """Show a summary of a network: inputs, outputs, variables, operators, weights, and how much it computes.
+    """Show a summary of a model: inputs, outputs, operators, weights and multiply-adds.
 
-    Of a folder that is one model, with its tokenizer and settings: what it is, its parts, how its weights are stored,
-    how much its cache takes, its tokenizer and chat template (schemas/folder.schema.json).
+    For a model folder: its type, its parts, the formats of the weights, the size of the cache, the tokenizer and the
+    chat template (schemas/folder.schema.json).
 
-    Of an ONNX file: opsets, producer, nodes and initializers, and then what these became in IR.
+    For an ONNX file: opsets, producer, nodes and initializers, then the IR that they were lowered to.
 
-    Multiply-adds are those of matrix products, convolutions, recurrent cells and attention; where dims are open, they
-    count with their least size, at least 1, and --shape gives them others. The JSON of the document is described by
-    schemas/document.schema.json, that of the summary by schemas/summary.schema.json.
+    Multiply-adds are those of matrix products, convolutions, recurrent cells and attention. Open dims count with their
+    minimum, at least 1; --shape sets them. schemas/document.schema.json describes the JSON of the document,
+    schemas/summary.schema.json that of the summary.
 
-    Exit code: 0 when it was shown, 1 when the network cannot be read, 2 for arguments that cannot be used.
+    Exit code: 0 on success, 1 if the model cannot be read, 2 for an invalid argument.
     """
     if os.path.isdir(model):
         show_folder(model, is_json=format_name == "json")
@@ -101,18 +111,18 @@ def command(
     load_extensions(extensions)
     is_json = format_name == "json"
     if is_json and (summary + all_layers + bool(names)) > 1:
-        raise Unusable("json holds one thing: --summary, --layers or --layer")
+        raise Unusable("--format json shows one view, expected --summary, --layers or --layer")
     with errors_as_messages(hint=check_hint(model)):
         if is_json and not (summary or all_layers or names):
             if shapes:
-                raise Unusable("--shape does not change the document: it is for --summary, --layers or --layer")
+                raise Unusable("--shape does not change the document, expected --summary, --layers or --layer with it")
             older: list[object] = []
             document = read_document(model, on_older=lambda *found: older.extend(found))
             if older:
-                # The schema is of the layout of today.
+                # The schema describes the current version only.
                 lowered = load(model, weights, report=_raise_unless_without_weights)
                 document = None if lowered is None else lowered.document
-            assert document is not None, "a reader that raises leaves nothing unread"
+            assert document is not None, "the reader raises for unreadable files"
             show_json(document.model_dump_json(indent=2))
             return
         content = _content_of(model)
@@ -120,10 +130,10 @@ def command(
             loaded = load(model, weights, report=_raise_unless_without_weights)
         except IRError:
             if content is not None and not (is_json or names):
-                # What the file holds can be shown though its nodes cannot be said in IR.
+                # The content can be shown although its nodes cannot be lowered.
                 show(*shown_content(onnx_facts(content)))
             raise
-        assert loaded is not None, "a reader that raises leaves nothing unread"
+        assert loaded is not None, "the reader raises for unreadable files"
         network = Model(loaded)
         if shapes:
             network.reshape(shapes_by_input(shapes, network.inputs))
@@ -147,18 +157,18 @@ def command(
 
 
 def _content_of(path: str) -> Listing | None:
-    """The content of an ONNX file, None for IR; its tensors are not loaded."""
+    """Return the content of an ONNX file without loading tensors, None for IR."""
     reader = reader_of(path)
     if reader is None or reader.name != "ONNX":
         return None
-    from ir_exec.onnx.listing import Listing  # few files are ONNX
+    from ir_exec.onnx.listing import Listing  # imported for ONNX files only
     from ir_exec.onnx.reading import read_proto
 
     return Listing(read_proto(path)[0], path)
 
 
 def _show_layers(network: Model, names: Sequence[str], content: Listing | None, is_json: bool) -> None:
-    """Show layers of these names, or all; of an ONNX file nodes come before layers of the same name."""
+    """Show the layers of these names, or all; in ONNX files, nodes take precedence over layers of the same name."""
     placed = list(placed_nodes(network))
     nodes = None if content is None else NodesAndLayers(content, placed, _inferred(placed))
     found: list[PlacedNode] = [] if names else placed
@@ -180,7 +190,7 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
 
 
 def _inferred(placed: Sequence[PlacedNode]) -> dict[str, str]:
-    """The types of all values by their tensor names."""
+    """Return the types of all values by tensor name."""
     return {name: str(one.types[v.number]) for one in placed for v in one.node.outputs for name in v.names}
 
 
@@ -189,7 +199,7 @@ def _in_ir(facts: NetworkFacts) -> str:
 
 
 def _raise_unless_without_weights(fault: IRError) -> None:
-    """The report for `load`: little that is shown needs the values of constants."""
+    """Raise errors of `load` except missing weights, because most of the output does not need constants."""
     if isinstance(fault, NotKnownError):
         echo(printable(str(fault)), to_stderr=True)
     elif fault.code != Code.weights_missing:
@@ -211,15 +221,13 @@ def _summary(loaded: Loaded, facts: NetworkFacts, most: int | None) -> list[Tabl
 
 
 def _heading(loaded: Loaded, facts: NetworkFacts) -> str:
-    """Name, version and writer as the file has them, with the number of its layers."""
+    """Return a line with the name, version and writer in the file and the number of layers."""
     by = f", written by {printable(facts.writer)}" if facts.writer is not None else ""
     added = len(loaded.document.layers) - len(loaded.source.layers)
     more = f" and {added:,} for inputs and outputs of version 10" if added else ""
     is_missing = loaded.weights is None and any(layer.is_constant for layer in loaded.source.all_layers())
     missing = "; the weights are missing" if is_missing else ""
-    return (
-        f"{printable(facts.name) or 'network'}: IR version {facts.version}, {facts.layers:,} layers{more}{by}{missing}"
-    )
+    return f"{printable(facts.name) or 'model'}: IR version {facts.version}, {facts.layers:,} layers{more}{by}{missing}"
 
 
 def _totals(facts: NetworkFacts) -> str:
@@ -238,7 +246,7 @@ def _totals(facts: NetworkFacts) -> str:
 
 def _ports(title: str, ports: Sequence[PortFacts], most: int | None) -> list[Table | str]:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
-    shown.names = frozenset()  # they are what a run is given, and asked for
+    shown.names = frozenset()  # names of inputs and outputs are never shortened, to be copied to other commands
     for port in ports[:most]:
         shown.add_row(printable(port.name), port.element_type, port.shape, printable(", ".join(port.other_names)))
     return [shown, *left_out(len(ports), most)]
@@ -285,7 +293,7 @@ def _source(node: Node, position: int) -> str:
 
 
 def _named(placed: Sequence[PlacedNode], name: str, nodes: NodesAndLayers | None) -> list[PlacedNode]:
-    """The layers of this name, path, id or tensor name, in that order of preference; several may share a name."""
+    """Return the layers with this name, path, id or tensor name, in this order of preference; names may be shared."""
     hits = (
         [one for one in placed if one.node.name == name]
         or [one for one in placed if one.path == name]
@@ -296,7 +304,7 @@ def _named(placed: Sequence[PlacedNode], name: str, nodes: NodesAndLayers | None
         known = [text for one in placed for text in (one.node.name, one.path, one.id)]
         known += [text for one in placed for value in one.node.outputs for text in value.names]
         known += [] if nodes is None else list(nodes.names)
-        hint = suggested(name, known) or "--layers lists all"
+        hint = suggested(name, known) or "--layers lists all layers"
         raise Unusable(f"there is no {'layer' if nodes is None else 'node or layer'} {name!r}; {hint}")
     return hits
 

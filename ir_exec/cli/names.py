@@ -1,6 +1,6 @@
-"""Long names in tables: what most of them start with is shown once, and the middle of a name can be left out.
+"""Shortening of long names in tables: a common prefix is shown once, and the middle of a name is omitted.
 
-Two names of a table are never shown alike.
+Different names of a table are never shortened to the same text.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ ELLIPSIS = "…"
 _SEPARATOR = re.compile(r"[/.]+")
 
 _LONG = 16
-"""Columns up to which a name does not count when a prefix is looked for."""
+"""Maximum columns of names that are ignored in the search for a common prefix."""
 
 
 def columns_of(text: str) -> int:
-    """The columns of a terminal that a text takes: letters of East Asia take two."""
+    """Return the columns of a text in a terminal; wide East Asian characters take two."""
     if text.isascii():
         return len(text)
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
 def shared_prefix(names: Iterable[str]) -> str:
-    """The prefix that saves the most room, up to a separator, among those of at least half of the long names.
+    """Return the prefix, up to a separator, that saves the most columns and is shared by half of the long names.
 
-    Empty where two of these names would be shown alike without it, and where fewer than two have one.
+    The result is empty if two names would become equal, or if fewer than two names share a prefix.
     """
     distinct = set(names)
     long = [name for name in distinct if columns_of(name) > _LONG]
@@ -42,15 +42,15 @@ def shared_prefix(names: Iterable[str]) -> str:
 
 
 def without_prefix(name: str, prefix: str) -> str:
-    """The name with an ellipsis in place of the prefix; the prefix itself stays."""
+    """Replace a prefix by an ellipsis; a name equal to the prefix is kept."""
     return ELLIPSIS + name[len(prefix) :] if prefix and name.startswith(prefix) and name != prefix else name
 
 
 def middles_cut(names: Collection[str], width: int) -> dict[str, str]:
-    """Every name with what is shown of it in so many columns: `enc…/dense/MatMul`.
+    """Return the shortened text of each name for a width in columns: `enc…/dense/MatMul`.
 
-    Both ends stay, more of the end; where that would make two names alike, another part of the middle goes, and where
-    none is left that tells them apart, the whole name stays.
+    Both ends are kept, more of the last one. If two names would become equal, another part of the middle is omitted; if
+    no part distinguishes them, the name is kept in full.
     """
     shown = {name: name for name in names if columns_of(name) <= width}
     taken = set(shown)
@@ -68,7 +68,7 @@ def middles_cut(names: Collection[str], width: int) -> dict[str, str]:
 
 
 def _cuts(width: int) -> Sequence[Callable[[str], str]]:
-    """The ways to leave out the middle of a name, the one that is liked best first."""
+    """Return functions that shorten a name, preferred first."""
     room = width - columns_of(ELLIPSIS)
     liked = max(room // 3, 2)
     heads = sorted(range(2, room), key=lambda head: abs(head - liked))
@@ -76,7 +76,7 @@ def _cuts(width: int) -> Sequence[Callable[[str], str]]:
 
 
 def _cut(name: str, head: int, tail: int) -> str:
-    """The name with so many columns of its start and of its end; the end starts at a separator that is near."""
+    """Keep the given columns of the start and the end of a name; the end starts at a nearby separator if any."""
     end = _end(name, tail)
     separator = _SEPARATOR.search(end, 0, max(len(end) // 2, 1))
     if separator is not None:
@@ -102,7 +102,7 @@ def _end(text: str, columns: int) -> str:
     for place in range(len(text) - 1, -1, -1):
         used += columns_of(text[place])
         if used > columns:
-            # A mark that stands on the letter before it stays with it.
+            # A combining mark is kept with its letter.
             place += 1
             while place < len(text) and combining(text[place]):
                 place += 1

@@ -1,4 +1,4 @@
-"""What `inspect` shows of an ONNX file: its content, and the layers that a node became."""
+"""The data of `inspect` for ONNX files: the content, and the layers that a node was lowered to."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ __all__ = [
 
 
 class JsonFacts(BaseModel):
-    """What all facts that `inspect` writes as JSON share."""
+    """The base class of the JSON of `inspect`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class OnnxValue(JsonFacts):
-    """An input or output; type: with the names of dims, as the file declares them, or as inferred."""
+    """An input or output. type: with the names of dims, as declared in the file or inferred."""
 
     name: str
     type: str
 
 
 class OnnxOperator(JsonFacts):
-    """An operator, `Conv` or `com.microsoft.FusedMatMul`, and how many nodes it has, those of bodies among them."""
+    """An operator, `Conv` or `com.microsoft.FusedMatMul`, with its number of nodes, including bodies."""
 
     type: str
     nodes: int
 
 
 class OnnxInitializer(JsonFacts):
-    """An initializer; external: the file beside the model that holds its data."""
+    """An initializer. external: the external file with its data."""
 
     name: str
     type: str
@@ -58,7 +58,7 @@ class OnnxInitializer(JsonFacts):
 
 
 class OnnxFunction(JsonFacts):
-    """A function of the file, and its number of nodes."""
+    """A function of the file, with its number of nodes."""
 
     type: str
     nodes: int
@@ -83,7 +83,7 @@ class OnnxFacts(JsonFacts):
 
 
 class OnnxNode(JsonFacts):
-    """A node of an ONNX file; body: the nodes around it. layers: the ids of the layers that it became."""
+    """A node of an ONNX file. body: the enclosing nodes. layers: the ids of the layers that it was lowered to."""
 
     name: str
     type: str
@@ -117,7 +117,7 @@ def onnx_facts(listing: Listing) -> OnnxFacts:
 
 
 class NodesAndLayers:
-    """The nodes of a file, each with the layers that it became. inferred: types of values by their names."""
+    """The nodes of a file with the layers that they were lowered to. inferred: types of values by name."""
 
     def __init__(self, listing: Listing, placed: Iterable[PlacedNode], inferred: Mapping[str, str]) -> None:
         self._listing = listing
@@ -133,15 +133,15 @@ class NodesAndLayers:
                 self._made_of[one.id] = name
 
     def named(self, name: str) -> list[OnnxNode]:
-        """The nodes of this name, or those that give the value of this name."""
+        """Return the nodes with this name, or with an output of this name."""
         return [self._facts(node) for node in self._listing.named(name)]
 
     def layers(self, node: str) -> list[PlacedNode]:
-        """The layers that the node of this name became."""
+        """Return the layers that a node was lowered to."""
         return self._layers.get(node, [])
 
     def of(self, layer: PlacedNode) -> OnnxNode | None:
-        """The node that became this layer and perhaps others."""
+        """Return the node that was lowered to this layer, and possibly others."""
         name = self._made_of.get(layer.id)
         return None if name is None else self._facts(self._nodes[name])
 
@@ -163,7 +163,7 @@ def _values(named: Iterable[tuple[str, str]]) -> tuple[OnnxValue, ...]:
 
 
 def shown_content(facts: OnnxFacts) -> list[Table | str]:
-    """The summary as tables; initializers by element type."""
+    """Return the summary as tables, with initializers by element type."""
     by = f", written by {printable(facts.producer)}" if facts.producer else ""
     head = f"{printable(facts.graph) or 'graph'}: ONNX, IR version {facts.ir_version}, {facts.nodes:,} nodes{by}"
     counts = {
@@ -172,7 +172,7 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
         "domain": printable(facts.domain),
         "metadata": f"{facts.metadata:,} entries" if facts.metadata else "",
         "functions": ", ".join(f"{printable(one.type)} ({one.nodes:,} nodes)" for one in facts.functions),
-        "initializers": f"{len(facts.initializers):,} of {sum(one.bytes for one in facts.initializers):,} bytes",
+        "initializers": f"{len(facts.initializers):,} ({sum(one.bytes for one in facts.initializers):,} bytes)",
     }
     shown = {name: text for name, text in counts.items() if text}
     width = max(map(len, shown))
@@ -188,7 +188,7 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
 
 
 def shown_initializers(facts: OnnxFacts) -> Table:
-    """Every initializer with its type and size."""
+    """Return a table of the initializers with type and size."""
     shown = table("Initializers", name="left", type="left", bytes="right", external="left")
     for one in facts.initializers:
         shown.add_row(printable(one.name), one.type, f"{one.bytes:,}", printable(one.external or ""))
@@ -196,7 +196,7 @@ def shown_initializers(facts: OnnxFacts) -> Table:
 
 
 def shown_nodes(listing: Listing, inferred: Mapping[str, str]) -> Table:
-    """Every node with its operator and the types of its outputs."""
+    """Return a table of the nodes with operator and output types."""
     shown = table("Nodes", name="left", operator="left", inputs="left", outputs="left", types="left")
     for node in listing.nodes:
         types = ", ".join(listing.type_of(name, inferred) or "?" for name in node.outputs if name)
@@ -207,12 +207,12 @@ def shown_nodes(listing: Listing, inferred: Mapping[str, str]) -> Table:
 
 
 def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str]:
-    """A node, and the layers that it became."""
+    """Return the tables of a node and of the layers that it was lowered to."""
     inside = f" in {' / '.join(node.body)}" if node.body else ""
     attributes = table("Attributes", name="left", value="left")
     for name, text in node.attributes.items():
         attributes.add_row(printable(name), printable(text))
-    became = table("Layers of IR", id="right", type="left", name="left", outputs="left")
+    became = table("IR layers", id="right", type="left", name="left", outputs="left")
     for layer in layers:
         outputs = ", ".join(str(layer.types[value.number]) for value in layer.node.outputs)
         became.add_row(printable(layer.id), printable(layer.node.type), printable(layer.node.name), outputs)
@@ -236,7 +236,7 @@ def _operators(facts: OnnxFacts) -> Table:
 
 
 def _stored(facts: OnnxFacts) -> Table:
-    """Initializers by element type and by the file that holds them."""
+    """Return a table of the initializers by element type and file."""
     groups: dict[tuple[str, str], list[OnnxInitializer]] = {}
     for one in facts.initializers:
         groups.setdefault((one.type.partition("[")[0], one.external or ""), []).append(one)

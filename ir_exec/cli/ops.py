@@ -1,4 +1,4 @@
-"""`ir-exec ops`: the operators and what each of them does."""
+"""`ir-exec ops`: the operators and their descriptions."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMED = {
     "integer": INTEGER,
     "float": FLOAT,
 }
-"""Sets of element types that have a name; the first holds every other set."""
+"""Named sets of element types; the first contains all others."""
 
 _COMPARES = re.compile(r"OpenVINO|plugin|specification", re.IGNORECASE)
 
@@ -45,19 +45,19 @@ _SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 
 
 def name_of(cls: type[Op]) -> str:
-    """The type, and the opset that first holds this version: `Gather-8`."""
+    """Return the type with the first opset of this version: `Gather-8`."""
     return f"{cls.type_name}-{cls.since}"
 
 
 def specification_of(cls: type[Op]) -> str:
-    """The page of OpenVINO's documentation: `movement/gather-8`."""
+    """Return the page in OpenVINO's documentation: `movement/gather-8`."""
     match = re.search(r"Specification:\s+([a-z0-9/-]+)", inspect.getdoc(cls) or "")
-    assert match is not None, f"the docstring of {cls.__name__} names its specification"
+    assert match is not None, f"the docstring of {cls.__name__} has a specification"
     return match[1]
 
 
 def types_text(types: frozenset[ElementType]) -> str:
-    """A set of element types in a few words: `float`, `i32, i64`, `numeric except u1`."""
+    """Return a short text for a set of element types: `float`, `i32, i64`, `numeric except u1`."""
     name, group = min(
         ((name, group) for name, group in _NAMED.items() if types <= group), key=lambda named: len(named[1] - types)
     )
@@ -73,7 +73,7 @@ def _names(types: Iterable[ElementType]) -> str:
 
 
 def inputs_of(cls: type[Op]) -> list[tuple[str, str]]:
-    """Each input as in a list of parameters, `[beta]` or `inputs...`, and the element types that it takes."""
+    """Return the inputs as in a list of parameters, `[beta]` or `inputs...`, with their element types."""
     return [(_spelled(declared), _taken(declared)) for declared in cls.inputs]
 
 
@@ -87,12 +87,12 @@ def _taken(declared: In) -> str:
 
 
 def attributes_of(cls: type[Op]) -> list[str]:
-    """The attributes in the order of the class; optional ones in brackets."""
+    """Return the attributes in the order of the class, optional ones in brackets."""
     return [field.attribute if field.is_required else f"[{field.attribute}]" for field in cls.fields()]
 
 
 def notes_of(cls: type[Op]) -> list[str]:
-    """Where OpenVINO departs from its specification, or the latter leaves something open: a note for each paragraph."""
+    """Return notes on differences between OpenVINO and its specification, and on gaps in it, one per paragraph."""
     description = describe(cls)
     found = [note for paragraph in description.paragraphs for note in _note(paragraph)]
     for heading in description.sections:
@@ -102,7 +102,7 @@ def notes_of(cls: type[Op]) -> list[str]:
 
 
 def _note(text: str) -> Iterator[str]:
-    """Yield the sentences that compare, those between them, and the one before, which they refer to, as one text."""
+    """Yield the first to last comparing sentence of a paragraph, and the sentence before, for its references."""
     sentences = _SENTENCE_END.split(" ".join(text.split()))
     places = [place for place, sentence in enumerate(sentences) if _compares(sentence)]
     if places:
@@ -114,34 +114,33 @@ def _compares(sentence: str) -> bool:
 
 
 def operators_page() -> str:
-    """docs/operators.md."""
+    """Return the page docs/operators.md."""
     classes = registered()
     types = len({cls.type_name for cls in classes})
     lines = [
         "# Operators",
         "",
-        f"ir_exec has {len(classes)} versions of {types} operators: all that the opsets opset1 to opset17 hold.",
-        "The number of a version is that of the opset in which it first appears; a layer of a later opset means the",
-        "newest version that is not above it. `ir-exec ops TYPE` tells more about an operator.",
-        "This page is made by `ir-exec ops --markdown`.",
+        f"ir_exec implements {len(classes)} versions of {types} operators, all of opset1 to opset17. The number of a",
+        "version is the opset that introduced it; a layer of a later opset uses the newest version up to that opset.",
+        "`ir-exec ops TYPE` describes an operator. This page is the output of `ir-exec ops --markdown`.",
         "",
-        "Inputs in brackets are optional; dots stand for any number of inputs.",
+        "Inputs in brackets are optional, and dots mark a variable number of inputs.",
         "",
         "| operator | specification | inputs and their element types |",
         "|---|---|---|",
     ]
     lines += [f"| {_linked(cls)} | {_page(cls)} | {_inputs(cls)} |" for cls in classes]
-    lines += ["", "## Where OpenVINO departs from its specification", ""]
-    lines += ["Notes on OpenVINO hold for 2026.4.1.", ""]
+    lines += ["", "## Differences between OpenVINO and its specification", ""]
+    lines += ["All notes refer to OpenVINO 2026.4.1.", ""]
     for cls in classes:
         notes = notes_of(cls)
         if notes:
             lines += [f"### {name_of(cls)}", "", "\n\n".join(_escaped(note) for note in notes), ""]
     lines += ["## Operators of extensions", ""]
-    lines += ["Those of openvino_tokenizers, and internal operators of OpenVINO: it writes these from compiled or", ""]
-    lines[-1] = (
-        "transformed models, and reads no file that holds one. The source of each is in the docstring of its class."
-    )
+    lines += [
+        "The operators of openvino_tokenizers, and internal operators of OpenVINO. OpenVINO writes the latter for",
+        "compiled or transformed models, but does not read them. The docstring of each class names its source.",
+    ]
     lines += ["", "| operator | version | inputs and their element types |", "|---|---|---|"]
     lines += [f"| {cls.type_name} | `{version}` | {_inputs(cls)} |" for version, cls in provided_extensions()]
     return "\n".join(lines).rstrip() + "\n"
@@ -162,7 +161,7 @@ def _inputs(cls: type[Op]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """The text with Markdown's markup escaped, except in code between backquotes."""
+    """Escape Markdown outside of code in backquotes."""
     parts = text.split("`")
     return "`".join(part if index % 2 else re.sub(r"([*_<>\[\]|])", r"\\\1", part) for index, part in enumerate(parts))
 
@@ -171,10 +170,10 @@ def _escaped(text: str) -> str:
 @click.argument("types", nargs=-1, metavar="[TYPE]...", shell_complete=complete_operators)
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
 @click.option("--stub", is_flag=True, help="Print the stub ir_exec/build/__init__.pyi.")
-@click.option("--onnx", is_flag=True, help="List the operators of ONNX, and whether IR can say them.")
+@click.option("--onnx", is_flag=True, help="List the operators of ONNX and their support.")
 @extension_option
 @top_option
-@click.option("--all", "every", is_flag=True, help="In a terminal too, list every operator, not the first hundred.")
+@click.option("--all", "every", is_flag=True, help="In text, list every operator.  [default: 100 in a terminal]")
 def command(
     types: tuple[str, ...],
     markdown: bool,
@@ -184,12 +183,12 @@ def command(
     top: int | None,
     every: bool,
 ) -> None:
-    """List the operators, or tell about every version of some.
+    """List the operators, or describe some of them.
 
-    `ir-exec ops Gather` tells about all of its versions, `ir-exec ops gather-8` about one. Operators of extensions are
-    named by the `version` of their layers, as in `Standardize-extension`; the page has those of OpenVINO alone.
+    `ir-exec ops Gather` describes all versions of an operator, `ir-exec ops gather-8` one. The names of custom
+    operators end in the `version` of their layers, as in `Standardize-extension`.
 
-    Exit code: 0, or 2 for a type that does not exist.
+    Exit code: 0 on success, 2 for an unknown type.
     """
     most = rows_of(top, every, listed_rows())
     if onnx:
@@ -218,14 +217,14 @@ def command(
 
 
 def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None:
-    """The operators of ONNX of these names, or all."""
+    """List the operators of ONNX with these names, or all."""
     if find_spec("onnx") is None:
-        raise Unusable("the package onnx is not installed: pip install 'ir-exec[onnx]' installs it")
+        raise Unusable("the package onnx is not installed: pip install 'ir-exec[onnx]'")
     from ir_exec.onnx.coverage import (
         covered_operators,
         onnx_page,
         unsayable_operators,
-    )  # few ask, and onnx takes long to import
+    )  # imported for --onnx only, because onnx imports slowly
 
     if markdown:
         click.echo(onnx_page(), nl=False)
@@ -234,22 +233,22 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     listed = [one for one in covered_operators() if not wanted or one.name.lower() in wanted]
     missing = wanted - {one.name.lower() for one in listed}
     if missing:
-        raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}")
-    rows = table("Operators of ONNX", operator="left", versions="left", said="left")
+        raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}; `ir-exec ops --onnx` lists all operators")
+    rows = table("Operators of ONNX", operator="left", versions="left", supported="left")
     for one in listed[:most]:
-        said = {"function": "yes", "body": "by its body", "no": "no"}[one.how]
-        rows.add_row(one.shown, ", ".join(map(str, one.versions)), said)
+        support = {"function": "yes", "body": "by its function body", "no": "no"}[one.how]
+        rows.add_row(one.shown, ", ".join(map(str, one.versions)), support)
     unsayable = unsayable_operators() if not wanted else []
     show(
         rows,
         *left_out(len(listed), most),
-        f"{sum(one.how != 'no' for one in listed)} of {len(listed)} can be said in IR",
-        *(f"not written as ONNX: {name}: {reason}" for name, reason in unsayable),
+        f"{sum(one.how != 'no' for one in listed)} of {len(listed)} are supported",
+        *(f"not exported to ONNX: {name}: {reason}" for name, reason in unsayable),
     )
 
 
 class _Operator(NamedTuple):
-    """A version of an operator, and what stands for it in lists."""
+    """A version of an operator, with its name and specification in lists."""
 
     name: str
     specification: str
@@ -257,20 +256,20 @@ class _Operator(NamedTuple):
 
 
 def _listed() -> list[_Operator]:
-    """All operators of OpenVINO, and behind them those of extensions."""
+    """Return all operators of OpenVINO, then those of extensions."""
     known = [_Operator(name_of(cls), specification_of(cls), cls) for cls in registered()]
     own = [_Operator(f"{cls.type_name}-{version}", "(extension)", cls) for version, cls in registered_extensions()]
     return known + own
 
 
 def _found(text: str, listed: list[_Operator]) -> list[_Operator]:
-    """All versions of a type, or the version with this number; case does not matter."""
+    """Return all versions of a type, or the version with this number, ignoring case."""
     wanted = text.strip().lower()
     found = [one for one in listed if wanted in (one.cls.type_name.lower(), one.name.lower())]
     if not found:
         spellings = {one.cls.type_name.lower(): one.cls.type_name for one in listed}
         near = difflib.get_close_matches(wanted.rpartition("-")[0] or wanted, spellings, n=1)
-        hint = f"; did you mean {spellings[near[0]]}?" if near else "; `ir-exec ops` lists all"
+        hint = f"; did you mean {spellings[near[0]]}?" if near else "; `ir-exec ops` lists all operators"
         raise Unusable(f"there is no operator {text!r}{hint}")
     return found
 

@@ -1,6 +1,6 @@
-"""Options of several commands: shapes of inputs, in one syntax, numbers, rows of tables; and what shells complete.
+"""Options of several commands: shapes, formats, tolerances, rows of tables, and shell completion.
 
-Shells complete rules, operators and releases; paths are completed by the type of their parameter.
+Shells complete rules, operators and releases with functions of this module, and paths by the type of the parameter.
 """
 
 from __future__ import annotations
@@ -34,38 +34,79 @@ __all__ = [
     "complete_releases",
     "complete_rules",
     "format_option",
+    "hint_option",
     "left_out",
     "listed_rows",
+    "precision_option",
     "read_shapes",
     "read_tolerances",
     "rows_of",
     "shape_option",
     "shapes_by_input",
+    "timeout_option",
     "tolerances_of",
     "top_option",
+    "weights_option",
 ]
 
 _RANKED_ROWS = 20
-"""Rows of a table that has the most important ones first."""
+"""Default rows of a ranked table."""
 
 _LISTED_ROWS = 100
-"""Rows of a list in a terminal."""
+"""Default rows of a list in a terminal."""
 
 
 def shape_option(help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option --shape, whose texts are the argument `shapes`."""
-    note = 'without NAME where there is one input; "NAME=1,3" is the same'
-    return click.option("--shape", "shapes", multiple=True, metavar='"NAME[1,?,2..8]"', help=f"{help} ({note}).")
+    """Return the option --shape; its texts are the argument `shapes`."""
+    note = "NAME is optional for a single input, NAME=1,3 is also accepted"
+    text = f"{help}; {note}; repeatable."
+    return click.option("--shape", "shapes", multiple=True, metavar='"NAME[1,?,2..8]"', help=text)
+
+
+weights_option = click.option(
+    "--weights", metavar="FILE.bin", type=click.Path(), help="Weights file.  [default: the .bin next to the .xml]"
+)
 
 
 def format_option(*formats: str, help: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """The option --format, `text` by default, whose value is the argument `output_format`."""
+    """Return the option --format, `text` by default; its value is the argument `output_format`."""
     choices = click.Choice(["text", *formats])
     return click.option("--format", "output_format", type=choices, default="text", show_default=True, help=help)
 
 
+def hint_option(default: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option --hint, OpenVINO's performance mode."""
+    return click.option(
+        "--hint",
+        type=click.Choice(["accuracy", "performance"]),
+        default=default,
+        show_default=True,
+        help="For openvino: compute in f32, or in the precision of its choice.",
+    )
+
+
+def timeout_option(default: float) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the option --timeout of a child process that runs another runtime."""
+    return click.option(
+        "--timeout",
+        type=FiniteRange(min=0.1),
+        default=default,
+        show_default=True,
+        help="Seconds before a request to the other runtime fails.",
+    )
+
+
+precision_option = click.option(
+    "--precision",
+    type=click.Choice(["f32", "file"]),
+    default="f32",
+    show_default=True,
+    help="Compute f16 and bf16 in f32, or in the types of the file.",
+)
+
+
 def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
-    """The shapes by name, "" where there is none; None where there are no texts."""
+    """Parse shapes by name, "" for a shape without a name. Return None without texts."""
     try:
         return join_shapes(texts) if texts else None
     except IRError as error:
@@ -73,7 +114,7 @@ def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
 
 
 def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[str, Shape]:
-    """The shapes by the names of these inputs."""
+    """Parse shapes by the names of these inputs."""
     found: dict[str, Shape] = {}
     for name, shape in (read_shapes(texts) or {}).items():
         try:
@@ -81,37 +122,37 @@ def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[st
         except IRError as error:
             raise Unusable("; ".join(filter(None, (f"--shape: {error.message}", error.hint)))) from None
         if port.name in found:
-            raise Unusable(f"--shape: input {port.name!r} is given two shapes")
+            raise Unusable(f"--shape: input {port.name!r} has two shapes, expected one")
         found[port.name] = shape
     return found
 
 
-top_option = click.option("--top", type=click.IntRange(min=1), metavar="N", help="In text, show N rows of each table.")
+top_option = click.option("--top", type=click.IntRange(min=1), metavar="N", help="In text, show N rows per table.")
 
 
 def rows_of(top: int | None, every: bool, default: int | None = _RANKED_ROWS) -> int | None:
-    """The number of rows that --top and --all ask for, None for all of them."""
+    """Return the number of rows for --top and --all, None for all rows."""
     if top is not None and every:
-        raise Unusable("give either --top N or --all")
+        raise Unusable("--top and --all are both given, expected one of them")
     return None if every else default if top is None else top
 
 
 def listed_rows() -> int | None:
-    """The default number of rows of a list: all of them where no terminal shows it."""
+    """Return the default number of rows of a list, None for all rows without a terminal."""
     return None if terminal_width() is None else _LISTED_ROWS
 
 
 def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
-    """A line that counts the rows that are not shown; none where all are."""
+    """Return a line with the number of omitted rows, nothing if all rows are shown."""
     if most is None or count <= most:
         return []
-    return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows every one, --top N so many"]
+    return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows all, --top N shows N"]
 
 
 class ModelPath(click.Path):
-    """The path of a network; where there is none, but one file with .xml or .onnx behind it, that file.
+    """The path of a model; a path without a file is completed with .xml or .onnx if exactly one such file exists.
 
-    endings: what may be behind it. kept: what is taken as it is.
+    endings: suffixes for completion. kept: texts that are never completed.
     """
 
     def __init__(self, endings: Sequence[str] = ENDINGS, kept: Sequence[str] = ()) -> None:
@@ -130,7 +171,7 @@ REFERENCE = ModelPath(kept=("openvino", "onnxruntime"))
 
 
 class FiniteRange(click.FloatRange):
-    """Floats in a range. NaN and infinity are in none: they compare as if there were no limit."""
+    """Finite floats in a range; click accepts NaN and infinity."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
@@ -140,7 +181,7 @@ class FiniteRange(click.FloatRange):
 
 
 class ToleranceType(click.ParamType[tuple[str, float]]):
-    """A number for every value, or `NAME=NUMBER` for one output, as a pair of the name, "*" for all, and the number."""
+    """A number for all outputs, or `NAME=NUMBER` for one, as a pair of the name ("*" for all) and the number."""
 
     name = "[output=]number"
 
@@ -154,7 +195,7 @@ class ToleranceType(click.ParamType[tuple[str, float]]):
 def tolerances_of(
     given: Sequence[tuple[str, float]], from_file: Mapping[str, float]
 ) -> float | dict[str, float] | None:
-    """Return tolerances as `compare` takes them; those of options come before those of a file."""
+    """Return tolerances in the format of `compare`; options override the file."""
     found = {**from_file, **dict(given)}
     if set(found) <= {"*"}:
         return found.get("*")
@@ -164,7 +205,7 @@ def tolerances_of(
 def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float]]:
     """Return the relative and absolute tolerances of a JSON or TOML file: `{"OUTPUT or *": {"rtol": X, "atol": X}}`.
 
-    Raises Unusable for files that cannot be read or that hold something else.
+    Raises Unusable for unreadable files and other content.
     """
     if path is None:
         return {}, {}
@@ -176,18 +217,19 @@ def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float
     found: tuple[dict[str, float], dict[str, float]] = {}, {}
     for name, limits in loaded.items() if isinstance(loaded, dict) else [("", loaded)]:
         if not isinstance(limits, dict) or not limits or set(limits) - {"rtol", "atol"}:
-            raise Unusable(f'{path}: {name!r} has no tolerances, expected {{"rtol": number, "atol": number}}')
+            shown = repr(limits)[:60]
+            raise Unusable(f'{path}: {name!r} is {shown}, expected {{"rtol": number, "atol": number}}')
         for kept, key in zip(found, ("rtol", "atol"), strict=True):
             if key in limits:
                 number = limits[key]
                 if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < inf:
-                    raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number from 0")
+                    raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number of at least 0")
                 kept[name] = float(number)
     return found
 
 
 def complete_rules(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Codes, names and groups; a list goes on behind its last comma."""
+    """Complete codes, names and groups after the last comma."""
     from ir_exec.check import GROUPS, RULES
 
     before, comma, last = incomplete.rpartition(",")
@@ -205,7 +247,7 @@ def complete_rules(context: click.Context, parameter: click.Parameter, incomplet
 
 
 def complete_operators(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Types, and behind a hyphen their versions: `Gather`, `Gather-8`."""
+    """Complete operator types, and versions after a hyphen: `Gather`, `Gather-8`."""
     from ir_exec.cli.ops import name_of
     from ir_exec.ops import registered
 
@@ -215,7 +257,7 @@ def complete_operators(context: click.Context, parameter: click.Parameter, incom
 
 
 def complete_releases(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The releases of OpenVINO at which something became readable."""
+    """Complete the releases of OpenVINO that added operators or features of files."""
     from ir_exec.check.releases import known_releases
 
     return [CompletionItem(str(one)) for one in known_releases() if str(one).startswith(incomplete)]

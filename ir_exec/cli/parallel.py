@@ -1,4 +1,4 @@
-"""Work of commands on several workers: processes here, or those of a Dask cluster."""
+"""Commands with several workers: local processes, or those of a Dask cluster."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The options of `check_model` for every file."""
+    """The options of `check_model` for all files."""
 
     shapes: Mapping[str, Shape] | None = None
     batch: int | None = None
@@ -45,9 +45,9 @@ class Question:
 
 
 def check_all(files: Iterable[tuple[str, bool]], question: Question, pool: Pool) -> Iterator[tuple[str, bool, Report]]:
-    """The report on each file, in the order of the files, with the path and whether it was found in a folder.
+    """Yield for each file, in order, its path, True if it was found in a folder, and its report.
 
-    Only a few reports are held at any time, however many files there are.
+    Only a few reports are in memory at any time.
     """
     for (path, was_found), report, error in in_order(question.answer, files, lambda file: file[0], pool):
         if report is None:
@@ -56,21 +56,21 @@ def check_all(files: Iterable[tuple[str, bool]], question: Question, pool: Pool)
             found = Diagnostic.of(fault.located(Location(path=path)))
             report = Report(path=path, diagnostics=(found,), layers_checked=0, layers_not_checked=0)
         elif any(found.code == Code.unreadable_path for found in report.diagnostics) and os.path.isfile(path):
-            report = question.answer(path)  # workers on other machines need not see it
+            report = question.answer(path)  # workers on other machines may not have the file
         yield path, was_found, report
 
 
 @contextmanager
 def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...]) -> Iterator[Pool]:
-    """The workers of a command: so many processes, those of a Dask scheduler, or this process alone."""
+    """Provide the workers of a command: local processes, those of a Dask scheduler, or only this process."""
     initializer = partial(import_extensions, extensions) if extensions else None
     if scheduler is not None:
         if jobs is not None:
-            raise Unusable("--jobs starts processes here, and --scheduler names those of a cluster: give one of them")
+            raise Unusable("--jobs and --scheduler are both given, expected one of them")
         try:
             from ir_exec.batch.cluster import connected
         except ImportError:
-            raise Unusable("--scheduler needs Dask: pip install 'ir-exec[dask]'") from None
+            raise Unusable("--scheduler requires Dask: pip install 'ir-exec[dask]'") from None
         with errors_as_messages(exit_code=UNUSABLE), connected(scheduler, initializer) as cluster:
             yield cluster
         return
@@ -79,19 +79,17 @@ def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...
 
 
 def worker_options(command: Command) -> Command:
-    """--jobs and --scheduler."""
+    """Add --jobs and --scheduler."""
     command = click.option(
-        "--scheduler", metavar="URL", help="The Dask cluster that does the work, tcp://host:8786 (ir-exec[dask])."
+        "--scheduler", metavar="URL", help="Use the workers of a Dask scheduler, tcp://host:8786 (ir-exec[dask])."
     )(command)
-    return click.option("--jobs", type=click.IntRange(min=1), help="How many processes do the work.  [default: 1]")(
-        command
-    )
+    return click.option("--jobs", type=click.IntRange(min=1), help="Number of worker processes.  [default: 1]")(command)
 
 
 class Bar:
-    """A progress bar on stderr, where that is a terminal.
+    """A progress bar on stderr, if it is a terminal.
 
-    total: counts what there is to do, and is called only where the bar is shown. verb, noun: what is done, to what.
+    total: returns the number of items; called only if the bar is shown. verb, noun: the texts before and after the bar.
     """
 
     def __init__(
@@ -119,7 +117,7 @@ class Bar:
             self._progress.stop()
 
     def advance(self) -> None:
-        """Count one more."""
+        """Count one more item."""
         if self._progress is not None and self._task is not None:
             self._progress.advance(self._task)
 

@@ -18,13 +18,13 @@ from ir_exec.types import Array
 __all__ = ["reduce_passes"]
 
 _MOST_SHOWN = 10
-"""Layers of a pass that text shows."""
+"""Maximum layers per pass in text."""
 
 
 def reduce_passes(
     model: Model, inputs: dict[str, Array], *, rtol: float | None, atol: float | None, output_format: str
 ) -> NoReturn:
-    """Bisect over the passes, show what was found, and end the program: with 1 where a pass is at fault."""
+    """Bisect the passes, show the result, and exit with 1 if a pass is at fault, else 0."""
     with errors_as_messages(exit_code=UNUSABLE), Steps() as steps:
         report = bisect_passes(model, inputs, rtol=rtol, atol=atol, progress=steps.tell)
     if output_format == "json":
@@ -39,12 +39,14 @@ def _show(report: PassBisection) -> None:
     if not report.effects:
         echo(f"no pass changes a bit of the outputs ({runs})")
         return
-    verdict = "within the tolerance" if report.is_within else "beyond what rounding explains"
+    verdict = "within the tolerance" if report.is_within else "by more than rounding explains"
     echo(f"passes change the outputs, {verdict} ({runs})")
-    show("", _effects(report))
+    echo("")
+    show(_effects(report))
     for effect in report.effects:
         if effect.layers:
-            show("", _layers(report, effect.passes))
+            echo("")
+            show(_layers(report, effect.passes))
         if len(effect.layers) > _MOST_SHOWN:
             echo(f"... {len(effect.layers) - _MOST_SHOWN:,} more")
 

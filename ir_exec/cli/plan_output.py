@@ -1,8 +1,9 @@
-"""The plan of a network as text and JSON."""
+"""The plan of a model as text and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pydantic import RootModel
 
@@ -17,42 +18,36 @@ __all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]
 
 
 class EnginePlan(PlanReport):
-    """The plan of the interpreter, and which layers an engine runs in its place."""
+    """The plan of the interpreter, and the partition of the model with an engine."""
 
     partition: PartitionReport
 
 
 class PlanOutput(RootModel[EnginePlan | PlanReport]):
-    """What `profile --plan` writes as JSON."""
+    """The JSON of `profile --plan`."""
 
 
 def show_partition(report: PartitionReport, types: Mapping[str, str], most: int | None) -> None:
-    """The parts, then why the engine does not run layers, then each layer with its part.
+    """Show the parts of a partition, the reasons for interpreted layers, and each layer with its part.
 
-    types: of the layers, by name.
+    types: the types of the layers, by name.
     """
-    count = len(report.parts)
-    crossings = f"{report.crossings} value{'s' * (report.crossings != 1)} between them"
-    parts = f"{count} part{'s' * (count != 1)}"
-    echo(printable(f"{report.engine} runs {report.on_engine} of {report.layers} layers, in {parts}, {crossings}"))
-    show("", _parts(report))
-    if report.interpreted:
-        show("", _reasons(report))
     reasons = {one.name: one.reason for one in report.interpreted}
-    shown = table("Layers", layer="left", type="left", part="right", run_by="left", why="left")
+    shown = table("Layers", layer="left", type="left", part="right", run_by="left", reason="left")
     rows = [(name, place, part.engine) for place, part in enumerate(report.parts) for name in part.layers]
     for name, place, on_engine in rows[:most]:
         who = "engine" if on_engine else "interpreter"
         shown.add_row(printable(name), types.get(name, ""), str(place), who, printable(reasons.get(name, "")))
-    show("", shown.without_empty_columns())
-    for line in left_out(len(rows), most):
-        echo(line)
+    why = [_reasons(report)] if report.interpreted else []
+    headline = printable(str(report).splitlines()[0])
+    show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
     for failure in report.failures:
-        echo(printable(f"failed on the engine, and was interpreted: {failure}"))
+        echo(printable(f"failed in the engine, now interpreted: {failure}"))
 
 
 def _parts(report: PartitionReport) -> Table:
-    shown = table("Parts", part="right", run_by="left", layers="right", inputs="right", outputs="right", first="left")
+    columns: dict[str, Literal["left", "right"]] = {"inputs": "right", "outputs": "right", "first_layer": "left"}
+    shown = table("Parts", part="right", run_by="left", layers="right", **columns)
     for place, part in enumerate(report.parts):
         who = "engine" if part.engine else "interpreter"
         ends = (f"{len(part.layers):,}", f"{len(part.inputs):,}", f"{len(part.outputs):,}")
@@ -61,7 +56,7 @@ def _parts(report: PartitionReport) -> Table:
 
 
 def _reasons(report: PartitionReport) -> Table:
-    shown = table("Not on the engine", type="left", layers="right", why="left")
+    shown = table("Interpreted layers", type="left", layers="right", reason="left")
     counts: dict[tuple[str, str], int] = {}
     for layer in report.interpreted:
         counts[layer.type, layer.reason] = counts.get((layer.type, layer.reason), 0) + 1
@@ -71,24 +66,23 @@ def _reasons(report: PartitionReport) -> Table:
 
 
 def show_plan(report: PlanReport, most: int | None) -> None:
-    """The steps, then why kernels were taken, then the layers that do not run, by what became of them, then the fusions
-    that nearly matched."""
+    """Show the steps, the reasons for their kernels, the layers without a step, and the fusions that nearly matched."""
     echo(str(report))
     if report.note is not None:
-        echo(f"what follows from the input shapes could not be computed: {printable(report.note)}")
+        echo(f"values that depend on the input shapes could not be computed: {printable(report.note)}")
     steps = [layer for layer in report.layers if layer.fate == "step"]
-    show("", _steps(report, steps[:most]))
-    for line in left_out(len(steps), most):
-        echo(line)
+    echo("")
+    show(_steps(report, steps[:most]), *left_out(len(steps), most))
     chosen = {(layer.variant, layer.reason, layer.alternatives) for layer in steps if layer.alternatives}
     for variant, reason, alternatives in sorted(chosen, key=str):
         echo(f"\n{variant}: {reason}")
         for other in alternatives:
             echo(f"  not {other}")
-    show("", _others(report))
+    echo("")
+    show(_others(report))
     for one in report.passes:
         if one.error is not None:
-            echo(printable(f"pass {one.name} failed, and the plan is made without it: {one.error}"))
+            echo(printable(f"pass {one.name} failed and was skipped: {one.error}"))
     near = [(one.name, skipped) for one in report.passes for skipped in one.skipped]
     if near:
         _show_near(near[:most])
@@ -97,7 +91,7 @@ def show_plan(report: PlanReport, most: int | None) -> None:
 
 
 def _show_near(near: Sequence[tuple[str, NearMatch]]) -> None:
-    """Names of layers are too long for columns beside each other."""
+    """Show the near matches as lines, because layer names are too long for columns."""
     echo("\nFusions that nearly matched")
     for name, skipped in near:
         echo(printable(f'  {name}, at "{skipped.layer}"'))
@@ -125,7 +119,7 @@ def _steps(report: PlanReport, steps: Sequence[LayerPlan]) -> Table:
 
 
 def _others(report: PlanReport) -> Table:
-    shown = table("Layers that do not run by themselves", what="left", layers="right", by="left", why="left")
+    shown = table("Layers without a step", fate="left", layers="right", made_by="left", reason="left")
     counts: dict[tuple[str, str, str], int] = {}
     for layer in report.layers:
         if layer.fate != "step":

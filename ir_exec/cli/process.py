@@ -1,5 +1,7 @@
-"""What commands do to their process: how it ends where it is not by their own will, Python's collector of cyclic
-garbage, and the allocator of the C library. They are one for the whole process: only the command line sets them."""
+"""Settings of the process: its exit after Ctrl-C and failed writes, the garbage collector, the allocator of glibc.
+
+They apply to the whole process, so only the command line changes them.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,14 @@ __all__ = ["endings", "keep_freed_memory", "seldom_collected"]
 
 _COULD_NOT = 2
 _INTERRUPTED = 130
-"""As shells have it: 128 and the number of SIGINT."""
+"""The exit code of shells: 128 plus the number of SIGINT."""
 
 
 @contextmanager
 def endings() -> Iterator[None]:
-    """Ctrl-C ends the program with 130, a full disk with 2 and a message, a closed pipe with 2: all without traceback.
+    """Exit without a traceback: with 130 on Ctrl-C, with 2 for a closed pipe, with 2 and a message for a full disk.
 
-    What is printed is written out here, so that nothing is left to fail when the interpreter ends.
+    The output is flushed here, because a failure at the end of the interpreter would print a traceback.
     """
     try:
         try:
@@ -45,7 +47,7 @@ def endings() -> Iterator[None]:
 
 
 def _drop_output() -> None:
-    """Let what was printed and not yet written go nowhere."""
+    """Discard output that was not flushed."""
     with suppress(OSError, ValueError, AttributeError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
@@ -53,16 +55,16 @@ def _drop_output() -> None:
 
 
 _THRESHOLDS = (100_000, 50, 1_000)
-"""New objects before the collector looks at them, and how often it does before it looks at older ones."""
+"""Thresholds of the garbage collector, as for `gc.set_threshold`."""
 
 
 @contextmanager
 def seldom_collected() -> Iterator[None]:
-    """Inside, the collector of cyclic garbage seldom runs.
+    """Collect cyclic garbage rarely within the context.
 
-    Reading and checking make many objects that refer to each other and stay, which the collector would look through
-    again and again: of 20,000 layers (Python 3.11, 2 cores) reading takes 1.1 s instead of 1.9, checking 1.4 s
-    instead of 2.8; of a network of 1,600 layers 82 ms instead of 98, and 99 ms instead of 125.
+    Reading and checking create many objects with references to each other that stay alive, and the collector would
+    visit them repeatedly. Measured with Python 3.11 on 2 cores: 20,000 layers are read in 1.1 instead of 1.9 s and
+    checked in 1.4 instead of 2.8 s, 1,600 layers in 82 instead of 98 ms and 99 instead of 125 ms.
     """
     before = gc.get_threshold()
     if before[0]:
@@ -77,19 +79,19 @@ _M_TRIM_THRESHOLD = -1
 _M_MMAP_MAX = -4
 
 ALLOCATOR_VARIABLES = ("MALLOC_MMAP_MAX_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
-"""The user has chosen settings where one of these is set."""
+"""Variables of the environment with which users set the allocator."""
 
 
 def keep_freed_memory() -> None:
-    """Let glibc use the memory of freed tensors again instead of giving it back to the system; elsewhere do nothing.
+    """Make glibc reuse the memory of freed tensors instead of returning it to the system; no effect on other systems.
 
-    glibc takes every tensor of more than 128 KiB from the system and gives it back when it is freed; the system fills
-    the next one with zeros, page by page, which takes many layers longer than their work. With these settings tensors
-    come from the heap, and a sixteenth of the machine's memory, at most 1 GiB, stays there when they are freed.
+    By default glibc maps every tensor larger than 128 KiB and unmaps it when it is freed. The system then zeroes the
+    pages of the next tensor, which takes longer than the computation of many layers. With these settings tensors are
+    allocated on the heap, which keeps up to a sixteenth of the memory of the machine, at most 1 GiB.
     """
     if any(name in os.environ for name in ALLOCATOR_VARIABLES):
         return
-    from ir_exec.plan.memory import default_budget  # NumPy, which not every command needs
+    from ir_exec.plan.memory import default_budget  # imports NumPy, which not every command needs
 
     libc = ctypes.CDLL(None) if os.name == "posix" else None
     mallopt = getattr(libc, "mallopt", None)

@@ -1,4 +1,4 @@
-"""`ir-exec profile`: where the time of a run goes."""
+"""`ir-exec profile`: the time of a run by layer, type and prefix, and the plan of a model."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import write_text
-from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
+from ir_exec.cli.options import (
+    MODEL,
+    format_option,
+    hint_option,
+    left_out,
+    precision_option,
+    rows_of,
+    timeout_option,
+    top_option,
+)
 from ir_exec.cli.plan_output import EnginePlan, show_partition, show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
@@ -36,44 +45,40 @@ from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.precision import Precision
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
-"""Columns that terminals without room for them do without."""
+"""Columns that are omitted in narrow terminals, first ones first."""
 
 _LEAST_SHARE = 0.01
-"""Of the time of all layers: prefixes below it are left out of the text."""
+"""Minimum share of the time for prefixes in text."""
 
 
 @click.command("profile")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
 @engine_options
-@click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Runs that medians are of.")
-@click.option("--with", "reference", type=click.Choice(["openvino"]), help="Show its own counters beside ours.")
-@click.option("--device", default="CPU", show_default=True, help="For openvino: the device that it runs on.")
-@click.option("--hint", type=click.Choice(["accuracy", "performance"]), default="performance", show_default=True)
-@click.option("--timeout", type=FiniteRange(min=0.1), default=600.0, show_default=True, help="For openvino, in s.")
-@click.option("--threads", type=click.IntRange(min=1), help="Threads of a run, those of OpenVINO too.")
 @click.option(
-    "--precision",
-    type=click.Choice(["f32", "file"]),
-    default="f32",
-    show_default=True,
-    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+    "--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Number of runs; times are medians."
 )
+@click.option("--with", "reference", type=click.Choice(["openvino"]), help="Add the performance counters of OpenVINO.")
+@click.option("--device", default="CPU", show_default=True, help="For openvino: device that runs the model.")
+@hint_option("performance")
+@timeout_option(600.0)
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads, also of OpenVINO.")
+@precision_option
 @click.option(
     "--trace-events",
     metavar="FILE.json",
     type=click.Path(),
-    help="Write one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
+    help="Write the events of one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
 )
 @format_option(
     "json",
     "csv",
     "html",
-    help="text is for people; schemas/profile.schema.json and plan.schema.json describe json; csv has a row a layer.",
+    help="Format of the report. schemas/profile.schema.json and schemas/plan.schema.json describe json.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
-@click.option("--plan", "shows_plan", is_flag=True, help="Show why each layer runs as it does, and run nothing.")
-@click.option("--passes", metavar="NAMES", help="Leave passes out, -a,-b, or run these alone, a,b.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@click.option("--plan", "shows_plan", is_flag=True, help="Show the plan with the reasons for it, without a run.")
+@click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
 def command(
@@ -97,19 +102,18 @@ def command(
     passes: str | None,
     engine: dict[str, Any],
 ) -> None:
-    """Show where the time of a run goes: by layer, by type, and by prefix of names.
+    """Show the time of a run by layer, type and name prefix.
 
-    Beside the time of each layer stands how much it computes and moves, and how much of what this machine can do that
-    is ("of peak"): a layer with much time and little of the peak is slow for what it does.
+    The tables also have the multiply-adds and the bytes that a layer moves, and the share of the peak of this machine
+    ("of peak"). A layer with a large time and a small share of the peak is slow for its work.
 
-    With --plan nothing is run: each step is shown with its kernel and the pass that made it, why a kernel was taken and
-    what else there was, what became of the layers that do not run by themselves, and which fusions nearly matched. With
-    --engine too the parts are shown that it and the interpreter run, with each layer, and why the engine does not run
-    the rest.
+    --plan shows the plan and runs nothing: each step with its kernel, the pass that made it, the reason for the kernel
+    and the alternatives, then the layers without a step, and the fusions that nearly matched.
 
-    With --engine its own times stand beside ours, with what it runs, and why it does not run the rest.
+    --engine adds the times of the engine, the layers that it runs, and the reasons for the others. With --plan it shows
+    the partition of the model.
 
-    Exit code: 0 when it ran, 1 when the network cannot be read or run, 2 for arguments or paths that cannot be used.
+    Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path or an invalid argument.
     """
     most = rows_of(top, every)
     keep_freed_memory()
@@ -133,7 +137,7 @@ def command(
             show_plan(plan, most)
         return
     if passes is not None:
-        raise Unusable("--passes is for --plan, and for run")
+        raise Unusable("--passes requires --plan; `ir-exec run` also has --passes")
     drawn = [port.name for port in network.inputs if port.name not in given]
     with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
         report = profile(
@@ -154,16 +158,16 @@ def command(
     if output_format == "text" and output is None:
         _show(report, most, every)
         if trace_events is not None:
-            echo(f"\none run written to {printable(trace_events)}: ui.perfetto.dev and chrome://tracing open it")
+            echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
     write_text(_rendered(report, output_format, model, weights), output)
 
 
 def _partition(compiled: CompiledModel) -> PartitionReport:
-    """Which layers the engine of a compiled model runs."""
-    from ir_exec.engines.compiled import EngineModel  # what is interpreted does without engines
+    """Return the partition of a model that was compiled for an engine."""
+    from ir_exec.engines.compiled import EngineModel  # imported for --engine only
 
-    assert isinstance(compiled, EngineModel), "an engine was asked for"
+    assert isinstance(compiled, EngineModel), "the model is compiled for an engine"
     return compiled.partition
 
 
@@ -213,7 +217,7 @@ def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
     shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
     for layer in found.layers[:most]:
         times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.ours else "-")
-        shown.add_row(printable(layer.name or "made by the engine"), printable(", ".join(layer.kernels)), *times)
+        shown.add_row(printable(layer.name or "added by the engine"), printable(", ".join(layer.kernels)), *times)
     yield shown
     yield from left_out(len(found.layers), most)
 
@@ -227,7 +231,7 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
         time="right",
         share="right",
         ours="right",
-        stands_for="left",
+        source_layers="left",
     )
     layers = sorted(found.layers, key=lambda layer: -layer.seconds)
     for layer in layers[:most]:
@@ -241,7 +245,7 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
 
 def _stands_for(name: str, layers: Sequence[str], others: Sequence[str]) -> str:
     if not layers:
-        return "made by OpenVINO"
+        return "added by OpenVINO"
     return ", ".join(others) if name not in layers else "+ " + ", ".join(others) if others else ""
 
 

@@ -1,4 +1,4 @@
-"""What is done at the moment, on stderr, where somebody looks at it."""
+"""Progress on stderr, if it is a terminal."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["LayerBar", "Steps"]
 
 PATIENCE = 0.5
-"""Seconds after which a run gets a progress bar."""
+"""Seconds before a progress bar is shown."""
 
 
 class LayerBar:
-    """A progress bar on stderr for runs that last; nothing where stderr is no terminal.
+    """A progress bar on stderr for long runs; not shown if stderr is not a terminal.
 
-    graph: whose layers are the steps, those of bodies too, each of them once however often its body runs; None where
-    nobody knows how many steps there are.
+    graph: its layers are the steps, with those of bodies, each counted once for all iterations. None for an unknown
+    number of steps.
     """
 
     def __init__(self, graph: Graph | None) -> None:
@@ -46,7 +46,7 @@ class LayerBar:
             self._bar[0].stop()
 
     def advance(self, step: str) -> None:
-        """One more step is done: a layer, by its path."""
+        """Count one more step, a layer given by its path."""
         if self._total is None or step not in self._seen:
             self._seen.add(step)
             self._done += 1
@@ -59,7 +59,7 @@ class LayerBar:
 
     @property
     def tasks(self) -> list[Task]:
-        """The tasks that the bar shows; none before the bar is open."""
+        """The tasks of the bar; none before it is shown."""
         return [] if self._bar is None else self._bar[0].tasks
 
     def _open(self) -> tuple[Progress, TaskID]:
@@ -78,7 +78,7 @@ class LayerBar:
 
 
 class Steps:
-    """What is done at the moment, in one line on stderr; nothing where stderr is no terminal."""
+    """A line on stderr with the current step; not shown if stderr is not a terminal."""
 
     def __init__(self) -> None:
         self._is_wanted = shows_progress()
@@ -93,7 +93,7 @@ class Steps:
         self.tell("")
 
     def tell(self, step: str) -> None:
-        """Show what is done now in place of what was shown before."""
+        """Replace the line by the current step."""
         if self._is_wanted:
             text = printable(step)[:70]
             print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`ir-exec quantize-report`: what quantizing each layer does to the outputs."""
+"""`ir-exec quantize-report`: the effect of quantizing each layer on the outputs."""
 
 from __future__ import annotations
 
@@ -29,21 +29,29 @@ from ir_exec.types import Array
 
 @click.command("quantize-report")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("--with", "plain", metavar="PLAIN", type=MODEL, required=True, help="The model before it was quantized.")
+@click.option("--with", "plain", metavar="PLAIN", type=MODEL, required=True, help="Model before quantization.")
 @input_options
 @click.option(
     "--max-loss",
     type=FiniteRange(min=0),
     metavar="X",
-    help="Find the fewest layers to keep in more bits for this loss: KL of logits in nats, else noise by power.",
+    help="Find layers to keep in more bits for this maximum loss: KL divergence in nats, or relative noise power.",
 )
-@click.option("--keep-bits", type=click.Choice(["8", "16"]), default="8", show_default=True, help="Of --max-loss.")
-@click.option("--time", "seconds", type=FiniteRange(min=0), metavar="SECONDS", help="Answer after so long.")
 @click.option(
-    "--mixed", metavar="FILE.json", type=click.Path(), help="Write formats by layers for `ir-exec edit --weights`."
+    "--keep-bits",
+    type=click.Choice(["8", "16"]),
+    default="8",
+    show_default=True,
+    help="With --max-loss: bits of the layers to keep.",
 )
-@format_option("json", "csv", "html", help="text is for people; schemas/quantization.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Where to write the report.")
+@click.option(
+    "--time", "seconds", type=FiniteRange(min=0), metavar="SECONDS", help="Report after this time, from estimates."
+)
+@click.option(
+    "--mixed", metavar="FILE.json", type=click.Path(), help="Write formats by layer for `ir-exec edit --weights`."
+)
+@format_option("json", "csv", "html", help="Format of the report. schemas/quantization.schema.json describes json.")
+@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(
@@ -61,19 +69,19 @@ def command(
     top: int | None,
     every: bool,
 ) -> None:
-    """Rank the layers of a quantized model by what quantizing each alone does to the outputs.
+    """Rank the layers of a quantized model by their effect on the outputs.
 
-    MODEL has compressed weights (int8, int4, nf4, codebooks, mx, fp8) or FakeQuantize layers; PLAIN is the model that
-    it was made of. PLAIN runs with one layer of MODEL at a time. The loss of logits and probabilities is the mean
-    Kullback-Leibler divergence, with the share of positions whose top-1 changes; that of other outputs is the power of
-    the noise relative to theirs, 0.01 for an SQNR of 20 dB.
+    MODEL has compressed weights (int8, int4, nf4, codebooks, mx, fp8) or FakeQuantize layers, PLAIN is the model before
+    quantization. PLAIN runs with one quantized layer of MODEL at a time. For logits and probabilities the loss is the
+    mean Kullback-Leibler divergence, with the share of positions with a different top-1. For other outputs it is the
+    power of the noise relative to the output, 0.01 for an SQNR of 20 dB.
 
-    --max-loss finds a set of layers that suffices to keep in 8 or 16 bits, from which none can be left out, and proves
-    it by a run. Weights that have 8 bits already are kept in 16, and values are not quantized. --time gives an early
-    answer for large models, as Ctrl-C does: the layers with the greatest estimate run first, the others are ranked by
-    it. --inputs takes one file, or a pattern of several.
+    --max-loss finds a smallest set of layers to keep in 8 or 16 bits and confirms it by a run. Layers that already have
+    8 bits are kept in 16, and their activations are not quantized. --time, or Ctrl-C, stops early for large models: the
+    layers with the largest estimates run first, and the others are ranked by their estimates. --inputs is a file or a
+    pattern.
 
-    Exit code: 0, 1 where the loss is greater than --max-loss, 2 where nothing can be measured.
+    Exit code: 0 on success, 1 if the loss exceeds --max-loss, 2 if nothing can be measured.
     """
     most = rows_of(top, every)
     load_extensions(extensions)
@@ -103,20 +111,20 @@ def command(
 
 
 def _calls(network: Model, asked: Asked, extensions: tuple[str, ...]) -> list[dict[str, Array]] | None:
-    """The inputs of each call; None where all are to be drawn."""
+    """Return the inputs of each call, None if all are random."""
     if is_many(asked.archive):
         many = Many(asked.named, asked.archive, None, None, None, extensions, asked.pixels)
         with errors_as_messages(exit_code=UNUSABLE):
             loaded = [item.load(network.inputs)[0] for _, item in many.items(network.inputs)]
         if not loaded:
-            raise Unusable("there are no inputs to measure with")
+            raise Unusable("there are no inputs, expected at least one file")
         return loaded
     given = asked.given(network.inputs)
     return [asked.drawn(network, given)] if given or asked.shapes else None
 
 
 def _formats(report: QuantizationReport) -> str:
-    """The formats of a .json for `edit --weights`: that of most weights, and others by the names of constants."""
+    """Return a .json for `edit --weights`: the most common format, and others by the names of constants."""
     names = [(one.format, one.group_size) for one in report.layers if one.kind == "weight"]
     base, group = max(names, key=names.count) if names else ("int8_asym", None)
     layers = {glob.escape(one.path): one.keep_as for one in report.layers if one.kept and one.kind == "weight"}

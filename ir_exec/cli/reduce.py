@@ -1,4 +1,4 @@
-"""`ir-exec reduce`: the smallest part of a network for which a command still fails."""
+"""`ir-exec reduce`: the smallest part of a model for which a command still fails."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _ExitCode(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 
         if text == "timeout":
             return "timeout"
         if not text.isascii() or not text.removeprefix("-").isdigit() or len(text) > 6:
-            self.fail(f"{text!r} is no exit code, and not `timeout`", parameter, context)
+            self.fail(f"{text!r} is not an exit code or `timeout`", parameter, context)
         return int(text)
 
 
@@ -48,7 +48,7 @@ outcomes = click.option(
     multiple=True,
     type=_ExitCode(),
     metavar="CODE",
-    help="An exit code that is a failure, -11 for a signal, or timeout; repeatable. Else it is the first, if not 0.",
+    help="Exit code of a failure, -11 for signal 11, or timeout; repeatable.  [default: the one for MODEL, if not 0]",
 )
 
 timeout_option = click.option(
@@ -56,20 +56,20 @@ timeout_option = click.option(
     type=click.FloatRange(min=0.01),
     default=600.0,
     show_default=True,
-    help="Seconds for the command each time; it is killed then, with all that it has started.",
+    help="Seconds before a run of the command and its child processes are killed.",
 )
 
 
 @click.command("reduce")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("--until", metavar="COMMAND", help='What fails: "COMMAND {model}", or with {inputs} too.')
-@click.option("--passes", "asks_passes", is_flag=True, help="Find the passes of the compiler that change the outputs.")
-@click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes: the relative tolerance of outputs.")
-@click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --passes: the absolute tolerance of outputs.")
-@format_option("json", help="With --passes: schemas/passes.schema.json describes json.")
+@click.option("--until", metavar="COMMAND", help='Command that fails: "COMMAND {model}" or "COMMAND {model} {inputs}".')
+@click.option("--passes", "asks_passes", is_flag=True, help="Find the compiler passes that change the outputs.")
+@click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes: relative tolerance.")
+@click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --passes: absolute tolerance.")
+@format_option("json", help="With --passes: format of the report. schemas/passes.schema.json describes json.")
 @outcomes
 @timeout_option
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most so often.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most N times.")
 @click.option(
     "-o",
     "--output",
@@ -77,7 +77,7 @@ timeout_option = click.option(
     default="reduced.xml",
     show_default=True,
     type=click.Path(),
-    help="Where to write what is left.",
+    help="Write the reduced model to this file.",
 )
 @input_options
 def command(
@@ -95,27 +95,26 @@ def command(
     weights: str | None,
     extensions: tuple[str, ...],
 ) -> None:
-    """Find the smallest part of a network for which a command still fails.
+    """Find the smallest part of a model for which a command still fails.
 
-    COMMAND is run without a shell; {model} stands for an .xml with a part of MODEL, {inputs} for an .npz with its
-    inputs, which are values of a run of MODEL. Inputs of MODEL are given or drawn as for `run`. It fails where it ends
-    as it does with the whole network; so with
+    COMMAND runs without a shell. {model} is replaced by an .xml with a part of MODEL, {inputs} by an .npz with its
+    inputs, which are values of a run of MODEL. Inputs of MODEL are given or random, as in `run`. A part fails if
+    COMMAND exits with the same code as for MODEL. For example,
 
         --until "ir-exec compare {model} --with openvino --inputs {inputs}"
 
-    which ends with 1 where they differ, parts that cannot be compared are not taken for different.
+    exits with 1 for different outputs and with 2 for parts that cannot be compared.
 
-    Ctrl-C ends the search; the smallest part that was found until then is written.
+    Ctrl-C stops the search, and the smallest part found so far is written.
 
-    With --passes the model stays whole, and the passes of the compiler are reduced to those that make the outputs
-    differ from a run without passes, with the layers that each has put together and their own errors.
+    --passes keeps the complete model. It finds the compiler passes that change the outputs compared with a run without
+    passes, and reports the layers that each pass fused, with their own errors.
 
-    Exit code: 0 when the part was written, 2 where the command does not fail on MODEL, or cannot be run, 130 when it
-    was interrupted. With --passes: 0 where no pass changes more than rounding, 1 where one does, 2 where MODEL cannot
-    be run.
+    Exit code: 0 if the part was written, 2 if COMMAND does not fail on MODEL or cannot run, 130 on Ctrl-C. With
+    --passes: 0 if the changes are rounding errors, 1 if a pass changes more, 2 if MODEL cannot run.
     """
     if asks_passes == (until is not None):
-        raise Unusable("give either --until COMMAND or --passes")
+        raise Unusable("expected either --until COMMAND or --passes")
     if asks_passes:
         load_extensions(extensions)
         with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
@@ -123,12 +122,12 @@ def command(
             drawn = asked.drawn(whole, asked.given(whole.inputs))
         reduce_passes(whole, drawn, rtol=rtol, atol=atol, output_format=output_format)
     if output_format != "text" or rtol is not None or atol is not None:
-        raise Unusable("--rtol, --atol and --format are for --passes")
+        raise Unusable("--rtol, --atol and --format require --passes")
     assert until is not None, "one of the two is given"
     if not output.lower().endswith(".xml"):
-        raise Unusable(f"--output {output}: the file to write must end in .xml")
+        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
     if any(_is_same(one, other) for one in _files(model, weights) for other in _files(output, None)):
-        raise Unusable(f"--output {output} is the network that is reduced: name another file")
+        raise Unusable(f"--output {output} is the model to reduce, expected another file")
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
         asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
@@ -154,7 +153,7 @@ def command(
             found, is_interrupted = interrupt.found, True
         written = found.save(output)
     if is_interrupted:
-        echo("interrupted: a smaller network that fails may be left to find", to_stderr=True)
+        echo("interrupted: a smaller part may also fail", to_stderr=True)
     _show(found, list(map(str, written)))
     if is_interrupted:
         raise KeyboardInterrupt
@@ -162,7 +161,7 @@ def command(
 
 @contextmanager
 def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM does as Ctrl-C does: what was found is not lost."""
+    """Handle SIGTERM like Ctrl-C, to write the part that was found."""
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         yield

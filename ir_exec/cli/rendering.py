@@ -1,4 +1,4 @@
-"""Reports of commands as text for files: JSON, CSV, and pages."""
+"""Reports of commands as JSON, CSV and HTML."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ def rendered(
     weights: str | None,
     exit_code: int = 1,
 ) -> str:
-    """Return a report in a format; `text` makes it for any but json, csv and html.
+    """Return a report in a format.
 
     Args:
-        page: what the report is called in a page of the model.
-        model: path of the model.
-        weights: path of its weights.
-        exit_code: of the process, if the page cannot be made.
+        text: the function for formats other than json, csv and html.
+        page: the keyword of the report in `view`.
+        model: the path of the model.
+        weights: the path of its weights.
+        exit_code: of the process, if the page cannot be written.
     """
     if output_format == "json":
         return report.model_dump_json(indent=1) + "\n"
     if output_format == "csv":
         return report.to_csv()
     if output_format == "html":
-        from ir_exec.view import html_of, view  # other formats do without the page
+        from ir_exec.view import html_of, view  # imported for html only
 
         with errors_as_messages(exit_code=exit_code):
             reports: dict[str, Any] = {page: report}

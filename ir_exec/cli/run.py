@@ -1,4 +1,4 @@
-"""`ir-exec run`: the outputs of a network."""
+"""`ir-exec run`: the outputs of a model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tel
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
-from ir_exec.cli.options import MODEL, FiniteRange, format_option
+from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
@@ -46,33 +46,35 @@ from ir_exec.types import STRING, Array, ElementType, Shape
     "--output",
     metavar="FILE.npz|FOLDER",
     type=click.Path(),
-    help="Where to write the outputs, by their names; those of many inputs in a folder.",
+    help="Write the outputs by name to this file; for many inputs, to this folder.",
 )
-@click.option("--batch", type=click.IntRange(min=1), help="Many inputs: files stack them, and so many rows make a run.")
+@click.option(
+    "--batch", type=click.IntRange(min=1), metavar="N", help="For many inputs: stack N rows of files per run."
+)
 @worker_options
 @engine_options
-@click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run that takes longer.")
+@click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run after this time.")
+@precision_option
+@click.option("--no-optimize", is_flag=True, help="Run every layer as a separate step.")
+@click.option("--passes", metavar="NAMES", help="Compiler passes to disable (-a,-b), or to enable (a,b).")
 @click.option(
-    "--precision",
-    type=click.Choice(["f32", "file"]),
-    default="f32",
-    show_default=True,
-    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+    "--validate", is_flag=True, help="Fail at the first layer that produces NaN or infinity from finite inputs."
 )
-@click.option("--no-optimize", is_flag=True, help="Run every layer by itself.")
-@click.option("--passes", metavar="NAMES", help="Leave passes of the compiler out, -a,-b, or run these alone, a,b.")
-@click.option("--validate", is_flag=True, help="Fail at the first layer that makes NaN or infinity of finite inputs.")
 @click.option(
     "--expected",
     metavar="FILE.npz|FOLDER",
     type=click.Path(),
-    help="Fail where outputs differ from these, by name or out0, out1, ...; or from output_*.pb of ONNX's test data.",
+    help="Fail if outputs differ from these: arrays by name or out0, out1, ...; or a folder of output_*.pb of ONNX.",
 )
-@click.option("--rtol", type=FiniteRange(min=0), help="For --expected: relative tolerance.")
-@click.option("--atol", type=FiniteRange(min=0), help="For --expected: absolute tolerance.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Run so often, and time it.")
+@click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --expected: relative tolerance.")
+@click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --expected: absolute tolerance.")
+@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Number of timed runs.")
 @click.option(
-    "--warmup", type=click.IntRange(min=0), default=0, help="With --repeat: untimed runs after the first one."
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="With --repeat: number of untimed runs after the first one.",
 )
 @click.option(
     "--print",
@@ -80,10 +82,12 @@ from ir_exec.types import STRING, Array, ElementType, Shape
     type=click.Choice(["summary", "values", "top5"]),
     default="summary",
     show_default=True,
-    help="Of the outputs: statistics, their elements, or the five largest of each row with their indices.",
+    help="Print statistics of the outputs, their elements, or the five largest elements of each row.",
 )
-@click.option("--labels", metavar="FILE", type=click.Path(), help="For top5: a name for each index, one a line.")
-@format_option("json", help="text is for people; schemas/run.schema.json describes json.")
+@click.option(
+    "--labels", metavar="FILE", type=click.Path(), help="With --print top5: names of the indices, one per line."
+)
+@format_option("json", help="Format of the report. schemas/run.schema.json describes json.")
 def command(
     model: str,
     asked: Asked,
@@ -108,24 +112,24 @@ def command(
     output_format: str,
     engine: dict[str, Any],
 ) -> None:
-    """Run a network and show its outputs.
+    """Run a model and show its outputs.
 
-    Inputs that are not given are drawn at random, such as the network takes: masks are 1, ids and indices are inside of
-    their table, positions count up, images are within 0 and 1, other floats are of the normal distribution. Inputs
-    whose outputs are NaN, infinite or constant are drawn again, up to three times. Open dims have small sizes that the
-    network takes, or what --shape says.
+    Inputs that are not given are random values that suit the model: masks are 1, ids and indices are within their
+    table, positions count up, images are in 0 to 1, other floats are normally distributed. If outputs are NaN, infinite
+    or constant, inputs are drawn again, up to three times. Open dims have small supported sizes, or those of --shape.
 
-    With --repeat the first run is timed by itself, and the others are told as percentiles.
+    With --repeat, the first run is timed separately, and the others are reported as percentiles.
 
-    With --engine onnxruntime the layers that it can run with the same meaning run there, the others are interpreted;
-    profile --engine shows which, and why.
+    With --engine onnxruntime, layers run there if it supports them with the same semantics, and the others are
+    interpreted. `ir-exec profile --engine` shows the reasons.
 
-    Many inputs: --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet, or
-    an .npz with --batch). Each has its outputs in a file of the folder --output, and a line in its manifest.jsonl, with
-    its error where it failed; started again, the command goes on where it stopped. Each starts from the initial state.
+    For many inputs, --inputs is a pattern ('data/*.npz'), a folder, or a file that stacks them (.npy, .zarr, .parquet,
+    or an .npz with --batch). The folder --output gets one file per item, and manifest.jsonl with one line per item and
+    its error, if any. Each item starts with the initial state. If the command is started again, it continues with the
+    missing items.
 
-    Exit code: 0 when it ran, 1 when the network cannot be read or run, or does not pass --validate or --expected, 2 for
-    arguments that cannot be used.
+    Exit code: 0 on success, 1 if the model cannot be read or run, or fails --validate or --expected, 2 for an invalid
+    argument.
     """
     keep_freed_memory()
     load_extensions(extensions)
@@ -142,7 +146,7 @@ def command(
             network,
             max_seconds=max_seconds,
             precision=precision,
-            # What pays after a dozen runs is not done for one.
+            # Some optimizations pay off only after about a dozen runs.
             optimize=False if no_optimize else "full" if repeat > 1 else "auto",
             passes=passes,
             **engine,
@@ -163,7 +167,7 @@ def command(
             echo("")
         others = _repeated(network, compiled, arrays, warmup + repeat - 1)[warmup:]
         if output is not None:
-            write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name, that takes positions too
+            write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name that also accepts positions
     found = {port.name: array for port, array in results.to_dict().items()}
     with errors_as_messages(exit_code=UNUSABLE):
         if names:
@@ -179,7 +183,7 @@ def command(
             echo(f"{printable(str(partition).splitlines()[0])}\n")
         show(*shown, told_times(times) + (f", outputs written to {output}" if output else ""))
         if specialised is not None:
-            echo(f"specialised to {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
+            echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
         if differs is not None:
             _tell_expected(differs, len(found), expected or "")
     else:
@@ -204,12 +208,12 @@ def command(
 def _token_offsets(
     path: str, compiled: CompiledModel, arrays: Mapping[str, Array], found: Mapping[str, Array]
 ) -> tuple[tuple[tuple[int, int] | None, ...], ...] | None:
-    """The places of tokens in the texts, in bytes; None for a network that is no tokenizer."""
+    """Return the positions of tokens in the texts, in bytes; None for models that are not tokenizers."""
     ids = found.get("input_ids")
     texts = [array for port in compiled.inputs for array in [arrays[port.name]] if port.element_type in STRING]
     if ids is None or ids.ndim != 2 or len(compiled.inputs) != 1 or [one.shape for one in texts] != [ids.shape[:1]]:
         return None
-    from ir_exec.text.offsets import batch_offsets  # other networks do without it
+    from ir_exec.text.offsets import batch_offsets  # imported for tokenizers only
 
     given = [one if isinstance(one, str) else bytes(one).decode("utf-8", "replace") for one in texts[0].tolist()]
     empty = compiled([np.array([""], object)])["input_ids"][0].tolist()
@@ -220,7 +224,10 @@ def _token_offsets(
 def _timed(
     network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], *, shows_bar: bool = False
 ) -> tuple[float, Results]:
-    """The seconds of a run from the initial state, and its outputs. An observer would run every layer by itself."""
+    """Run from the initial state, and return the seconds and the outputs.
+
+    An observer disables fusions, so there is one only if the bar is shown.
+    """
     compiled.reset_state()
     start = perf_counter()
     with LayerBar(network.graph) as bar:
@@ -232,7 +239,7 @@ def _timed(
 
 
 def _repeated(network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], count: int) -> list[float]:
-    """The seconds of each of so many runs."""
+    """Return the seconds of each of `count` runs."""
     found = []
     with Bar(lambda: count, is_wanted=count > 0, verb="running", noun="runs") as bar:
         for _ in range(count):
@@ -244,7 +251,7 @@ def _repeated(network: Model, compiled: CompiledModel, arrays: Mapping[str, Arra
 def _first_run(
     network: Model, compiled: CompiledModel, redraw: Redraw, *, again: bool, shows_bar: bool
 ) -> tuple[float, Results]:
-    """The seconds and outputs for inputs given or drawn; `again` allows drawing those anew that show nothing."""
+    """Return the seconds and outputs of the first run; `again` allows new random inputs after useless outputs."""
     best: tuple[float, Results] | None = None
     failed: IRError | None = None
     while True:
@@ -262,7 +269,7 @@ def _first_run(
         if not goes_on:
             break
     if best is None:
-        assert failed is not None, "no run came to its end"
+        assert failed is not None, "every run failed"
         raise failed
     if redraw.drawn.rejected or redraw.drawn.problem:
         tell_drawn(redraw.drawn)
@@ -272,7 +279,7 @@ def _first_run(
 def _refuse_for_many(**options: object) -> None:
     given = [f"--{name.rstrip('s')}" for name, value in options.items() if value]
     if given:
-        raise Unusable(f"{', '.join(given)} is for a single run, not for one over many inputs")
+        raise Unusable(f"{', '.join(given)} cannot be combined with many inputs, expected one set of inputs")
 
 
 def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision) -> None:
@@ -287,13 +294,13 @@ def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision)
 
 
 def _differing(results: Results, path: str, rtol: float | None, atol: float | None) -> dict[str, str]:
-    """The outputs that differ from those of a file, and how."""
+    """Return the outputs that differ from those of a file, with their differences."""
     is_data_set = os.path.isdir(path) or suffix_of(path) == ".pb"
     arrays = outputs_of_data_set(path) if is_data_set else {}
     found: dict[str, str] = {}
     for name, difference in differences(results, path, rtol, atol, arrays).items():
         if difference is None:
-            found[name] = f"{path} has no value for it"
+            found[name] = f"no value in {path}"
         elif not difference.is_within:
             found[name] = told(difference)
     return found
@@ -310,7 +317,7 @@ def _tell_expected(differs: Mapping[str, str], count: int, path: str) -> None:
 
 
 def _input(port: ModelPort, array: Array, drawn: str | None, seed: int) -> RunInput:
-    """drawn: what its elements are, None where it was given."""
+    """Return the record of an input. drawn: a description of its random values, None for a given input."""
     return RunInput(
         name=port.name,
         element_type=str(_element_type(array)),

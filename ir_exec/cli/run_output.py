@@ -1,4 +1,4 @@
-"""The text of `ir-exec run`: tables of inputs and outputs, their elements, the largest of them, and times."""
+"""The text of `ir-exec run`: elements of outputs, the largest elements, and times."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from ir_exec.types import Array, ElementType, Shape
 __all__ = ["TOP", "labels_in", "printed_top", "printed_values", "told_times"]
 
 TOP = 5
-"""Elements of a row that `--print top5` shows."""
+"""Elements per row of `--print top5`."""
 
 _MOST_ROWS = 20
-"""Rows of an output of which the largest elements are shown."""
+"""Maximum rows per output of `--print top5`."""
 
 _MOST_PRINTED = 1000
-"""Elements of an output that are all printed; of larger ones the ends of each axis are."""
+"""Maximum elements of an output that is printed in full; of larger ones, the ends of each axis are printed."""
 
 
 def labels_in(path: str | None) -> list[str]:
-    """The lines of a file, without those of blanks at its end."""
+    """Read the lines of a file, without empty ones at its end."""
     if path is None:
         return []
     try:
@@ -38,7 +38,7 @@ def labels_in(path: str | None) -> list[str]:
 
 
 def printed_values(results: Mapping[str, Array]) -> Iterator[str]:
-    """The elements of every output, as NumPy prints them."""
+    """Yield the elements of every output in the format of NumPy."""
     for name, array in results.items():
         text = np.array2string(elements_of(array), threshold=_MOST_PRINTED, separator=", ")
         yield f"{printable(name)} {ElementType.of(array)}{Shape(array.shape)}\n" + "\n".join(
@@ -47,7 +47,7 @@ def printed_values(results: Mapping[str, Array]) -> Iterator[str]:
 
 
 def printed_top(results: Mapping[str, Array], labels: Sequence[str]) -> Iterator[Table | str]:
-    """The largest elements of each row of every output."""
+    """Yield tables of the largest elements of each row of every output."""
     for name, array in results.items():
         kind, shape = ElementType.of(array), Shape(array.shape)
         rows = top(array, TOP, labels)
@@ -70,11 +70,11 @@ def _cells(one: TopElement) -> tuple[str, str, str]:
 
 
 def told_times(times: RunTimes) -> str:
-    """The times in a line."""
+    """Return a line with the times."""
     if times.p50_ms is None:
         return f"ran in {times.first_ms / 1000:.3g} s"
     parts = {"p50": times.p50_ms, "p90": times.p90_ms, "p99": times.p99_ms, "min": times.min_ms, "mean": times.mean_ms}
     told = ", ".join(f"{name} {value:.3g} ms" for name, value in parts.items() if value is not None)
-    warmup = f", {times.warmup} to warm up" if times.warmup else ""
+    warmup = f", {times.warmup} warm-up" if times.warmup else ""
     count = 1 + times.warmup + times.runs
     return f"ran {count:,} times: first {times.first_ms:.3g} ms{warmup}, then {times.runs:,}: {told}"

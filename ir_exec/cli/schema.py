@@ -1,4 +1,4 @@
-"""`ir-exec schema`: the JSON Schemas of what ir_exec writes as JSON, from which those in schemas/ are made."""
+"""`ir-exec schema`: the JSON Schemas of the reports, the source of the files in schemas/."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ MODELS: dict[str, type[BaseModel]] = {
 @click.command("schema", hidden=True)
 @click.argument("of", type=click.Choice(list(MODELS)), default="report")
 def command(of: str) -> None:
-    """Print the JSON Schema of the JSON report of a command, of a document, or of the index of a trace."""
+    """Print the JSON Schema of a report, of a document, or of the index of a trace."""
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **MODELS[of].model_json_schema(mode="serialization"),

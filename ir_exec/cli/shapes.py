@@ -1,4 +1,4 @@
-"""`ir-exec shapes`: which input sizes a network takes."""
+"""`ir-exec shapes`: the supported input sizes of a model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.config import extension_option, load_extensions
-from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
+from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option, weights_option
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
 from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, shapes
@@ -15,11 +15,11 @@ from ir_exec.model import read_model
 
 @click.command("shapes")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option("--weights", metavar="FILE.bin", type=click.Path(), help="Weights other than those beside the .xml.")
+@weights_option
 @extension_option
-@format_option("json", help="text is for people; schemas/shapes.schema.json describes json.")
+@format_option("json", help="Format of the report. schemas/shapes.schema.json describes json.")
 @top_option
-@click.option("--all", "every", is_flag=True, help="In a terminal too, show every dim, not the first hundred.")
+@click.option("--all", "every", is_flag=True, help="In text, show every dim.  [default: 100 in a terminal]")
 def command(
     model: str,
     weights: str | None,
@@ -28,13 +28,14 @@ def command(
     top: int | None,
     every: bool,
 ) -> None:
-    """Show which input sizes a network takes, and how the sizes of its outputs follow from them.
+    """Show the supported input sizes of a model, and the output sizes as functions of them.
 
-    Every dim of the inputs is any, fixed, within a range, a multiple of a number, or tied to others; below the table
-    stands the layer that sets each limit, and the constant that it comes from. Dims that the file fixes are looked at
-    too, for a network can be reshaped. Nothing is run: shapes are inferred with a few hundred sizes at most.
+    Each dim of an input is any, fixed, a range, a multiple of a number, or tied to other dims. Below the table, each
+    limit is listed with its layer and the constant that causes it. Static dims are included, because a model can be
+    reshaped. Nothing is run; shapes are inferred for at most a few hundred sizes.
 
-    Exit code: 0; 1 when the network cannot be read or no sizes fit, 2 for arguments or paths that cannot be used.
+    Exit code: 0 on success, 1 if the model cannot be read or no sizes fit, 2 for an unreadable path or an invalid
+    argument.
     """
     most = rows_of(top, every, listed_rows())
     load_extensions(extensions)
@@ -51,7 +52,7 @@ def command(
 def _show(report: ShapesReport, most: int | None) -> None:
     parts: list[Table | str] = []
     if report.inputs:
-        takes = table("Inputs", dim="left", declared="left", takes="left", set_by="left")
+        takes = table("Inputs", dim="left", declared="left", supported="left", set_by="left")
         takes.names = frozenset({"set by"})
         for dim in report.inputs[:most]:
             takes.add_row(printable(dim.name), dim.declared, printable(str(dim)), printable(_set_by(dim)))
@@ -59,13 +60,13 @@ def _show(report: ShapesReport, most: int | None) -> None:
     if report.outputs:
         gives = table("Outputs", dim="left", size="left")
         for out in report.outputs[:most]:
-            size = f"not linear, or of values{f' ({out.size} here)' if out.size is not None else ''}"
+            size = f"not linear, or dependent on values{f' ({out.size} here)' if out.size is not None else ''}"
             gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(out.formula or size))
         parts += [gives, *left_out(len(report.outputs), most)]
     show(*parts)
     lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))
     if lines:
-        echo("\nWhy")
+        echo("\nLimits")
         for line in lines:
             echo(printable(line))
     for note in report.notes:

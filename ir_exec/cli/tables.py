@@ -1,10 +1,10 @@
 """Tables for a terminal of any width.
 
-A table is as wide as its cells where it has the room. Otherwise what most names start with is shown once, names lose
-their middle, and columns that can be spared are left out. Where that is not enough, the columns with the longest cells
-become narrower, and their cells go on in the next line, broken behind `,`, `/`, `:`, `_` and blanks; numbers and dims
-never are. At last each row is a block of its own, with the name of the column before each cell. Without a terminal
-everything is shown in full.
+A table has the width of its cells if the terminal is wide enough. Otherwise a common prefix of names is shown once, the
+middle of names is omitted, and optional columns are left out. If that does not suffice, the columns with the longest
+cells become narrower, and cells are wrapped after `,`, `/`, `:`, `_` and blanks; numbers and dims are never broken. In
+the last resort each row is a block, with the heading of the column before each cell. Without a terminal everything is
+shown in full.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _GAP = "   "
 _NARROW_GAP = "  "
 
 _LONGEST_PIECE = 16
-"""Longer words, of names for the most part, may be broken anywhere."""
+"""Maximum length of words that are not broken; longer words are mostly names."""
 
 _PIECE = re.compile(r"_*[^,/:_ ]*(?:\.\.\.|[,/: ]+|_+)|_*[^,/:_ ]+")
 
 
 def wrapped(text: str, width: int) -> list[str]:
-    """The lines of a text, none wider than `width`, broken behind commas and the like as long as that is possible."""
+    """Wrap a text to lines of at most `width` columns, after separators if possible."""
     lines: list[str] = []
     line = ""
     for piece in _PIECE.findall(text):
@@ -39,7 +39,7 @@ def wrapped(text: str, width: int) -> list[str]:
             cut = max(1, len(piece) - 1)
             while cut > 1 and columns_of(piece[:cut]) > width:
                 cut -= 1
-            # Between the words of `ScatterElementsUpdate`, unless that leaves most of the line empty.
+            # Break between the words of `ScatterElementsUpdate`, unless most of the line would be empty.
             places = range(max(cut // 2, 1), cut + 1)
             words = [one for one in places if piece[one - 1].islower() and piece[one : one + 1].isupper()]
             cut = max(words, default=cut)
@@ -50,18 +50,18 @@ def wrapped(text: str, width: int) -> list[str]:
 
 
 _NAMES = frozenset({"layer", "name", "prefix"})
-"""Headings of columns that hold names."""
+"""Headings of columns with names."""
 
 _LEAST_NAMES = (24, 16)
-"""Columns that a name keeps; fewer only where each row would be a block otherwise."""
+"""Minimum columns of a name; the second one only to avoid blocks."""
 
 
 @dataclass
 class Table:
-    """Rows of cells below headings; `columns` says on which side the cells of each column stand.
+    """Rows of cells below headings; `columns` has the alignment of each column.
 
-    names: headings of columns whose cells may lose their middle. spare: headings of columns that may be left out, the
-    first one first.
+    names: headings of columns with names that may be shortened. spare: headings of optional columns, left out in this
+    order.
     """
 
     title: str
@@ -75,7 +75,7 @@ class Table:
         self.rows.append(cells)
 
     def without_empty_columns(self) -> Table:
-        """The table without the columns in which every cell is empty."""
+        """Return the table without columns of empty cells."""
         return self._with_columns([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
 
     def _with_columns(self, places: Sequence[int]) -> Table:
@@ -84,7 +84,7 @@ class Table:
         return replace(self, columns=dict([columns[place] for place in places]), rows=rows)
 
     def lines(self, width: int | None = None) -> Iterator[tuple[str, str]]:
-        """Each line with its role: title, heading, or "" for all others. width: the columns that there are."""
+        """Yield each line with its role: title, heading, or "" for rows. width: columns of the terminal."""
         yield "title", self.title
         gap = _GAP
         shown, widths, notes = self, self._widths(), list[str]()
@@ -113,11 +113,11 @@ class Table:
         return [max(map(columns_of, column)) for column in self._cells()]
 
     def _cells(self) -> list[list[str]]:
-        """The cells of each column, with its heading."""
+        """Return the cells of each column after its heading."""
         return [[heading, *cells] for heading, *cells in zip(self.columns, *self.rows, strict=True)]
 
     def _shortened(self, room: int, least_name: int) -> tuple[Table, list[str]]:
-        """The table with shorter names and fewer columns, as far as it does not fit, and lines that say so."""
+        """Shorten names and leave out columns until the table fits, and return it with notes on both."""
         prefix = shared_prefix(cell for row in self.rows for cell in self._names_of(row))
         shown = self._with_names(lambda name: without_prefix(name, prefix))
         notes = [f"{ELLIPSIS} at the start of a name: {prefix}"] if prefix else []
@@ -133,7 +133,7 @@ class Table:
             shown = shown._with_columns([place for place, name in enumerate(shown.columns) if name != heading])
             left_out.append(heading)
         if left_out:
-            notes.append(f"no room for: {', '.join(reversed(left_out))}")
+            notes.append(f"columns left out: {', '.join(reversed(left_out))}")
         if _total(widths, _NARROW_GAP) <= room:
             return shown, notes
         size = least_name + max(0, room - _total(least, _NARROW_GAP)) // max(1, len(self.names & {*shown.columns}))
@@ -151,14 +151,14 @@ class Table:
         return replace(self, rows=rows)
 
     def _narrowed(self, room: int, least_name: int) -> list[int] | None:
-        """Widths that fit into the room; None where no cell can become narrower."""
+        """Return widths that fit, None if no column can become narrow enough."""
         least = [
             max(
                 _least(cell, side, least_name if heading in self.names else 0) for cell in (*heading.split(" "), *cells)
             )
             for (heading, *cells), side in zip(self._cells(), self.columns.values(), strict=True)
         ]
-        # Headings may be broken at blanks, above numbers too, which never are.
+        # Headings are broken at blanks, also above numbers, which are never broken.
         found = self._widths()
         while _total(found, _NARROW_GAP) > room:
             widest = max(range(len(found)), key=lambda place: (found[place] > least[place], found[place]))
@@ -180,7 +180,7 @@ class Table:
             yield gap.join(line).rstrip()
 
     def _blocks(self, width: int) -> Iterator[tuple[str, str]]:
-        """Every row by itself: its first cell, and the others behind and below it with their headings."""
+        """Yield each row as a block: its first cell, then the others with their headings."""
         for first, *others in self.rows:
             line = first or "-"
             for heading, cell in zip(list(self.columns)[1:], others, strict=True):
@@ -198,7 +198,7 @@ class Table:
 
 
 def _indented(line: str, width: int) -> list[str]:
-    """A line of a block, in several where it is too wide."""
+    """Wrap a line of a block, keeping its indentation."""
     if columns_of(line) <= width:
         return [line]
     indent = "  " if line.startswith("  ") else ""
@@ -210,7 +210,7 @@ def _total(widths: Sequence[int], gap: str) -> int:
 
 
 def _least(cell: str, side: Literal["left", "right"], kept: int) -> int:
-    """The columns that a cell needs; up to `kept` it stays in one line."""
+    """Return the minimum columns of a cell; cells of at most `kept` columns are not wrapped."""
     if side == "right" or columns_of(cell) <= kept:
         return columns_of(cell)
     return max((min(columns_of(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
@@ -222,5 +222,5 @@ def _aligned(text: str, width: int, side: Literal["left", "right"]) -> str:
 
 
 def table(title: str, **columns: Literal["left", "right"]) -> Table:
-    """An empty table; `columns` maps headings, with `_` for blanks, to the alignment of their cells."""
+    """Return an empty table; `columns` maps headings, with `_` for blanks, to the alignment of their cells."""
     return Table(title, {heading.replace("_", " "): side for heading, side in columns.items()})

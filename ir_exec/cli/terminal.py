@@ -1,4 +1,4 @@
-"""Output of all commands: styles, what is shown, and errors as one message without a traceback."""
+"""Output of all commands: styles, tables, and errors as messages without a traceback."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ __all__ = [
 
 
 UNUSABLE = 2
-"""The exit code for arguments that cannot be used, paths that cannot be read, and output that cannot be written."""
+"""The exit code for invalid arguments, unreadable paths and failed writes."""
 
 _NOT_PLAIN = re.compile(r"[^\x00-\x7e]+")
 
@@ -59,34 +59,34 @@ _STYLES = {
 
 
 def styled(role: str, text: str) -> str:
-    """The style of reports; `echo` removes the colours outside terminals."""
+    """Apply the style of a role in reports; `echo` removes colors outside of terminals."""
     style = _STYLES.get(role)
     return click.style(text, **style) if style else text  # type: ignore[arg-type]  # the table mixes str and bool
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print lines, coloured on a terminal or with FORCE_COLOR set, never with NO_COLOR set."""
+    """Print lines, with colors on a terminal or if FORCE_COLOR is set, never if NO_COLOR is set."""
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
     click.echo("\n".join(map(inert, text.split("\n"))), err=to_stderr, color=color)
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal, None where stdout is no terminal."""
+    """Return the columns of the terminal, None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if _is_terminal(sys.stdout) else None
 
 
 def shows_progress() -> bool:
-    """Whether somebody looks at stderr: whether it is a terminal."""
+    """Return True if stderr is a terminal."""
     return _is_terminal(sys.stderr)
 
 
 def _is_terminal(stream: TextIO | None) -> bool:
-    # None: a program that is started with the stream closed, as some services start theirs, has none.
+    # Python sets the stream to None if it is closed at start, as in some services.
     return stream is not None and stream.isatty()
 
 
 class Unusable(click.ClickException):
-    """Arguments that cannot be used: ends the program with exit code 2 and one message on stderr."""
+    """An error in the arguments: one message on stderr and exit code 2."""
 
     exit_code = UNUSABLE
 
@@ -95,15 +95,15 @@ class Unusable(click.ClickException):
 
 
 def check_hint(path: str) -> str:
-    """The hint for a network that cannot be read: `check` tells all of it."""
-    return f"`ir-exec check {path}` shows everything that is wrong with the file"
+    """Return the hint for an unreadable model: run `check`."""
+    return f"`ir-exec check {path}` shows all faults of the file"
 
 
 @contextmanager
 def errors_as_messages(*, hint: str | None = None, exit_code: int = 1) -> Iterator[None]:
-    """Errors end the program with one message on stderr; `hint` is for those that have none.
+    """Report errors as one message on stderr and exit; `hint` is for errors without one.
 
-    Exit code: `exit_code` for what is wrong with the network, 2 where a path cannot be read or written.
+    The exit code is `exit_code` for faults of the model, 2 for a path that cannot be read or written.
     """
     try:
         yield
@@ -112,14 +112,14 @@ def errors_as_messages(*, hint: str | None = None, exit_code: int = 1) -> Iterat
     except MemoryError as error:
         _fail(ResourceError(f"out of memory: {error}"), hint, exit_code)
     except (OSError, click.ClickException, click.Abort):
-        raise  # a closed pipe and the like, which click ends the program for
+        raise  # click handles these, for example a closed pipe
     except Exception as error:
         _fail(internal_error(error), None, exit_code)
 
 
 def _fail(error: IRError, hint: str | None, exit_code: int) -> NoReturn:
     if error.code == Code.unreadable_path:
-        hint = None  # There is no file to which a hint could apply.
+        hint = None  # there is no file to check
     diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
     for line in render_diagnostic(diagnostic, style=styled):
         echo(line, to_stderr=True)
@@ -127,7 +127,7 @@ def _fail(error: IRError, hint: str | None, exit_code: int) -> NoReturn:
 
 
 def show(*parts: Table | str) -> None:
-    """Print tables and lines with empty lines between them, as wide as the terminal; uncut elsewhere."""
+    """Print tables and texts with empty lines between them, fitted to the terminal if there is one."""
     width = terminal_width()
     for index, part in enumerate(parts):
         if index:
@@ -142,13 +142,13 @@ def show(*parts: Table | str) -> None:
 
 
 def show_json(text: str) -> None:
-    """Print JSON with escapes, which say the same, for what is not ASCII and for what CI servers obey."""
+    """Print JSON with escapes for non-ASCII characters and for the commands of CI servers."""
     plain = _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
     click.echo(plain.replace("##[", "#\\u0023["))
 
 
 def show_written(title: str, model: Model, path: str) -> None:
-    """The inputs and outputs of the network, and how many layers went where."""
+    """Show the inputs and outputs of a written model, the number of its layers and the path."""
     ends = table(title, end="left", name="left", element_type="left", shape="left")
     for end, ports in (("input", model.inputs), ("output", model.outputs)):
         for port in ports:

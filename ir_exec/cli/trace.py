@@ -1,4 +1,4 @@
-"""`ir-exec trace`: every value of a run, on disk."""
+"""`ir-exec trace`: every value of a run, in files."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.config import load_extensions
-from ir_exec.cli.options import MODEL, left_out, rows_of, top_option
+from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, errors_as_messages, show
@@ -23,22 +23,18 @@ from ir_exec.runtime.precision import Precision
     "-o",
     "--output",
     required=True,
-    metavar="DIR",
+    metavar="FOLDER",
     type=click.Path(),
-    help="The folder for the values; an older trace in it goes.",
+    help="Write the values to this folder, replacing an earlier trace.",
 )
-@click.option("--layers", multiple=True, metavar="GLOB", help="Only layers or tensors of these names; repeatable.")
-@click.option("--types", multiple=True, metavar="GLOB", help="Only layers of these types; repeatable.")
-@click.option("--no-constants", is_flag=True, help="Leave constants out.")
 @click.option(
-    "--precision",
-    type=click.Choice(["f32", "file"]),
-    default="f32",
-    show_default=True,
-    help="What f16 and bf16 are computed in: f32, or the types of the file.",
+    "--layers", multiple=True, metavar="GLOB", help="Names of layers or tensors, such as 'encoder*'; repeatable."
 )
+@click.option("--types", multiple=True, metavar="GLOB", help="Types of operators, such as 'Gather*'; repeatable.")
+@click.option("--no-constants", is_flag=True, help="Exclude constants.")
+@precision_option
 @top_option
-@click.option("--all", "every", is_flag=True, help="Show every value in the table, not the first twenty.")
+@click.option("--all", "every", is_flag=True, help="In text, show every value.")
 def command(
     model: str,
     asked: Asked,
@@ -52,14 +48,14 @@ def command(
     top: int | None,
     every: bool,
 ) -> None:
-    """Write every value of a run to a folder as it is computed.
+    """Write every value of a run to a folder.
 
-    Each value is an .npy file; index.json tells of each the layer, the tensor names, the element type, the shape, the
-    extent, what is NaN or infinite, and a digest. The values of bodies are there once for each iteration. Inputs are
-    given or drawn as for `run`. `ir-exec compare` takes the folder as a reference.
+    Each value is written to an .npy file when it is computed, values in bodies once per iteration. index.json has the
+    layer, tensor names, element type, shape, range, numbers of NaN and infinities, and digest of each value. Inputs are
+    given or random, as in `run`. The folder is a reference for `ir-exec compare`.
 
-    Exit code: 0 when it ran, 1 when the network cannot be read or run or the disk is full, 2 for arguments or paths
-    that cannot be used.
+    Exit code: 0 on success, 1 if the model cannot be read or run or the disk is full, 2 for an unreadable path or an
+    invalid argument.
     """
     most = rows_of(top, every)
     load_extensions(extensions)

@@ -1,4 +1,4 @@
-"""`ir-exec view`: a page with the network, for a browser."""
+"""`ir-exec view`: an HTML page of a model."""
 
 from __future__ import annotations
 
@@ -19,21 +19,26 @@ from ir_exec.view import html_of, view
 @click.command("view")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
-@click.option("--draw", is_flag=True, help="Run the network on inputs that are drawn.")
+@click.option("--draw", is_flag=True, help="Run the model with random inputs.")
 @click.option(
-    "--compare", metavar="REPORT.json", type=click.Path(), help="Show what `compare` or `quantize-report` found."
+    "--compare",
+    metavar="REPORT.json",
+    type=click.Path(),
+    help="Show the JSON report of `compare` or `quantize-report`.",
 )
-@click.option("--profile", metavar="REPORT.json", type=click.Path(), help="Show what `profile --format json` found.")
-@click.option("--diff", metavar="OTHER.xml", type=click.Path(), help="Show what differs in another network.")
+@click.option("--profile", metavar="REPORT.json", type=click.Path(), help="Show the JSON report of `profile`.")
+@click.option("--diff", metavar="OTHER.xml", type=click.Path(), help="Show the differences to another model.")
 @click.option(
     "--beside",
     multiple=True,
     metavar="OTHER",
     type=click.Path(),
-    help="Show another network next to it: an .xml, an .onnx, an execution graph of OpenVINO; repeatable.",
+    help="Show another model next to it: an .xml, an .onnx, or an execution graph of OpenVINO; repeatable.",
 )
-@click.option("-o", "--output", metavar="PAGE.html", type=click.Path(), help="Where to write.  [default: MODEL.html]")
-@click.option("--open", "opens", is_flag=True, help="Show the page in the browser.")
+@click.option(
+    "-o", "--output", metavar="PAGE.html", type=click.Path(), help="Write the page to this file.  [default: MODEL.html]"
+)
+@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 def command(
     model: str,
     asked: Asked,
@@ -47,13 +52,13 @@ def command(
     output: str | None,
     opens: bool,
 ) -> None:
-    """Write a page for a browser: the graph of a network, its faults, its values.
+    """Write an HTML page with the graph of a model, its findings and its values.
 
-    The page is one file that needs nothing else. It has the graph, everything that `check` finds, the declared and
-    inferred types, and the values that are known. With inputs, given or drawn (--draw), it has statistics and
-    histograms of every value too.
+    The page is a single file without external resources. It contains the graph, all findings of `check`, the declared
+    and inferred types, and known values. With inputs, given or random (--draw), it also has statistics and histograms
+    of every value.
 
-    Exit code: 0 when the page is written, 2 where a file cannot be read or written.
+    Exit code: 0 if the page was written, 2 if a file cannot be read or written.
     """
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
@@ -75,6 +80,6 @@ def command(
         text = html_of(page).encode("utf-8", "backslashreplace")
     path = output or f"{Path(model).stem}.html"
     write_bytes(path, text)
-    echo(f"{path}: {len(text) / 1024:,.0f} KiB")
+    echo(f"page of {len(text) / 1024:,.0f} KiB written to {path}")
     if opens:
         webbrowser.open(Path(path).absolute().as_uri())

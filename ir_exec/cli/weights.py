@@ -1,4 +1,4 @@
-"""The options of `ir-exec edit` that compress weights."""
+"""Compression of weights in `ir-exec edit`."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ _KEYS = {"format": str, "group_size": int, "ratio": float, "all_layers": bool, "
 
 
 def split_weights(given: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the .bin and the format among what --weights was given; Unusable for two of a kind."""
+    """Return the .bin and the format in the values of --weights. Raises Unusable for two of a kind."""
     formats = [one for one in given if one in _NAMES or one.lower().endswith(".json")]
     files = [one for one in given if one not in formats]
     unknown = [one for one in files if not one.lower().endswith(".bin") and not Path(one).exists()]
     if unknown:
         choices = ", ".join(_NAMES)
-        raise Unusable(f"--weights {unknown[0]} is no .bin, no .json and no format: expected one of {choices}")
+        raise Unusable(f"--weights is {unknown[0]}, expected a .bin, a .json or a format: {choices}")
     for found in (formats, files):
         if len(found) > 1:
-            raise Unusable(f"--weights is given {found[0]} and {found[1]}: expected one of them")
-    return (files or [None])[0], (formats or [None])[0]  # type: ignore[list-item]  # None where there is none
+            raise Unusable(f"--weights has {found[0]} and {found[1]}, expected one of them")
+    return (files or [None])[0], (formats or [None])[0]  # type: ignore[list-item]  # None if missing
 
 
 def read_compression(
     asked: str, group_size: int | None = None, ratio: float | None = None, *, all_layers: bool = False
 ) -> Compression:
-    """Return the compression that the options describe; they come before what a file has."""
+    """Return the compression that the options describe; options override the file."""
     found = _of_file(asked) if asked.lower().endswith(".json") else Compression(asked)
     if group_size is not None:
         found = replace(found, group_size=group_size)
@@ -56,7 +56,7 @@ def _of_file(path: str) -> Compression:
         raise Unusable(f"cannot read {path}: {error}") from None
     example = '{"format": "int4", "group_size": 64, "layers": {"PATTERN OF NAMES": "int8"}}'
     if not isinstance(content, dict) or set(content) - set(_KEYS):
-        raise Unusable(f"{path} is no description of formats, expected {example}")
+        raise Unusable(f"{path} contains other JSON, expected {example}")
     for name, value in content.items():
         kind: Any = (int, float) if _KEYS[name] is float else _KEYS[name]
         is_truth = isinstance(value, bool) and _KEYS[name] is not bool
@@ -64,16 +64,16 @@ def _of_file(path: str) -> Compression:
             raise Unusable(f"{path}: {name} is {value!r}, expected {example}")
     layers = content.get("layers", {})
     if not all(isinstance(one, str) for one in layers.values()):
-        raise Unusable(f"{path}: layers are patterns of names with formats, expected {example}")
+        raise Unusable(f"{path}: layers must map name patterns to formats, expected {example}")
     return Compression(**{"format": "keep", **content})
 
 
 def compressed(network: Model, compression: Compression, archives: Sequence[str]) -> Model:
-    """Compress the weights of a network, and print what became of them. archives: .npz files of inputs."""
+    """Compress the weights of a model, and print a summary. archives: .npz files of inputs."""
     importance = None
     with errors_as_messages(exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         if archives:
-            from ir_exec.debug.quantization.activations import activation_powers  # it runs networks
+            from ir_exec.debug.quantization.activations import activation_powers  # imported for --inputs only
 
             calls = [read_arrays(path, network.inputs) for path in archives]
             importance = activation_powers(network, calls, bar.advance if bar.is_wanted else None)
@@ -89,8 +89,8 @@ def _shown(stored: Sequence[StoredWeight]) -> list[str]:
         kinds[one.format, one.group_size, one.note] += 1
     lines = []
     for (name, group, note), count in kinds.most_common():
-        text = f"{count:,} weight{'s'[: count != 1]} {name}" + ("" if group is None else f", groups of {group}")
+        text = f"{count:,} weight{'s'[: count != 1]} as {name}" + ("" if group is None else f", groups of {group}")
         lines.append(text + ("" if note is None else f" ({note})"))
     before, after = sum(one.bytes_before for one in stored), sum(one.bytes for one in stored)
-    lines.append(f"weights: {before:,} -> {after:,} bytes; for reports and tests, NNCF keeps more accuracy")
+    lines.append(f"weights: {before:,} -> {after:,} bytes, for reports and tests; NNCF keeps more accuracy")
     return lines

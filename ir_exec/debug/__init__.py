@@ -1,4 +1,4 @@
-"""Which layer is wrong: every value of a run on disk, and two runs compared layer by layer.
+"""Tools to find a wrong layer: traces of all values of a run, and layer-by-layer comparison of two runs.
 
 from ir_exec.debug import compare, trace
 
@@ -8,5 +8,5 @@ report = compare("model.xml", "openvino", inputs)
 
 from ir_exec.lazy import from_stub
 
-# Running a network on the command line needs three of them.
+# Names are imported on first use: `ir-exec run` needs three of them.
 __getattr__, __dir__, __all__ = from_stub(__name__, __file__)

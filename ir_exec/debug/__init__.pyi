@@ -1,4 +1,4 @@
-# The public names, as those of ir_exec itself: each is imported when it is asked for.
+# The public names. Each is imported on first use, as in ir_exec itself.
 
 from ir_exec.debug.cuts.anonymizing import anonymous as anonymous
 from ir_exec.debug.comparison.api import compare as compare

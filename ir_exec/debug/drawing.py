@@ -1,4 +1,4 @@
-"""The names of `ir_exec.debug.draw` that draw inputs."""
+"""Functions and records of `ir_exec.debug.draw` that other packages use."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""IR of versions 2 to 7: what lowers its layers to operators of today."""
+"""IR of versions 2 to 7: reading, and lowering of its layers to current operators."""

@@ -1,7 +1,7 @@
-"""Attributes of layers as text, read as the Inference Engine reads them.
+"""Attributes of layers as text, parsed like in the Inference Engine.
 
-`pads_begin` and `pads-begin` are one name: writers of 2018 put dashes where later ones put underscores. Numbers may be
-written as others are, `1` as `1.0000`, and booleans as `True`, `1` or `false`.
+`pads_begin` and `pads-begin` are the same name: in 2018 the Model Optimizer wrote dashes, later underscores. Integers
+may be written as floats, `1` as `1.0000`, and booleans as `True`, `1` or `false`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 class LayerAttributes:
-    """The attributes of one layer. A default of None makes an attribute required, where nothing else is stated."""
+    """The attributes of one layer. In all methods, an attribute without a default is required."""
 
     def __init__(self, data: Mapping[str, str]) -> None:
         self._data = {_one_spelling(name): value.strip() for name, value in data.items()}
@@ -31,7 +31,7 @@ class LayerAttributes:
         return any(self._data.get(_one_spelling(name)) for name in names)
 
     def text(self, name: str, default: str | None = None) -> str:
-        """The attribute; InvalidAttributeError IR301 where it is missing and has no default."""
+        """Return the attribute; raise InvalidAttributeError IR301 if it is missing and has no default."""
         found = self._data.get(_one_spelling(name))
         if found:
             return found
@@ -44,7 +44,7 @@ class LayerAttributes:
     @overload
     def integer(self, name: str, default: _T) -> int | _T: ...
     def integer(self, name: str, default: object = ...) -> object:
-        """The attribute as an integer."""
+        """Return the attribute as an integer."""
         if default is not ... and not self.has(name):
             return default
         return _integer(name, self.text(name))
@@ -54,32 +54,32 @@ class LayerAttributes:
     @overload
     def number(self, name: str, default: _T) -> float | _T: ...
     def number(self, name: str, default: object = ...) -> object:
-        """The attribute as a float."""
+        """Return the attribute as a float."""
         if default is not ... and not self.has(name):
             return default
         return _number(name, self.text(name))
 
     def flag(self, name: str, default: bool) -> bool:
-        """The attribute as a boolean: true and false in any case, or a number that is not 0."""
+        """Return the attribute as a boolean: true and false in any case, or a number other than 0."""
         text = self.text(name, str(default)).lower()
         if text in ("true", "false"):
             return text == "true"
         return _number(name, text) != 0
 
     def integers(self, name: str, default: tuple[int, ...] | None = None) -> tuple[int, ...]:
-        """The attribute as a list of integers."""
+        """Return the attribute as a list of integers."""
         if default is not None and not self.has(name):
             return default
         return tuple([_integer(name, one) for one in _items(self.text(name))])
 
     def numbers(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
-        """The attribute as a list of floats."""
+        """Return the attribute as a list of floats."""
         if default is not None and not self.has(name):
             return default
         return tuple([_number(name, one) for one in _items(self.text(name))])
 
     def choice(self, name: str, choices: Mapping[str, _T], default: str | None = None) -> _T:
-        """What stands for the attribute in `choices`, whose keys are in lower case; IR302 for any other text."""
+        """Return the attribute's value in `choices`, whose keys are in lower case; raise IR302 for any other text."""
         text = self.text(name, default).lower()
         if text not in choices:
             expected = ", ".join(choices)
@@ -100,7 +100,7 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InvalidAttributeError(
-            f"{name} is {text[:40]!r}, which is no number", code=Code.invalid_attribute
+            f"{name} is {text[:40]!r}, expected a number", code=Code.invalid_attribute
         ) from None
 
 
@@ -110,10 +110,10 @@ def _integer(name: str, text: str) -> int:
     except ValueError:
         number = _number(name, text)
         if number != number or not abs(number) < _MOST or number != int(number):
-            message = f"{name} is {text[:40]!r}, which is no integer"
+            message = f"{name} is {text[:40]!r}, expected an integer"
             raise InvalidAttributeError(message, code=Code.invalid_attribute) from None
         found = int(number)
     if not -_MOST <= found < _MOST:
-        message = f"{name} is {text[:40]!r}, which is no integer of 64 bits"
+        message = f"{name} is {text[:40]!r}, expected a 64-bit integer"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     return found

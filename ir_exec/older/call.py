@@ -1,4 +1,4 @@
-"""What a function of a layer type may ask of the layer beside its inputs."""
+"""The context of the function of a layer type: attributes, blobs and declarations of the layer."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _PRECISIONS = {"q78": ElementType.i16, "bin": ElementType.u1}
 
 
 def parsed_precision(text: str | None) -> ElementType | None:
-    """The element type of a `precision`; None for none, UNSPECIFIED and MIXED, UnsupportedError for others."""
+    """The element type of a `precision`; None for none, UNSPECIFIED and MIXED. Raises UnsupportedError for others."""
     if text is None or text.upper() in ("", "UNSPECIFIED", "MIXED", "CUSTOM"):
         return None
     known = _PRECISIONS.get(text.lower())
     try:
         return known or ElementType.parse(text)
     except ValueError:
-        raise UnsupportedError(f"there is no precision {text[:40]!r}", code=Code.element_type_not_taken) from None
+        raise UnsupportedError(f"unknown precision {text[:40]!r}", code=Code.element_type_not_taken) from None
 
 
 class LayerCall(LayerAttributes):
     """A layer that is lowered.
 
-    lower_body: lowers the network of a body, with values for its input ports. warn: reports a fault that hinders
-    nothing. lines: of layers that are made for elements inside the layer.
+    lower_body: lowers the network of a body, with values for its input ports. warn: reports a warning. lines: the lines
+    of layers that are made for elements inside the layer.
     """
 
     def __init__(
@@ -67,15 +67,15 @@ class LayerCall(LayerAttributes):
 
     @property
     def location(self) -> Location:
-        """The layer in messages."""
+        """The location of the layer for messages."""
         return Location(None, self.layer.line, self.layer.id, self.layer.name, self.layer.type)
 
     def warn(self, warning: IRError) -> None:
-        """Report a fault of the layer that hinders nothing."""
+        """Report a warning about the layer."""
         self._warn(warning)
 
     def declared(self, position: int = 0) -> tuple[int, ...] | None:
-        """The dims that the file declares for an output; None where it declares none that can be."""
+        """The dims that the file declares for an output; None if it declares none or impossible ones."""
         if position >= len(self.layer.outputs):
             return None
         dims = self.layer.outputs[position].dims
@@ -83,7 +83,7 @@ class LayerCall(LayerAttributes):
 
     @property
     def precision(self) -> ElementType | None:
-        """The precision of the first output: the port's, the layer's, or the network's."""
+        """The precision of the first output: of the port, the layer, or the network, whichever is declared first."""
         port = self.layer.outputs[0].precision if self.layer.outputs else None
         return (
             parsed_precision(port)
@@ -101,15 +101,15 @@ class LayerCall(LayerAttributes):
         return name in self._blobs
 
     def blob_count(self, name: str) -> int:
-        """The number of elements that the bytes of a blob hold."""
+        """The number of elements in the bytes of a blob."""
         blob = self._blob(name)
         kind = self._kind(blob)
         return blob.size // (kind.bits // 8) if kind.bits >= 8 else blob.size * 8 // kind.bits
 
     def blob(self, name: str, *dims: int, kind: ElementType | None = None, may_be_longer: bool = False) -> Value:
-        """A constant of these dims in the bytes of a blob, in floats of 32 bits where it is stored in 16.
+        """A constant of these dims from the bytes of a blob; f16 becomes f32.
 
-        The bytes are not read. WeightsError IR204 where there are fewer than the dims need, or more of them unless
+        The bytes are not read. Raises WeightsError IR204 if there are fewer bytes than the dims need, or more unless
         `may_be_longer`.
         """
         blob = self._blob(name)
@@ -118,11 +118,13 @@ class LayerCall(LayerAttributes):
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
-                f"a constant cannot have the dims {list(dims)}", code=Code.constant_offset, location=place
+                f"the constant has the dims {list(dims)}, expected valid sizes",
+                code=Code.constant_offset,
+                location=place,
             )
         needed = packed_size(stored, prod(dims))
         if blob.size < needed or (blob.size > needed and not may_be_longer):
-            message = f"{stored}{list(dims)} takes {needed} bytes, and the size of {name} is {blob.size}"
+            message = f"{stored}{list(dims)} takes {needed} bytes, but the size of {name} is {blob.size}"
             raise WeightsError(message, code=Code.constant_size, location=place)
         value = self._constant(blob, stored, dims, place)
         return build.convert(value, ElementType.f32) if stored is ElementType.f16 else value
@@ -130,12 +132,14 @@ class LayerCall(LayerAttributes):
     def _constant(self, blob: Blob, kind: ElementType, dims: tuple[int, ...], place: Location) -> Value:
         weights = self._weights
         if blob.offset < 0:
-            raise WeightsError(f"the offset {blob.offset} is negative", code=Code.constant_offset, location=place)
+            raise WeightsError(
+                f"the offset is {blob.offset}, expected 0 or more", code=Code.constant_offset, location=place
+            )
         if weights is not None:
             try:
                 weights.check(kind, dims, blob.offset, blob.size)
             except WeightsError:
-                weights = None  # the graph reports it
+                weights = None  # reported by the graph
         op = Const(element_type=kind, shape=Shape(dims), offset=blob.offset, size=blob.size)
         told = {"shape": ",".join(map(str, dims)), "offset": str(blob.offset), "size": str(blob.size)}
         attributes = {"element_type": kind.name, **told}

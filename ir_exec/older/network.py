@@ -1,4 +1,4 @@
-"""Networks of the older layout, lowered layer by layer through the builder."""
+"""Networks of the older format, lowered layer by layer through the builder."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ PortKey = tuple[str, str]
 """The ids of a layer and of one of its ports."""
 
 UNKNOWN_OPSET = "older_ir"
-"""The opset of layers whose type nothing lowers."""
+"""The opset of layers of unknown types."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where the layers of one layer of the file come from. first, last: they have the serials between."""
+    """The layer of the file that new layers originate from. first, last: the range of their serials."""
 
     layer: OlderLayer
     first: int
@@ -41,7 +41,7 @@ class Origin:
 class OlderNetwork:
     """A network as values of the builder.
 
-    values: by the ports that give them. inputs: the Parameters. ends: the values that nothing reads, with their names.
+    values: by the ports that produce them. inputs: the Parameters. ends: the values without readers, with their names.
     sinks: Assigns.
     """
 
@@ -52,11 +52,11 @@ class OlderNetwork:
 
 
 class OlderLowerer:
-    """Lowers the network of a file and those of its bodies.
+    """Lowers the network of a file and the networks of its bodies.
 
-    origins: of every layer that was made, in the order in which they were made. lines: of layers that come from an
-        element inside a layer. tensor_names: those that values have; no two have the same.
-    raises: whether the report raises errors; a layer of an unknown type is none then.
+    origins: of every new layer, in the order of creation. lines: of layers that come from an element inside a layer.
+    tensor_names: the names of values; no two are equal.
+    raises: True if the report raises errors; layers of unknown types are then omitted.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class OlderLowerer:
         given: Mapping[PortKey, Value] | None = None,
         wanted: Iterable[PortKey] = (),
     ) -> OlderNetwork:
-        """Lower the layers of a network. given: the values of ports of a body; wanted: its ports that are outputs."""
+        """Lower the layers of a network. For bodies: with the values of input ports, and the ports that are outputs."""
         lowered = OlderNetwork()
         links = _Links(network, self._fault)
         for layer in links.ordered():
@@ -109,13 +109,13 @@ class OlderLowerer:
     def _input(
         self, layer: OlderLayer, port: OlderPort, links: _Links, lowered: OlderNetwork, given: Mapping[PortKey, Value]
     ) -> Value | None:
-        """The value at an input port; None where it is missing, because of a fault that was reported."""
+        """The value at an input port; None if it is missing because of a reported fault."""
         if (layer.id, port.id) in given:
             return given[layer.id, port.id]
         source = links.sources.get((layer.id, port.id))
         if source is None:
             if not links.is_faulty((layer.id, port.id)):
-                message = f"no edge leads to input port {port.id}"
+                message = f"input port {port.id} has no edge"
                 self._fault(GraphError(message, code=Code.input_without_edge, location=_place(layer)))
             return None
         value = lowered.values.get(source.key)
@@ -124,9 +124,9 @@ class OlderLowerer:
         return value
 
     def _compare(self, layer: OlderLayer, port: OlderPort, source: OlderPort) -> None:
-        """Report ports of an edge that declare different dims, which the Inference Engine refuses."""
+        """Report ports of an edge that declare different dims, which the Inference Engine rejects."""
         if port.dims and source.dims and port.dims != source.dims and -1 not in (*port.dims, *source.dims):
-            message = f"input port {port.id} declares {list(port.dims)}, and its source {list(source.dims)}"
+            message = f"input port {port.id} declares {list(port.dims)}, but its source declares {list(source.dims)}"
             place = replace(_place(layer), line=port.line, port=port.id)
             self._fault(GraphError(message, code=Code.ports_disagree, severity="warning", location=place))
 
@@ -176,7 +176,7 @@ class OlderLowerer:
         return [self._as_declared(layer, value, position) for position, value in enumerate(outputs)]
 
     def _as_declared(self, layer: OlderLayer, value: Value, position: int) -> Value:
-        """Booleans in the declared precision: the Inference Engine had none."""
+        """Booleans in the declared precision: the Inference Engine had no boolean type."""
         if value.element_type is not ElementType.boolean or position >= len(layer.outputs):
             return value
         declared = parsed_precision(layer.outputs[position].precision) or parsed_precision(layer.precision)
@@ -188,7 +188,7 @@ class OlderLowerer:
     def _parameter(self, layer: OlderLayer, lowered: OlderNetwork) -> Value | None:
         port = layer.outputs[0] if layer.outputs else None
         if port is None:
-            message = "an input of the model has no output port"
+            message = "the Input layer has no output port"
             self._fault(GraphError(message, code=Code.missing_markup, location=_place(layer)))
             return None
         kind = self._precision(layer, port)
@@ -207,7 +207,7 @@ class OlderLowerer:
             return value
 
     def _precision(self, layer: OlderLayer, port: OlderPort) -> ElementType:
-        """The element type of an input: f16 is f32, as networks of FP16 take and give FP32."""
+        """The element type of an input: f16 becomes f32, because FP16 networks have FP32 inputs and outputs."""
         try:
             found = parsed_precision(port.precision) or parsed_precision(layer.precision)
             found = found or parsed_precision(self._document.precision)
@@ -217,16 +217,16 @@ class OlderLowerer:
         return ElementType.f32 if found in (None, ElementType.f16) else found or ElementType.f32
 
     def _unknown(self, layer: OlderLayer, inputs: Sequence[Value], *, is_reported: bool = False) -> list[Value | None]:
-        """A layer of the file's type, with its attributes, that nothing runs."""
+        """A layer of the file's type with its attributes, which cannot be executed."""
         if not is_reported:
             shown = ", ".join(f"{name}={value!r}" for name, value in layer.data.items()) or "none"
-            message = f"no layer type {layer.type} of IR version {self._document.version} is known; attributes: {shown}"
+            message = f"unknown layer type {layer.type} of IR version {self._document.version}; attributes: {shown}"
             severity = self._unknown_severity
             self._fault(UnsupportedError(message, code=Code.unknown_type, severity=severity, location=_place(layer)))
         return self._opaque(layer, inputs)
 
     def _stand_ins(self, layer: OlderLayer, inputs: Sequence[Value]) -> list[Value | None]:
-        """A layer that could not be lowered, so that what reads it is checked against its declared types."""
+        """A placeholder for a layer that could not be lowered, to check its readers against its declared types."""
         self.left_out += 1
         return self._opaque(layer, inputs)
 
@@ -240,7 +240,7 @@ class OlderLowerer:
         return list(made.outputs)
 
     def _raw_blobs(self, layer: OlderLayer) -> list[Value]:
-        """The bytes of the blobs of a layer, so that they stay with it."""
+        """The bytes of the blobs of a layer, to keep them with the layer."""
         found: list[Value] = []
         for blob in layer.blobs:
             op = Const(
@@ -256,7 +256,7 @@ class OlderLowerer:
         return found
 
     def _name(self, layer: OlderLayer, outputs: Sequence[Value | None], mark: int) -> None:
-        """Give the layers that were made the name of their layer; those below the first output's as a prefix."""
+        """Name new layers after their layer of the file: as a prefix, except for the layer of the first output."""
         values = [value for value in outputs if value is not None]
         names = [layer.name] if len(values) == 1 else [f"{layer.name}.{one}" for one in range(len(values))]
         pending = [value.layer for value in values if value.layer.serial > mark]
@@ -276,7 +276,7 @@ class OlderLowerer:
                 value.tensor_names = (name,)
 
     def _find_ends(self, layer: OlderLayer, links: _Links, lowered: OlderNetwork, wanted: set[PortKey]) -> None:
-        """Values that nothing reads are outputs of the network, constants and inputs left out."""
+        """Collect the values without readers as outputs of the network, except constants and inputs."""
         keys = _output_keys(layer)
         for position, key in enumerate(keys):
             value = lowered.values.get(key)
@@ -300,7 +300,7 @@ class _Source:
 
 
 class _Links:
-    """The edges of a network by their ends. sources: by input ports; read: the output ports that something reads."""
+    """The edges of a network by their ends. sources: by input ports; read: the output ports with readers."""
 
     def __init__(self, network: OlderDocument | OlderBody, report: Report) -> None:
         self._report = report
@@ -316,7 +316,7 @@ class _Links:
             self._add(edge)
 
     def is_faulty(self, key: PortKey) -> bool:
-        """Return True if an edge to this port was reported and left out."""
+        """Return True if an edge to this port was reported and omitted."""
         return key in self._faulty
 
     def _add(self, edge: Edge) -> None:
@@ -326,7 +326,11 @@ class _Links:
         self._faulty.add(to)
         if source is None or target is None:
             missing = edge.from_layer if source is None else edge.to_layer
-            self._report(GraphError(f"there is no layer {missing}", code=Code.dangling_edge, location=place))
+            self._report(
+                GraphError(
+                    f"the edge refers to layer {missing}, which does not exist", code=Code.dangling_edge, location=place
+                )
+            )
             return
         port = next((one for one in source.outputs if one.id == edge.from_port), None)
         if port is None:
@@ -338,7 +342,7 @@ class _Links:
             self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(target))))
             return
         if to in self.sources:
-            message = f"another edge leads to input port {edge.to_port}"
+            message = f"input port {edge.to_port} has more than one edge"
             self._report(GraphError(message, code=Code.two_edges, location=place.filled_from(_place(target))))
             return
         self._faulty.discard(to)
@@ -346,7 +350,7 @@ class _Links:
         self.read.add((source.id, port.id))
 
     def ordered(self) -> list[OlderLayer]:
-        """The layers, each after those that it reads; those of a cycle are left out and reported."""
+        """The layers, each after its sources; the layers of a cycle are omitted and reported."""
         waiting = {
             id: {source.key[0] for port in layer.inputs if (source := self.sources.get((id, port.id))) is not None}
             for id, layer in self._layers.items()
@@ -367,6 +371,6 @@ class _Links:
                     ready.append(reader)
         left = [layer for id, layer in self._layers.items() if counts[id] > 0]
         if left:
-            message = f"{len(left)} layers depend on each other, or on a layer that depends on itself"
+            message = f"{len(left)} layers form a cycle or depend on one"
             self._report(GraphError(message, code=Code.cycle, location=_place(left[0])))
         return ordered

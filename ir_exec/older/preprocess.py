@@ -1,6 +1,6 @@
-"""`<pre-process>`: a mean that is subtracted from an input, a number or an image for each channel, and a scale.
+"""`<pre-process>`: a mean to subtract from an input, a number or an image for each channel, and a scale.
 
-The Inference Engine computed (input - mean) / scale before the network, and only where every channel has a mean.
+The Inference Engine computed (input - mean) / scale before the network, if every channel has a mean.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["preprocessed", "preprocessed_input"]
 
 
 def preprocessed_input(document: OlderDocument) -> OlderLayer | None:
-    """The input that `<pre-process>` is for: the one it names, else the first of rank 4, else the first one."""
+    """The input of `<pre-process>`: the one that it names, else the first of rank 4, else the first one."""
     tree = document.pre_process
     if tree is None:
         return None
@@ -35,7 +35,7 @@ def preprocessed_input(document: OlderDocument) -> OlderLayer | None:
 
 
 def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
-    """The input with the mean subtracted; itself where there is no mean. Raises IRError with the line."""
+    """The input with the mean subtracted; the input itself if there is no mean. Raises IRError with the line."""
     channels = [child for child in tree.children if child.name == "channel"]
     means = [mean for channel in channels if (mean := channel.child("mean")) is not None]
     if not means:
@@ -44,7 +44,7 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
     dims = value.shape.static if value.shape.is_static else ()
     count = _channel_count(dims)
     if len(means) != count:
-        message = f"<pre-process> has a mean for {len(means)} channels, and the input {name!r} has {count}"
+        message = f"<pre-process> has means for {len(means)} channels, expected {count}, the channels of input {name!r}"
         raise ParseError(message, code=Code.missing_markup, location=Location(line=tree.line))
     ordered = _by_channel(channels)
     if all("size" in mean.attributes for mean in means):
@@ -61,9 +61,9 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
 
 
 def _channel_count(dims: tuple[int, ...]) -> int:
-    """The number of channels, as the Inference Engine finds it: dims of rank 3 are without a batch."""
+    """The number of channels, as in the Inference Engine: dims of rank 3 have no batch."""
     if len(dims) < 2:
-        raise ParseError("<pre-process> is for an input that is no image", code=Code.wrong_rank)
+        raise ParseError(f"the input of <pre-process> has rank {len(dims)}, expected 2 or more", code=Code.wrong_rank)
     return dims[{2: 1, 3: 0, 4: 1}.get(len(dims), 2 if len(dims) == 5 else 1)]
 
 
@@ -91,7 +91,7 @@ def _number(element: RtInfo, name: str, default: float | None = None) -> float:
         if not np.isfinite(found):
             raise ValueError
     except ValueError:
-        message = f"{name} of <{element.name}> is {(text or '')[:40]!r}, which is no number"
+        message = f"{name} of <{element.name}> is {(text or '')[:40]!r}, expected a number"
         raise ParseError(message, code=Code.unreadable_number, location=Location(line=element.line)) from None
     return found
 
@@ -104,7 +104,7 @@ def _spread(numbers: list[float], dims: tuple[int, ...]) -> Value:
 
 
 def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: Weights | None) -> Value:
-    """The images of all channels, [channels, height, width]."""
+    """The mean images of all channels, [channels, height, width]."""
     kind = parsed_precision(tree.attributes.get("mean-precision")) or ElementType.f32
     parts = []
     for mean in means:
@@ -115,7 +115,9 @@ def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: W
             if weights is not None:
                 weights.check(kind, shape.static, offset, size)
             elif offset < 0 or size < 0:
-                raise ParseError(f"the offset {offset} or the size {size} is negative", code=Code.constant_offset)
+                raise ParseError(
+                    f"the offset is {offset} and the size {size}, expected 0 or more", code=Code.constant_offset
+                )
         except IRError as error:
             raise error.located(place) from None
         op = Const(element_type=kind, shape=shape, offset=offset, size=size)

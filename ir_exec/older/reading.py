@@ -1,8 +1,7 @@
-"""From the elements of an older file to a network of today.
+"""The conversion of an older file to a model of current IR.
 
-The document that comes of it has the ids, names, lines and declared dims of the file where a layer became one layer, so
-that every later pass finds what is wrong where it is. Inputs and outputs of FP16 are FP32, as the Inference Engine had
-them.
+The resulting document has the ids, names, lines and declared dims of the file if a layer became one layer: later passes
+report faults at the layers of the file. Inputs and outputs of FP16 are FP32, as in the Inference Engine.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ from ir_exec.older.network import OlderLowerer, OlderNetwork, Origin
 __all__ = ["load_older", "writer_of"]
 
 _RELEASES = {"1.0": "2018 R1", "1.2.110": "2018 R2", "1.2.185": "2018 R3", "1.4": "2018 R4", "1.5": "2018 R5"}
-"""Releases by the beginning of the version that their Model Optimizer wrote."""
+"""Releases by the first digits of the version that their Model Optimizer wrote."""
 
 
 def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | None, report: Report) -> Loaded | None:
-    """A file of versions 2 to 7 as a network of today; every fault is reported. None where nothing can be read."""
+    """Read a file of versions 2 to 7 as a model of current IR and report every fault; None if nothing can be read."""
 
     def placed(error: IRError) -> None:
         report(error.located(Location(path)))
@@ -57,7 +56,7 @@ def _has_blobs(document: OlderDocument) -> bool:
 
 
 def writer_of(document: OlderDocument) -> str | None:
-    """The tool that wrote the file, `Model Optimizer 2018 R5 (1.5.12)`; None where the file does not say."""
+    """The tool that wrote the file, `Model Optimizer 2018 R5 (1.5.12)`; None if the file does not name it."""
     version = document.meta_data.value("MO_version") if document.meta_data is not None else None
     if version is None:
         return None
@@ -68,12 +67,12 @@ def writer_of(document: OlderDocument) -> str | None:
 
 
 def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
-    """IR005 as a warning."""
+    """The warning IR005."""
     writer = writer_of(document)
     by = f", written by {writer}" if writer else ""
-    message = f"IR version {document.version}{by}: no OpenVINO since 2022.1 reads it, ir_exec does"
+    message = f"IR version {document.version}{by} cannot be read by OpenVINO 2022.1 and later; ir_exec reads it"
     name = os.path.basename(document.path) if document.path else "OLD.xml"
-    hint = f"`ir-exec convert {name} -o NEW.xml` writes it as version 11"
+    hint = f"convert it to version 11: `ir-exec convert {name} -o NEW.xml`"
     place = Location(document.path, markup.line_of(markup.root))
     return ParseError(message, code=Code.ir_version, severity="warning", hint=hint, location=place)
 
@@ -83,7 +82,7 @@ def _loaded(
 ) -> Loaded | None:
     if not lowered.ends and not lowered.sinks:
         place = Location(document.path)
-        report(GraphError("the model has no output and would compute nothing", code=Code.no_result, location=place))
+        report(GraphError("the model has no output", code=Code.no_result, location=place))
         return None
     results = [_result(name, value, lowerer.tensor_names) for name, value in lowered.ends]
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])
@@ -92,7 +91,7 @@ def _loaded(
     ordered = [one.layer for one in lowered.inputs]
     ordered += [one for one in needed if one not in ends]
     ordered += [one.layer for one in results]
-    # Without the .bin no constant is known: what the file lacks is reported once.
+    # Without the .bin no constant is known: the missing file is reported once.
     lacks_weights = weights is None and _has_blobs(document)
     held = None if lacks_weights else HeldWeights(network.constants, weights)
     layers, edges = _Relabelling(lowerer, ordered).relabelled(network.layers, network.edges)
@@ -115,7 +114,7 @@ def _loaded(
 
 
 def _unreferenced(layers: Iterable[Layer], weights: Weights) -> Iterator[WeightsError]:
-    """IR207 if the file of the weights continues after the last byte that a constant uses."""
+    """IR207 if the weights continue after the last byte that a constant uses."""
     pending, end = list(layers), 0
     while pending:
         layer = pending.pop()
@@ -129,7 +128,7 @@ def _unreferenced(layers: Iterable[Layer], weights: Weights) -> Iterator[Weights
 
 
 def _result(name: str, value: Value, taken: set[str]) -> Value:
-    """A Result named after what it gives; an input that is an output too needs a tensor of its own."""
+    """A Result named after its value; an input that is also an output needs a separate tensor."""
     if value.layer.type == "Parameter" or (value.tensor_names and name not in value.tensor_names):
         value = build.convert(value, value.element_type)
     if name not in value.tensor_names:
@@ -140,7 +139,7 @@ def _result(name: str, value: Value, taken: set[str]) -> Value:
 
 
 def _without_unknown(report: Report) -> Report:
-    """A report without the opset of layers that could not be lowered, which are reported already."""
+    """A report that omits the opset of layers that could not be lowered, which are already reported."""
 
     def told(error: IRError) -> None:
         if error.code not in (Code.unknown_opset, Code.unknown_type, Code.extension_operator):
@@ -160,7 +159,7 @@ def _rt_info(document: OlderDocument) -> RtInfo:
 
 
 class _Relabelling:
-    """Ids, lines and declared dims of the file for the layers that were made of its layers."""
+    """Assigns the ids, lines and declared dims of the file to the layers made from its layers."""
 
     def __init__(self, lowerer: OlderLowerer, ordered: list[BuiltLayer]) -> None:
         self._ordered = ordered
@@ -191,7 +190,7 @@ class _Relabelling:
         return tuple(made), tuple(moved)
 
     def _origin(self, built: BuiltLayer) -> Origin | None:
-        """The innermost layer of the file that a layer was made of."""
+        """The innermost layer of the file from which a layer was made."""
         place = int(np.searchsorted(self._firsts, built.serial)) - 1
         while place >= 0:
             origin = self._origins[place]
@@ -201,7 +200,7 @@ class _Relabelling:
         return None
 
     def _id(self, built: BuiltLayer, origin: Origin | None) -> str:
-        """The id of the file's layer for the one that computes its first output, a new one for others."""
+        """The id of the file's layer for the layer that computes its first output, a new id for others."""
         values = [value for value in origin.outputs if value is not None] if origin else []
         if origin is not None and values and values[0].layer is built and origin.layer.id not in self._used:
             self._used.add(origin.layer.id)
@@ -210,7 +209,7 @@ class _Relabelling:
         return str(self._next - 1)
 
     def _declared(self, built: BuiltLayer, layer: Layer, origin: Origin | None) -> tuple[Port, ...]:
-        """The output ports with the dims that the file declares, where they are those of a port of the file."""
+        """The output ports with the dims that the file declares, if they correspond to a port of the file."""
         if origin is None:
             return layer.outputs
         ports = list(layer.outputs)

@@ -1,10 +1,10 @@
-"""From a layer type of IR versions 2 to 7 to the function that lowers it to operators of today.
+"""The registry of layer types of IR versions 2 to 7 and the functions that lower them to current operators.
 
     @older_layer("Power")
     def power(layer: LayerCall, data: Value) -> Value: ...
 
-The parameters after the first are the inputs of the layer: with a default they may be left out, `*inputs` is any
-number. Attributes have several spellings, so functions ask the LayerCall for them. The case of types means nothing.
+The parameters after the first are the inputs of the layer: inputs with a default are optional, `*inputs` is any number.
+Attributes have several spellings, so functions read them from the LayerCall. Types are not case-sensitive.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ FAMILIES = (
 
 
 class OlderLowering:
-    """The function for a layer type. `name` is the type as files spell it."""
+    """The function for a layer type. `name` is the type as spelled in files."""
 
     def __init__(self, name: str, function: Callable[..., Any]) -> None:
         self.name = name
@@ -51,12 +51,12 @@ class OlderLowering:
 
     @property
     def least_inputs(self) -> int:
-        """The fewest inputs that the layer may have."""
+        """The minimum number of inputs."""
         return sum(one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in self._inputs)
 
     @property
     def most_inputs(self) -> int:
-        """The most inputs that the layer may have."""
+        """The maximum number of inputs."""
         if any(one.kind is one.VAR_POSITIONAL for one in self._inputs):
             return sys.maxsize
         return len(self._inputs)
@@ -68,26 +68,28 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def older_layer(*names: str) -> Callable[[Function], Function]:
-    """Register a function for layer types; TypeError where one of them has a function."""
+    """Register a function for layer types; raises TypeError if one of them already has a function."""
 
     def decorate(function: Function) -> Function:
         for name in names:
             known = _lowerings.setdefault(name.lower(), OlderLowering(name, function))
             if known.function is not function:
-                raise TypeError(f"{name} is {known.function.__name__} already, {function.__name__} cannot be too")
+                raise TypeError(
+                    f"{name} is already registered as {known.function.__name__}; {function.__name__} cannot replace it"
+                )
         return function
 
     return decorate
 
 
 def find_lowering(type_name: str) -> OlderLowering | None:
-    """The function for a layer type; None for a type that is not known."""
+    """The function for a layer type; None for an unknown type."""
     _import()
     return _lowerings.get(type_name.lower())
 
 
 def lowered_types() -> list[str]:
-    """Every layer type with a function, as files spell it."""
+    """Every layer type with a function, as spelled in files."""
     _import()
     return sorted(one.name for one in _lowerings.values())
 

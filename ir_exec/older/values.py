@@ -1,4 +1,4 @@
-"""Small things that functions of layer types share."""
+"""Helpers shared by the functions of layer types."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _LEAST_FLOAT = 1e-30
 
 
 def cast(value: Value, kind: ElementType) -> Value:
-    """The value in another element type; itself where it has it."""
+    """The value in another element type; the value itself if it has this type."""
     return value if value.element_type is kind else build.convert(value, kind)
 
 
 def as_floats(value: Value) -> Value:
-    """The value as f32, where it is no float."""
+    """The value as f32 unless it is a float."""
     return value if value.element_type.is_float else build.convert(value, ElementType.f32)
 
 
 def as_integers(value: Value) -> Value:
-    """The value as i64, where it is no integer: indices and sizes are floats in files of one precision."""
+    """The value as i64 unless it is an integer: indices and sizes are floats in files of one precision."""
     if value.element_type.is_integer:
         return value
     known = value.constant
     if known is not None:
         numbers = np.ascontiguousarray(known)
-        # Some writers stored integers in a layer of floats: as floats these are tiny, or none.
+        # Some tools stored integers in a layer of floats: read as floats they are denormal or NaN.
         if numbers.dtype == np.float32 and not ((numbers == 0) | (np.abs(numbers) > _LEAST_FLOAT)).all():
             numbers = numbers.view(np.int32)
         return build.constant(numbers.astype(np.int64))
@@ -57,7 +57,7 @@ def as_integers(value: Value) -> Value:
 
 
 def of_one_type(values: Iterable[Value]) -> list[Value]:
-    """The values in one element type: f32 where one of them is a float, else that of the first."""
+    """The values in one element type: f32 if one of them is a float, else the type of the first."""
     listed = list(values)
     kinds = {value.element_type for value in listed}
     if len(kinds) == 1:
@@ -82,21 +82,21 @@ def vector(*values: int) -> Value:
 
 
 def rank_of(value: Value) -> int:
-    """The rank; UnsupportedError where it is not known."""
+    """The rank; raises UnsupportedError if it is unknown."""
     if value.rank is None:
         raise UnsupportedError("the rank of the input must be known to lower the layer")
     return value.rank
 
 
 def dims_of(value: Value) -> tuple[int, ...]:
-    """The dims; UnsupportedError where one is not known."""
+    """The dims; raises UnsupportedError if one is unknown."""
     if not value.shape.is_static:
         raise UnsupportedError("the shape of the input must be known to lower the layer")
     return value.shape.static
 
 
 def axis_of(axis: int, value: Value) -> int:
-    """The axis, counted from 0; ShapeError where the value does not have it."""
+    """The axis, counted from 0; raises ShapeError if it is out of range."""
     rank = rank_of(value)
     if not -rank <= axis < rank:
         raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
@@ -104,7 +104,7 @@ def axis_of(axis: int, value: Value) -> int:
 
 
 def known_integers(value: Value, what: str) -> tuple[int, ...]:
-    """The elements; UnsupportedError where they are known only in a run."""
+    """The elements; raises UnsupportedError if they are known only at run time."""
     known = value.constant
     if known is None:
         raise UnsupportedError(f"{what} must be a constant to lower the layer")
@@ -112,10 +112,10 @@ def known_integers(value: Value, what: str) -> tuple[int, ...]:
 
 
 def reshaped(value: Value, *dims: int) -> Value:
-    """With these dims; -1 is what is left."""
+    """The value with these dims; -1 is the remaining size."""
     return build.reshape(value, vector(*dims), special_zero=False)
 
 
 def channel_constant(value: Value, rank: int) -> Value:
-    """A vector for the channels, axis 1 of a tensor of this rank, as what broadcasts to it."""
+    """A vector for the channels, axis 1 of a tensor of this rank, reshaped to broadcast."""
     return value if rank < 2 else reshaped(value, 1, -1, *[1] * (rank - 2))

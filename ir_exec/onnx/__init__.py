@@ -1,4 +1,4 @@
-"""ONNX files: what reads them, lowered to operators of IR; what writes them; the interface for ONNX's backend tests."""
+"""ONNX files: reading and lowering to operators of IR, writing, and the backend interface of ONNX."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    # Reading needs nothing of what writes.
+    # Reading does not import the modules for writing.
     if name == "write_model":
         return import_module("ir_exec.onnx.export.api").write_model
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The attributes of a node as the values that the functions of the registry take."""
+"""The attributes of a node, converted to the arguments of the registered functions."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Type: TypeAlias = "TypeProto"
 
 
 def read_attributes(node: NodeProto, version: Version, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
-    """The values of the attributes that a node has, by the names of the function's parameters.
+    """The values of a node's attributes, by the names of the function's parameters.
 
-    given: what stands for attributes that refer to those of a function (`ref_attr_name`), by their names.
-    Raises InvalidAttributeError: IR301 for one that is missing, IR302 for one of another type, IR303 for one that this
-    version does not have.
+    given: the attributes that replace references to attributes of a function (`ref_attr_name`), by name.
+    Raises InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, IR303 for an
+    attribute that this version does not have.
     """
     values: dict[str, Any] = {}
     for attribute in node.attribute:
@@ -49,14 +49,14 @@ Choice = TypeVar("Choice")
 
 
 def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
-    """What a name among an attribute's choices stands for; InvalidAttributeError for any other name."""
+    """The value of a name in an attribute's choices; raises InvalidAttributeError for any other name."""
     if value not in choices:
         raise InvalidAttributeError(f"{name} is {value!r}, expected {', '.join(choices)}")
     return choices[value]
 
 
 def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto | None:
-    """The attribute itself, or what it refers to; None where that was left out."""
+    """The attribute itself, or the attribute that it refers to; None if that is missing."""
     return given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
 
 
@@ -64,8 +64,8 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
     from ir_exec.onnx.registry import versions
 
     others = [other for other in versions(version.domain, version.name) if name in other.attributes]
-    hint = f"it is an attribute of {', '.join(map(str, others))}" if others else None
-    # Not IR303, which is a warning: what a later version of the operator would do with it is not known here.
+    hint = f"use {name} with {', '.join(map(str, others))}" if others else None
+    # Not IR303, which is a warning: the effect of an attribute of a later version is unknown here.
     return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.invalid_attribute, hint=hint)
 
 
@@ -74,10 +74,10 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
 
     kind = AttributeProto.AttributeType.Name(attribute.type)
     if kind != declared.kind:
-        # An empty list has no type of its own: writers differ in the one they give it.
+        # An empty list has no inherent type: exporters write different ones.
         if declared.kind in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
-        message = f"attribute {attribute.name} is of type {kind}, expected {declared.kind}"
+        message = f"attribute {attribute.name} has type {kind}, expected {declared.kind}"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     match kind:
         case "INT":
@@ -110,4 +110,4 @@ def _text(stored: bytes, name: str) -> str:
     try:
         return stored.decode()
     except UnicodeDecodeError:
-        raise InvalidAttributeError(f"attribute {name} is no text", code=Code.invalid_attribute) from None
+        raise InvalidAttributeError(f"attribute {name} is not valid UTF-8 text", code=Code.invalid_attribute) from None

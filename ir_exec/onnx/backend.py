@@ -1,4 +1,4 @@
-"""ONNX's own interface of runtimes, `onnx.backend.base.Backend`, over ir_exec.
+"""ONNX's interface of runtimes, `onnx.backend.base.Backend`, implemented by ir_exec.
 
 ```python
 prepared = ir_exec.onnx.backend.prepare(onnx.load("model.onnx"))
@@ -24,7 +24,7 @@ __all__ = ["Prepared", "Runtime", "is_compatible", "prepare", "run_model", "run_
 
 
 class Prepared(BackendRep):
-    """A model that is ready to run: `compile_model` with lists and optionals as ONNX has them."""
+    """A model that is ready to run: `compile_model` with ONNX's lists and optionals."""
 
     def __init__(self, proto: ModelProto, folder: str | None = None) -> None:
         self._proto = proto
@@ -33,26 +33,26 @@ class Prepared(BackendRep):
         self._compiled = compile_model(model_of(OnnxFile(proto, folder)))
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in the order of the graph, from the inputs in its order, or by their names.
+        """The outputs in the order of the graph, for inputs in its order, or by name.
 
-        kwargs: ONNX's interface has them; they are not looked at.
-        Raises EvaluationError where an input is missing, and what a run raises.
+        kwargs: part of ONNX's interface; ignored.
+        Raises EvaluationError if an input is missing, and any error of the run.
         """
         named = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._names, inputs, strict=False))
         named = {name: _normal(value) for name, value in named.items()}
         unknown = [name for name in self._names if name not in named]
         if unknown:
-            raise EvaluationError(f"no value is given for the input {unknown[0]!r}")
+            raise EvaluationError(f"the input {unknown[0]!r} is missing")
         results = self._compiled({name: named[name] for name in self._names})
         return tuple(_as_declared(_taken(results, one.name, one.type), one) for one in self._proto.graph.output)
 
 
 class Runtime(Backend):
-    """ir_exec as a backend of ONNX; the only device is the CPU."""
+    """The backend of ir_exec for ONNX; the only device is the CPU."""
 
     @classmethod
     def is_compatible(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> bool:
-        """Whether every operator of the model can be said in IR."""
+        """Return True if every operator of the model can be lowered to IR."""
         try:
             Prepared(model)
         except UnsupportedError:
@@ -61,7 +61,7 @@ class Runtime(Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Prepared:
-        """The model, ready to run; the IRError of its first fault where it has one."""
+        """The model, ready to run; raises the IRError of its first fault."""
         return Prepared(model)
 
     @classmethod
@@ -73,7 +73,7 @@ class Runtime(Backend):
     def run_node(
         cls, node: onnx.NodeProto, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> tuple[Any, ...]:
-        """The outputs of one node of the newest opset, or of that in `opset_version`."""
+        """The outputs of one node of the newest opset, or of the opset in `opset_version`."""
         arrays = [_normal(value) for value in inputs]
         declared = [
             onnx.helper.make_tensor_value_info(name, onnx.helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
@@ -87,7 +87,7 @@ class Runtime(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Whether it runs there: on "CPU" alone."""
+        """Return True for "CPU", the only device."""
         return device == "CPU"
 
 
@@ -108,7 +108,7 @@ def _normal(value: Any) -> Any:
 
 
 def _as_declared(value: Any, declared: onnx.ValueInfoProto) -> Any:
-    """In the element type of the file, where IR held the values in a wider one."""
+    """Convert to the element type of the file, if IR has the values in a wider one."""
     code = declared.type.tensor_type.elem_type
     if isinstance(value, np.ndarray) and is_narrow(code):
         return value.astype(onnx.helper.tensor_dtype_to_np_dtype(code))
@@ -116,7 +116,7 @@ def _as_declared(value: Any, declared: onnx.ValueInfoProto) -> Any:
 
 
 def _taken(results: Results, name: str, declared: onnx.TypeProto) -> Any:
-    """An output: a tensor, the list of those that are named "name/0", ..., or None for an optional without either."""
+    """An output: a tensor, the list of the results named "name/0", ..., or None for an empty optional."""
     kind = declared.WhichOneof("value")
     if kind == "optional_type":
         is_there = name in results or f"{name}/0" in results

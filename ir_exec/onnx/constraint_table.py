@@ -1,6 +1,6 @@
-"""The constraints of ONNX's operators, by name: what their texts demand and onnxruntime or ONNX's inference refuses.
+"""The constraints of ONNX's operators, by name: requirements that onnxruntime or ONNX's inference enforces.
 
-Element types, numbers of inputs and outputs, and inputs that must be of one type are in ONNX's definitions themselves.
+Element types, numbers of inputs and outputs, and inputs of equal types are part of ONNX's own definitions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ __all__ = ["CONSTRAINTS"]
 
 
 def _mod(facts: NodeFacts) -> IRError | None:
-    """Floats have the remainder of C alone."""
+    """Floats have only the remainder of C."""
     data = facts.tensor("A")
     if data is None or not data.element_type.is_float or facts.attributes.get("fmod", 0):
         return None
@@ -47,13 +47,13 @@ def _mod(facts: NodeFacts) -> IRError | None:
 
 
 def _inner(facts: NodeFacts) -> IRError | None:
-    """The columns of A are the rows of B, both as transA and transB turn them."""
+    """The columns of A match the rows of B, after the transposition by transA and transB."""
     columns, rows = (0 if facts.attributes.get("transA") else 1), (1 if facts.attributes.get("transB") else 0)
     return same_size("B", rows, "A", columns)(facts)
 
 
 def _updates(facts: NodeFacts) -> IRError | None:
-    """Updates of ScatterND are indices.shape[:-1] and then data.shape[indices.shape[-1]:]."""
+    """The shape of updates of ScatterND is indices.shape[:-1] followed by data.shape[indices.shape[-1]:]."""
     data, indices, width = facts.rank("data"), facts.rank("indices"), facts.size("indices", -1)
     if data is None or indices is None or width is None:
         return None
@@ -64,7 +64,7 @@ def _updates(facts: NodeFacts) -> IRError | None:
 
 
 def _picked(facts: NodeFacts) -> IRError | None:
-    """An index of GatherND names at most the axes of the data behind those of the batch."""
+    """An index of GatherND has at most as many elements as the data has axes after the batch axes."""
     data, width, batch = facts.rank("data"), facts.size("indices", -1), facts.attributes.get("batch_dims", 0)
     if data is None or width is None or batch + width <= data:
         return None
@@ -73,7 +73,7 @@ def _picked(facts: NodeFacts) -> IRError | None:
 
 
 def _expanded(facts: NodeFacts) -> IRError | None:
-    """A shape of rank 0 is refused where it is computed; of a constant onnxruntime takes its one element."""
+    """A computed shape of rank 0 is rejected; onnxruntime accepts a constant of rank 0."""
     return rank("shape", 1)(facts) if facts.constant("shape") is None else None
 
 
@@ -88,7 +88,7 @@ _LETTERS = re.compile(r"[A-Za-z]")
 
 
 def _equation(facts: NodeFacts) -> IRError | None:
-    """Each term of an Einsum has a letter for each axis of its input; an ellipsis stands for any further ones."""
+    """Each term of an Einsum has a letter for each axis of its input; an ellipsis matches any further axes."""
     equation = facts.attributes.get("equation")
     if not isinstance(equation, str):
         return None
@@ -101,10 +101,10 @@ def _equation(facts: NodeFacts) -> IRError | None:
         found, letters = facts.rank(name), len(_LETTERS.findall(term))
         if found is not None and (found < letters if "..." in term else found != letters):
             expected = f"rank {letters}" + (" or more" if "..." in term else "")
-            message = f"{name} is of shape {facts.shown(name)}, expected {expected}: its term is {term!r}"
+            message = f"{name} has shape {facts.shown(name)}, expected {expected}: its term is {term!r}"
             return ShapeError(message, code=Code.wrong_rank, port=name)
     if "..." in right and "..." not in left:
-        message = "the output of equation has an ellipsis, expected one in a term of an input too"
+        message = "the output of equation has an ellipsis, expected one in the term of an input, too"
         return InvalidAttributeError(message, code=Code.invalid_attribute)
     return None
 
@@ -118,11 +118,11 @@ def _parts(facts: NodeFacts) -> IRError | None:
 
 
 def _spectrum(facts: NodeFacts) -> IRError | None:
-    """The last axis of the input holds real parts alone, or imaginary parts too."""
+    """The last axis of the input has real parts only, or real and imaginary parts."""
     found, shown = facts.size("input", -1), facts.shown("input")
     if found in (None, 1, 2):
         return None
-    message = f"the last axis of input has size {found}, expected 1 or 2: input is of shape {shown}"
+    message = f"the last axis of input has size {found}, expected 1 or 2: input has shape {shown}"
     return ShapeError(message, code=Code.dims_differ, port="input")
 
 
@@ -131,7 +131,7 @@ def _square(facts: NodeFacts) -> IRError | None:
 
 
 def _distinct(name: str) -> Constraint:
-    """An attribute lists nothing twice."""
+    """An attribute lists no axis twice."""
 
     def check(facts: NodeFacts) -> IRError | None:
         found = facts.attributes.get(name) or ()
@@ -146,7 +146,7 @@ _AUTO_PAD = one_of("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID", ""
 
 
 def _window(data: str, *others: Constraint) -> list[Constraint]:
-    """A window that moves over the axes behind the first two of the data."""
+    """The constraints of a window over the axes of data after the first two."""
     return [
         _AUTO_PAD,
         positive("kernel_shape", "strides", "dilations", "group"),
@@ -422,4 +422,4 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         ],
     }
 )
-"""In the order in which they are held: the first that is broken is the fault of the node."""
+"""Ordered by priority: the first violated constraint is reported."""

@@ -1,9 +1,9 @@
-"""What an operator of ONNX demands of its inputs and attributes, as declarations.
+"""Declarative constraints of ONNX operators on their inputs and attributes.
 
     CONSTRAINTS = {"Gemm": [rank("A", 2), rank("B", 2)], "LpNormalization": [one_of("p", 1, 2)]}
 
-A declaration names inputs and attributes as ONNX's text does, and gives the error for a node that breaks it. It says
-nothing where what it needs is not known: a shape, a constant, or an attribute of another type.
+A declaration refers to inputs and attributes by their names in ONNX's text, and returns the error for a node that
+violates it. It returns None if a shape or a constant that it needs is unknown, or an attribute has another type.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = [
 
 
 class NodeFacts:
-    """A node as its constraints see it.
+    """A node, as seen by its constraints.
 
-    inputs: by ONNX's names. attributes: those of the node, and the defaults of its version.
+    inputs: by ONNX's names. attributes: the attributes of the node, and the defaults of its version.
     """
 
     def __init__(
@@ -61,12 +61,12 @@ class NodeFacts:
         self.outputs = outputs
 
     def tensor(self, name: str) -> Value | None:
-        """The input of this name; None where it is left out, or no tensor of an element type of IR."""
+        """The input of this name; None if it is missing, or not a tensor of an element type of IR."""
         found = self.inputs.get(name)
         return found if isinstance(found, Value) else None
 
     def has(self, name: str) -> bool:
-        """Return True if the node has this input or attribute; an empty tensor is none."""
+        """Return True if the node has this input or attribute; an empty tensor counts as missing."""
         value = self.inputs.get(name)
         if isinstance(value, Value):
             return not (value.type.shape.is_static and value.type.shape.static == (0,))
@@ -77,7 +77,7 @@ class NodeFacts:
         return None if found is None else found.type.rank
 
     def size(self, name: str, axis: int) -> int | None:
-        """The size of an axis of an input, where it is known."""
+        """The size of an axis of an input, if known."""
         found, rank = self.tensor(name), self.rank(name)
         if found is None or rank is None or not -rank <= axis < rank:
             return None
@@ -98,12 +98,12 @@ Constraint: TypeAlias = Callable[[NodeFacts], IRError | None]
 
 
 def from_opset(least: int, *constraints: Constraint) -> Constraint:
-    """Constraints of the versions from this opset on."""
+    """Constraints for versions since this opset."""
     return lambda facts: _first(constraints, facts) if facts.opset >= least else None
 
 
 def until_opset(most: int, *constraints: Constraint) -> Constraint:
-    """Constraints of the versions up to this opset."""
+    """Constraints for versions up to this opset."""
     return lambda facts: _first(constraints, facts) if facts.opset <= most else None
 
 
@@ -125,7 +125,7 @@ def one_of(name: str, *allowed: Any) -> Constraint:
 
 
 def at_least(name: str, least: float) -> Constraint:
-    """An attribute, or each element of one, is not less than this."""
+    """An attribute, or each element of it, is at least this number."""
 
     def check(facts: NodeFacts) -> IRError | None:
         found = facts.attributes.get(name)
@@ -138,7 +138,7 @@ def at_least(name: str, least: float) -> Constraint:
 
 
 def positive(*names: str) -> Constraint:
-    """Integers, or lists of them, that must not be 0 or less."""
+    """Integers, or lists of integers, are positive."""
     checks = [at_least(name, 1) for name in names]
     return lambda facts: _first(checks, facts)
 
@@ -176,27 +176,27 @@ def permutation(name: str, like: str) -> Constraint:
 
 
 def exactly_one(*names: str) -> Constraint:
-    """One of these inputs and attributes is given."""
+    """Exactly one of these inputs and attributes is given."""
 
     def check(facts: NodeFacts) -> IRError | None:
         given = [name for name in names if facts.has(name)]
         if len(given) == 1:
             return None
-        found = "both are given" if given else "none is given"
+        found = "both are given" if given else "neither is given"
         return GraphError(f"expected {' or '.join(names)}: {found}", code=Code.wrong_number_of_inputs)
 
     return check
 
 
 def together(*names: str) -> Constraint:
-    """These inputs are given together, or none of them."""
+    """All of these inputs are given, or none."""
 
     def check(facts: NodeFacts) -> IRError | None:
         given = [name for name in names if facts.inputs.get(name) is not None]
         if len(given) in (0, len(names)):
             return None
         lacking = next(name for name in names if name not in given)
-        message = f"{given[0]} is given without {lacking}"
+        message = f"{given[0]} is given without {lacking}, expected both or neither"
         return GraphError(message, code=Code.wrong_number_of_inputs, port=lacking)
 
     return check
@@ -208,7 +208,9 @@ def output_for(name: str, position: int, output: str) -> Constraint:
     def check(facts: NodeFacts) -> IRError | None:
         if facts.inputs.get(name) is None or facts.outputs > position:
             return None
-        return GraphError(f"{name} is given without the output {output}", code=Code.wrong_number_of_inputs, port=name)
+        return GraphError(
+            f"{name} is given, expected the output {output} too", code=Code.wrong_number_of_inputs, port=name
+        )
 
     return check
 
@@ -226,7 +228,7 @@ def rank(name: str, *allowed: int) -> Constraint:
 
 
 def least_rank(name: str, least: int) -> Constraint:
-    """An input has this rank or a higher one."""
+    """An input has at least this rank."""
 
     def check(facts: NodeFacts) -> IRError | None:
         found = facts.rank(name)
@@ -242,19 +244,19 @@ def same_rank(name: str, like: str) -> Constraint:
         found, expected = facts.rank(name), facts.rank(like)
         if found is None or expected is None or found == expected:
             return None
-        return _rank(facts, name, f"{expected}, that of {like} of shape {facts.shown(like)}")
+        return _rank(facts, name, f"{expected}, the rank of {like} of shape {facts.shown(like)}")
 
     return check
 
 
 def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
-    """An axis of an input is as long as one of another input."""
+    """An axis of an input has the size of an axis of another input."""
 
     def check(facts: NodeFacts) -> IRError | None:
         found, expected = facts.size(name, axis), facts.size(like, other)
         if found is None or expected is None or found == expected:
             return None
-        message = f"axis {axis} of {name} has size {found}, expected {expected}, that of axis {other} of {like}"
+        message = f"axis {axis} of {name} has size {found}, expected {expected}, the size of axis {other} of {like}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check
@@ -267,14 +269,14 @@ def same_shape(name: str, like: str) -> Constraint:
         found, expected = facts.tensor(name), facts.tensor(like)
         if found is None or expected is None or (found.type.shape & expected.type.shape) is not None:
             return None
-        message = f"{name} is of shape {facts.shown(name)}, expected {facts.shown(like)}, that of {like}"
+        message = f"{name} has shape {facts.shown(name)}, expected {facts.shown(like)}, the shape of {like}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check
 
 
 def zero_point(name: str, scale: str) -> Constraint:
-    """A zero point has the shape of its scale; one element for all may be of rank 0 or 1 in either."""
+    """A zero point has the shape of its scale; either may have rank 0 or 1 if it has one element."""
     alike = same_shape(name, scale)
 
     def check(facts: NodeFacts) -> IRError | None:
@@ -284,25 +286,25 @@ def zero_point(name: str, scale: str) -> Constraint:
 
 
 def _is_one(value: Value | None) -> bool:
-    """Return True for a tensor that may be of one element of rank 0 or 1."""
+    """Return True for a tensor that may have one element and rank 0 or 1."""
     return value is not None and any((value.type.shape & Shape(one)) is not None for one in ((), (1,)))
 
 
 def elements(name: str, count: int) -> Constraint:
-    """An input has so many elements."""
+    """An input has this number of elements."""
 
     def check(facts: NodeFacts) -> IRError | None:
         found = facts.tensor(name)
         if found is None or not found.type.shape.is_static or _count(found.type.shape.static) == count:
             return None
-        message = f"{name} is of shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
+        message = f"{name} has shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check
 
 
 def between(name: str, least: float, most: float) -> Constraint:
-    """Every element of an input that is a constant lies between these."""
+    """Every element of a constant input is in this range."""
 
     def check(facts: NodeFacts) -> IRError | None:
         found = facts.constant(name)
@@ -315,15 +317,15 @@ def between(name: str, least: float, most: float) -> Constraint:
 
 
 def each_at_least(name: str, least: float) -> Constraint:
-    """No element of an input that is a constant is less than this."""
+    """Every element of a constant input is at least this number."""
     return between(name, least, float("inf"))
 
 
 def indices_within(name: str, data: str, *, axis: str | None = None) -> Constraint:
-    """Every element of constant indices is one of an axis of the data, negative ones count from the end.
+    """Every element of constant indices is within an axis of the data; negative ones count from the end.
 
-    axis: the attribute that names the axis. Without one the last axis of the indices holds a tuple, one index for each
-        of the first axes of the data, behind the axes of `batch_dims`.
+    axis: the attribute that selects the axis. Without it the last axis of the indices has tuples, one index for each of
+    the first axes of the data, after the axes of `batch_dims`.
     """
 
     def check(facts: NodeFacts) -> IRError | None:
@@ -346,9 +348,7 @@ def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) 
     wrong = (indices < -size) | (indices >= size)
     if not wrong.any():
         return None
-    message = (
-        f"{name} holds {indices[wrong][0]}, allowed are {-size} to {size - 1}: axis {axis} of {data} has size {size}"
-    )
+    message = f"{name} contains {indices[wrong][0]}, expected {-size} to {size - 1} for axis {axis} of {data}"
     return EvaluationError(message, code=Code.index_out_of_range, port=name)
 
 
@@ -369,5 +369,5 @@ def _attribute(message: str) -> InvalidAttributeError:
 
 
 def _rank(facts: NodeFacts, name: str, expected: str) -> ShapeError:
-    message = f"{name} is of shape {facts.shown(name)}, expected rank {expected}"
+    message = f"{name} has shape {facts.shown(name)}, expected rank {expected}"
     return ShapeError(message, code=Code.wrong_rank, port=name)

@@ -1,4 +1,4 @@
-"""An ONNX graph said in operators of IR, node by node, through the builder."""
+"""The conversion of an ONNX graph to operators of IR, node by node, through the builder."""
 
 from __future__ import annotations
 
@@ -48,18 +48,18 @@ if TYPE_CHECKING:
 __all__ = ["Arrays", "Call", "Converter", "NameScope", "Unsaid"]
 
 Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
-"""Decoded tensors by their ids, with the tensors, so that no other one gets its id."""
+"""Decoded tensors by their ids, with the tensors, to keep the ids unique."""
 
 _MOST_DEPTH = 64
-"""Bodies and functions inside each other."""
+"""Maximum nesting of bodies and functions."""
 
 
 _MOST_EXPANDED = 2**17
-"""Nodes of functions, counted at each call: a file of some kilobytes can call functions millions of times."""
+"""Maximum nodes of functions, counted at each call: a file of a few kilobytes can call functions millions of times."""
 
 
 class Unsaid(NamedTuple):
-    """An operator that could not be converted, and why. is_unknown: for want of what inputs of a run may determine."""
+    """An operator that could not be converted, with the reason. is_unknown: inputs of a run may resolve it."""
 
     operator: str
     why: str
@@ -67,7 +67,7 @@ class Unsaid(NamedTuple):
 
 
 class Call:
-    """What a function of an operator may ask beside its inputs and attributes."""
+    """The context of an operator's function, in addition to its inputs and attributes."""
 
     def __init__(self, converter: Converter, scope: NameScope, node: NodeProto) -> None:
         self._converter = converter
@@ -81,21 +81,21 @@ class Call:
 
     @property
     def outputs(self) -> int:
-        """The number of outputs, up to the last one that the node names."""
+        """The number of outputs, up to the last named one."""
         return max((i + 1 for i, name in enumerate(self.node.output) if name), default=0)
 
     def wants(self, position: int) -> bool:
-        """Whether the node names the output at this position."""
+        """Return True if the node names the output at this position."""
         return position < len(self.node.output) and bool(self.node.output[position])
 
     def body(self, graph: GraphProto, inputs: Many[Held] = ()) -> list[Held]:
-        """The outputs of a graph inside the node, whose inputs are these values."""
+        """The outputs of a graph inside the node for these inputs."""
         return self._converter.body(graph, inputs, self._scope)
 
     def compare(self, graph: GraphProto, values: Iterable[Held], *, shapes: Severity) -> None:
-        """Compare the types that a graph inside the node declares for its inputs with what it is given.
+        """Compare the types that a graph inside the node declares for its inputs with the given values.
 
-        shapes: the severity of a shape that differs; other element types are always an error.
+        shapes: the severity of a different shape; a different element type is always an error.
         Raises ShapeError (IR606) for an error.
         """
         for declared, value in zip(graph.input, values, strict=False):
@@ -109,7 +109,7 @@ class Call:
             self.warn(error)
 
     def warn(self, warning: IRError) -> None:
-        """Report a fault of the node that hinders nothing."""
+        """Report a warning about the node."""
         self._converter.warnings.append(warning)
 
     def array(self, tensor: TensorProto) -> Array:
@@ -117,15 +117,15 @@ class Call:
         return self._converter.array(tensor)
 
     def assume(self) -> None:
-        """Note that what the node became may not fit all inputs that the node takes."""
+        """Record that the lowered node may not fit all inputs that the node accepts."""
         self._converter.has_assumptions = True
 
     def mark(self) -> Counter[Unsaid]:
-        """What could not be converted so far."""
+        """The operators that could not be converted so far."""
         return self._converter.unsupported.copy()
 
     def back_to(self, mark: Counter[Unsaid]) -> bool:
-        """Forget what could not be converted since; whether there was anything."""
+        """Drop the operators that could not be converted since the mark; return True if there were any."""
         failed = self._converter.unsupported != mark
         self._converter.unsupported = mark.copy()
         return failed
@@ -134,13 +134,13 @@ class Call:
 class Converter:
     """Converts one model.
 
-    unsupported: what could not be converted, with the reason, for every such node.
-    has_assumptions: whether the network may refuse inputs that the file takes.
-    left_out: the number of nodes that were not converted: these, and those that lack inputs because of them.
-    report: called with every other fault; where it returns, the outputs of the node are missing.
+    unsupported: the operators that could not be converted, with the reason, for every such node.
+    has_assumptions: True if the model may reject inputs that the file accepts.
+    left_out: the number of nodes that were not converted: these, and nodes that lack inputs because of them.
+    report: called with every other fault; if it returns, the outputs of the node are missing.
     warnings: of the node that is being converted.
-    declarations: the types of values of the graph. Where it has one, a missing value is an input of this type, one of
-        `stand_ins`.
+    declarations: the types of values of the graph. A missing value with a declaration becomes an input of this type,
+    one of `stand_ins`.
     arrays: the tensors that were decoded before.
     sinks: the Assigns of variables.
     """
@@ -180,16 +180,16 @@ class Converter:
     def body(self, graph: GraphProto, inputs: Many[Held], outer: NameScope) -> list[Held]:
         scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
-            message = f"the body {graph.name!r} has {len(graph.input)} inputs, {len(inputs)} are given"
+            message = f"the body {graph.name!r} has {len(graph.input)} inputs, expected {len(inputs)}"
             raise GraphError(message, code=Code.body_port_map)
         for declared, value in zip(graph.input, inputs, strict=True):
             scope.set(declared.name, value)
         return self.graph(graph, scope)
 
     def graph(self, graph: GraphProto, scope: NameScope) -> list[Held]:
-        """The outputs of a graph whose inputs the scope holds."""
+        """The outputs of a graph whose inputs are in the scope."""
         if scope.depth > _MOST_DEPTH:
-            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} levels deep")
+            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} deep")
         scope.add_initializers(graph.initializer)
         for sparse in graph.sparse_initializer:
             scope.set(sparse.values.name, build.constant(dense(sparse, self.array), name=sparse.values.name))
@@ -211,7 +211,7 @@ class Converter:
             for name, value in zip(node.output, outputs, strict=False):
                 if name:
                     if scope.holds(name):
-                        continue  # `check_names` reported it.
+                        continue  # reported by `check_names`
                     if scope.is_network and isinstance(value, Missing):
                         value = self._stand_in(name)
                         self._guessed.add(name)
@@ -222,7 +222,7 @@ class Converter:
                         value.tensor_names = (*value.tensor_names, name)
 
     def _reported(self, error: IRError) -> None:
-        """Report a fault of the order; what reads a name that nothing gives is told of it once."""
+        """Report a fault of the order; a missing name is reported only once."""
         if error.code == Code.dangling_edge and error.location.port is not None:
             self._unknown.add(error.location.port)
         self.report(error)
@@ -254,13 +254,13 @@ class Converter:
             self._leave_out_unknown(node, position, scope.opsets, is_counted=False)
             return self._missing(node)
         except UnsupportedError as error:
-            # What is known of a stand-in is not all that is known of the value: it may be too little.
+            # The known facts of a placeholder may not be all known facts of the value: they may be too imprecise.
             if not self._is_guessed(node) or not self._is_lowered(node, scope.opsets):
                 self._leave_out(node, error.message, is_unknown=isinstance(error, NotKnownError))
             return self._missing(node)
         except OpenShapeError:
-            # Where it is the rank or a size of a tensor, as attributes are numbers.
-            self._leave_out(node, "the shapes of its inputs must be known when the file is converted", is_unknown=True)
+            # If it is the rank or a size of a tensor, attributes are numbers.
+            self._leave_out(node, "the shapes of its inputs must be known at conversion", is_unknown=True)
             return self._missing(node)
         except IRError:
             raise
@@ -274,13 +274,13 @@ class Converter:
                 self.report(fault.located(place_of(node, position)))
         missing = [name for name in node.output[len(outputs) :] if name]
         if missing:
-            self._leave_out(node, f"output {missing[0]!r} has no counterpart")
+            self._leave_out(node, f"output {missing[0]!r} has no counterpart in IR")
         if self._is_guessed(node):
             self._guessed.update(filter(None, node.output))
         return [*outputs, *[Missing()] * (len(node.output) - len(outputs))]
 
     def _is_guessed(self, node: NodeProto) -> bool:
-        """Return True if a node reads what was computed from a stand-in."""
+        """Return True if a node reads a value that was computed from a placeholder."""
         return bool(self._guessed) and not self._guessed.isdisjoint(needed_names(node))
 
     def _deprecated(self, node: NodeProto, opset: int) -> IRError | None:
@@ -295,9 +295,9 @@ class Converter:
     def _leave_out_unknown(
         self, node: NodeProto, position: int, opsets: Mapping[str, int], *, depth: int = 0, is_counted: bool = True
     ) -> None:
-        """Find the operators that nothing says, in a node that cannot be converted for want of inputs.
+        """Find the operators without a lowering in a node that cannot be converted because of missing inputs.
 
-        is_counted: whether those that exist are counted as not converted; those of a body may have been.
+        is_counted: True if existing operators count as not converted; those of a body may already be counted.
         """
         if depth > _MOST_DEPTH:
             return
@@ -319,7 +319,7 @@ class Converter:
                     self._leave_out_unknown(inner, place, opsets, depth=depth + 1, is_counted=is_counted)
 
     def _lacking_import(self, domain: str) -> GraphError | None:
-        """IR123 for a domain without a version; None where it was given for an earlier node."""
+        """IR123 for a domain without a version; None if it was reported for an earlier node."""
         if domain in self._not_imported:
             return None
         self._not_imported.add(domain)
@@ -327,7 +327,7 @@ class Converter:
         return GraphError(message, code=Code.opset_import)
 
     def _is_lowered(self, node: NodeProto, opsets: Mapping[str, int]) -> bool:
-        """Return True if a function or a body lowers the operator of a node, for some inputs at least."""
+        """Return True if a function or a body lowers the operator of a node, at least for some inputs."""
         domain = canonical_domain(node.domain)
         opset = opsets.get(domain, 0)
         known = (
@@ -361,7 +361,7 @@ class Converter:
             unknown = unknown_operator(node, opset)
             is_open = any(isinstance(one, Value) and not one.shape.is_static for one in inputs)
             if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
-                raise NotKnownError("the shapes of its inputs must be known when the file is converted")
+                raise NotKnownError("the shapes of its inputs must be known at conversion")
             raise unknown or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
@@ -383,7 +383,7 @@ class Converter:
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
         if scope.depth > _MOST_DEPTH:
-            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} levels deep")
+            raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} deep")
         given = {attribute.name: attribute for attribute in function.attribute_proto}
         for attribute in node.attribute:
             found = resolved(attribute, scope.given)
@@ -396,11 +396,11 @@ class Converter:
             inner.set(name, inputs[position] if position < len(inputs) else None)
         self._expanded_nodes += len(function.node)
         if self._expanded_nodes > _MOST_EXPANDED:
-            raise ResourceError(f"functions that call functions come to more than {_MOST_EXPANDED:,} nodes")
+            raise ResourceError(f"nested function calls expand to more than {_MOST_EXPANDED:,} nodes")
         self._active.append(key)
         try:
             self.nodes(function.node, inner)
-            # What the node does not name need not exist: bodies leave optional outputs out.
+            # Unnamed outputs need not exist: bodies omit optional outputs.
             wanted = zip(function.output, node.output, strict=False)
             return [self._value(name, inner) if asked else None for name, asked in wanted]
         finally:
@@ -409,7 +409,7 @@ class Converter:
     def _value(self, name: str, scope: NameScope) -> Held:
         tensor = scope.initializer(name)
         if tensor is not None:
-            # In the scope that asks, so that a body has constants of its own.
+            # In the requesting scope: a body has separate constants.
             value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
             scope.set(name, value)
             return value
@@ -418,13 +418,16 @@ class Converter:
         except KeyError:
             if name in self._unknown:
                 return Missing()
-            raise GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge) from None
+            raise GraphError(
+                f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge
+            ) from None
 
 
 def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
-    """The error at a node: at the innermost one, and not at the layer that was made for it.
+    """The error at the innermost node, not at the layer that was made for it.
 
-    names: of the node's inputs, by those of the function that lowers it. A port of a layer is the input of its name.
+    names: of the node's inputs, by the names of the function that lowers it. The port of a layer becomes the input of
+    its name.
     """
     port = error.location.port
     if error.location.kind == "node":
@@ -437,11 +440,11 @@ def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRErro
 
 
 _LEAST_WORD = 4
-"""Letters of a port's name that is replaced in a message: shorter ones are words too."""
+"""Minimum letters of a port's name that is replaced in a message: shorter names are also words."""
 
 
 def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
-    """The node with attributes of its own in place of those that refer to attributes of a function."""
+    """The node with attributes that refer to attributes of a function replaced by their values."""
     if not any(attribute.ref_attr_name for attribute in node.attribute):
         return node
     found = type(node)()
@@ -457,19 +460,19 @@ def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
 
 
 def _check_kinds(version: Version, inputs: list[Held]) -> None:
-    """Whether inputs are tensors and lists where the function takes them.
+    """Check that inputs are tensors and lists as the function requires.
 
-    Raises GraphError for one that is left out and must not be; UnsupportedError for an element type that only a few
-    functions know.
+    Raises GraphError for a missing input that is required; UnsupportedError for an element type that only a few
+    functions support.
     """
     for position, value in enumerate(inputs):
         name, kind, may_lack = version.input_kind(position)
         if kind == "Held" or (value is None and may_lack):
             continue
         if value is None:
-            raise GraphError(f"the input {name} is left out", code=Code.wrong_number_of_inputs, port=name)
+            raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)
         if isinstance(value, Narrow) and kind == "Value":
-            raise UnsupportedError("it computes with an element type that IR does not have")
+            raise UnsupportedError("its element type does not exist in IR")
         if isinstance(value, Value) != (kind == "Value"):
             found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
             raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)

@@ -1,4 +1,4 @@
-"""Which operators of ONNX can be said in IR, from the registry and from ONNX's own definitions."""
+"""The operators of ONNX that can be lowered to IR, from the registry and from ONNX's own definitions."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ How: TypeAlias = Literal["function", "body", "no"]
 
 
 class Covered(NamedTuple):
-    """An operator and what becomes of it.
+    """An operator and the way it is lowered.
 
-    versions: those in which it changed. how: `function` of ir_exec, or the `body` by which ONNX defines it; `no`.
+    versions: the versions in which it changed. how: `function` of ir_exec, the `body` in ONNX's definition, or `no`.
     """
 
     domain: str
@@ -24,14 +24,14 @@ class Covered(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """As messages name it."""
+        """The name of the operator in messages."""
         return f"{self.domain}:{self.name}" if self.domain else self.name
 
 
 def covered_operators() -> list[Covered]:
-    """Every operator of the domains that the package onnx defines, and those of com.microsoft that can be said.
+    """Every operator of the domains in the package onnx, and the operators of com.microsoft that can be lowered.
 
-    Among them are the experimental operators of early versions of ONNX.
+    They include the experimental operators of early versions of ONNX.
     """
     from onnx import defs
 

@@ -1,4 +1,4 @@
-"""Types that a file declares for values, compared with what the values are."""
+"""Comparison of the types that a file declares with the types of its values."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ __all__ = ["Contradiction", "contradiction"]
 
 
 class Contradiction(NamedTuple):
-    """A difference from a declaration. of_shape: the shape differs, and the element type does not."""
+    """A difference from a declaration. of_shape: the shape differs, but not the element type."""
 
     message: str
     of_shape: bool
 
 
 def contradiction(name: str, declared: TypeProto, value: Held) -> Contradiction | None:
-    """The difference of a value from the type that the file declares for its name; None where there is none."""
+    """The difference between a value and the type that the file declares for its name; None if there is none."""
     kind = declared.WhichOneof("value")
     if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
-        return None  # ZipMap itself warns of the tensor that stands for the maps.
+        return None  # ZipMap itself warns about the tensor that replaces the maps.
     is_list = isinstance(value, (Sequence, Stack, Appended))
     if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
         found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
-        return Contradiction(f"{name!r} is declared as a {expected}, and is {found}", of_shape=False)
+        return Contradiction(f"{name!r} is declared as a {expected}, but is {found}", of_shape=False)
     if kind != "tensor_type" or not isinstance(value, Value):
         return None
     wanted = tensor_type_of(declared)
@@ -37,4 +37,4 @@ def contradiction(name: str, declared: TypeProto, value: Held) -> Contradiction 
     is_same = not known or wanted.element_type is value.element_type
     if is_same and (wanted.shape & value.shape) is not None:
         return None
-    return Contradiction(f"{name!r} is declared as {wanted}, and is {value.type}", of_shape=is_same)
+    return Contradiction(f"{name!r} is declared as {wanted}, but is {value.type}", of_shape=is_same)

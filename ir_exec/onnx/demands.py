@@ -1,8 +1,8 @@
 """Values that a conversion needs to know, computed from the inputs of one call.
 
-A node may need the value of a tensor for which its operators of IR have no input, such as the axis of CumProd. In a
+A node may need the value of a tensor that is not an input of its IR operators, such as the axis of CumProd. In a
 conversion for the inputs of a call, the layers that compute such a tensor are run, and the inputs that they read are
-noted: a network that is made so is right for all inputs with the same values there.
+recorded: the resulting model is valid for all inputs with the same values.
 """
 
 from __future__ import annotations
@@ -23,11 +23,10 @@ __all__ = ["Demands", "asked_value", "asking", "is_asking"]
 
 
 class Demands:
-    """Computes values of the network in the making from the inputs of a call.
+    """Computes values of the model under construction from the inputs of a call.
 
-    arrays: of the inputs, as far as they are known. run: runs the layers. has_shapes: whether the inputs have their
-        static shapes in the network, so that what is still unknown depends on values. Without them no shape is asked
-        for.
+    arrays: the known inputs. run: runs the layers. has_shapes: True if the inputs have their static shapes in the
+    model: the remaining unknown shapes depend on values. Otherwise no shape is computed.
     used: the names of the inputs whose values were read.
     """
 
@@ -40,13 +39,13 @@ class Demands:
         self._parameters: dict[BuiltLayer, str] = {}
 
     def add_input(self, value: Value, name: str) -> None:
-        """Note the Parameter that is an input."""
+        """Record the Parameter of an input."""
         self._parameters[value.layer] = name
 
     def values(self, asked: Sequence[Value]) -> list[Array] | None:
-        """The values of tensors; None where they do not follow from the inputs, or their shapes would do.
+        """The values of tensors; None if they do not follow from the inputs, or if shapes would suffice.
 
-        Raises what the run of the layers raises, unless they are of a body, which need not run at all.
+        Raises the errors of the run, except for layers of a body, which need not run at all.
         """
         missing = [one for one in asked if one.constant is None and one not in self._known]
         if missing:
@@ -65,7 +64,7 @@ class Demands:
         return [known if (known := one.constant) is not None else self._known[one] for one in asked]
 
     def _layers(self, asked: Sequence[Value]) -> list[BuiltLayer] | None:
-        """The layers to run, sources first; None where they may give other values in another run."""
+        """The layers to run, sources first; None if another run may have different values."""
         pending = [one.layer for one in asked]
         found = set(pending)
         while pending:
@@ -108,7 +107,7 @@ _ASKING: ContextVar[Demands | None] = ContextVar("_ASKING", default=None)
 
 @contextmanager
 def asking(demands: Demands | None) -> Iterator[None]:
-    """A conversion that may ask for values."""
+    """A context for a conversion that may compute values from inputs."""
     token = _ASKING.set(demands)
     try:
         yield
@@ -122,7 +121,7 @@ def is_asking() -> bool:
 
 
 def asked_value(*asked: Value) -> list[Array] | None:
-    """The values of tensors, by the inputs of the call that the conversion is for; None where they are not known."""
+    """The values of tensors for the inputs of the call; None if they are unknown."""
     if all(one.constant is not None for one in asked):
         return [one.constant for one in asked if one.constant is not None]
     demands = _ASKING.get()

@@ -1,4 +1,4 @@
-"""What ONNX itself defines: functions, operators whose meaning is a list of nodes, and the types operators take."""
+"""Definitions of ONNX: functions, operators defined by a list of nodes, and the element types of operators."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ __all__ = ["NEWER_THAN_ANY", "Functions", "defining", "deprecated", "not_taken",
 
 
 NEWER_THAN_ANY = 2**31 - 1
-"""A version of a domain that no file has."""
+"""A version number above the versions of all files."""
 
 
 class Functions:
-    """The functions of a file, and those of ONNX."""
+    """The functions of a file, and the functions of ONNX."""
 
     def __init__(self, local: Iterable[FunctionProto]) -> None:
         self._local = {(canonical_domain(one.domain), one.name, one.overload): one for one in local}
@@ -38,12 +38,12 @@ class Functions:
         return self._local.get((canonical_domain(node.domain), node.op_type, node.overload))
 
     def are_defined(self, domain: str, type: str, opset: int) -> bool:
-        """Whether ONNX defines an operator by a body, for some types at least."""
+        """Return True if ONNX defines an operator by a body, at least for some types."""
         schema = defining(domain, type, opset)
         return schema is not None and _has_body(schema)
 
     def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
-        """The body by which ONNX defines the operator of a node for inputs of these types; None where it has none."""
+        """The body in ONNX's definition of a node's operator for inputs of these types; None if it has none."""
         from onnx import FunctionProto
 
         schema = defining(canonical_domain(node.domain), node.op_type, opset)
@@ -71,7 +71,7 @@ class Functions:
 
 
 def deprecated(domain: str, type: str, opset: int) -> GraphError | None:
-    """A warning (IR125) where this version of an operator is deprecated, or was an experimental one of early ONNX."""
+    """A warning (IR125) if this version of an operator is deprecated, or is an experimental one of early ONNX."""
     version, schema = find(domain, type, opset), schema_of(domain, type, opset)
     instead = None if version is None else version.instead
     if schema is None and instead is not None:
@@ -86,7 +86,7 @@ def deprecated(domain: str, type: str, opset: int) -> GraphError | None:
 
 
 def _instead(schema: Any) -> str | None:
-    """What replaces a deprecated operator: what its text names, or a later version of it."""
+    """The replacement of a deprecated operator: the operator named in its text, or a later version."""
     from onnx import defs
 
     for name in re.findall(r"\b[Uu]se (\w+)", schema.doc.split("\n\n")[0]):
@@ -97,7 +97,7 @@ def _instead(schema: Any) -> str | None:
 
 
 def defining(domain: str, type: str, opset: int) -> Any:
-    """The definition of what an operator means in an opset: of one that is deprecated, the one before."""
+    """The definition of an operator in an opset; for a deprecated operator, the previous definition."""
     schema = schema_of(domain, type, opset)
     while schema is not None and schema.deprecated and not _has_body(schema):
         schema = schema_of(domain, type, schema.since_version - 1)
@@ -109,7 +109,7 @@ def _has_body(schema: Any) -> bool:
 
 
 def schema_of(domain: str, type: str, opset: int) -> Any:
-    """ONNX's definition of an operator; None where it has none."""
+    """ONNX's definition of an operator; None if it has none."""
     from onnx import defs
 
     try:
@@ -119,9 +119,9 @@ def schema_of(domain: str, type: str, opset: int) -> Any:
 
 
 def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> ElementTypeError | None:
-    """A warning (IR401) for the first input whose element type this version of the operator does not take.
+    """A warning (IR401) for the first input whose element type this version of the operator does not accept.
 
-    It is no error, for what the node means is clear, and OpenVINO runs it; onnxruntime refuses the file.
+    It is not an error: the meaning of the node is clear, and OpenVINO runs it, but onnxruntime rejects the file.
     """
     if domain == MICROSOFT:
         return _not_taken_by_microsoft(type, inputs)
@@ -135,7 +135,7 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> Ele
         except UnsupportedError:
             continue
         if kinds and found not in kinds:
-            return _type_warning(f"{type} of opset {opset}", value, name, "a Cast, or a newer opset, makes it valid")
+            return _type_warning(f"{type} of opset {opset}", value, name, "insert a Cast, or import a newer opset")
     return None
 
 
@@ -144,19 +144,19 @@ def _not_taken_by_microsoft(type: str, inputs: Iterable[Held]) -> ElementTypeErr
         if not isinstance(value, Value) or not value.element_type.is_known or not declared.kinds:
             continue
         if str(value.element_type) not in declared.kinds:
-            return _type_warning(f"{MICROSOFT}:{type}", value, declared.name, "a Cast makes it valid")
+            return _type_warning(f"{MICROSOFT}:{type}", value, declared.name, "insert a Cast")
     return None
 
 
 def _type_warning(operator: str, value: Value, name: str, help: str) -> ElementTypeError:
-    message = f"{operator} takes no {value.element_type}"
-    hint = f"onnxruntime refuses such a file: {help}"
+    message = f"{operator} does not accept {value.element_type}"
+    hint = f"{help}: onnxruntime rejects this file"
     return ElementTypeError(message, severity="warning", hint=hint, location=Location(port=name))
 
 
 @lru_cache(maxsize=2**10)
 def _taken(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int]], ...]:
-    """The name and TensorProto.DataTypes of each input; () for operators that ONNX does not define."""
+    """The name and the TensorProto.DataTypes of each input; () for operators that ONNX does not define."""
     from onnx import TensorProto
 
     schema = schema_of(domain, type, opset)

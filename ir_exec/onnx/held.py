@@ -1,4 +1,4 @@
-"""Holding the nodes of a file to ONNX's definitions, and to the constraints of `constraint_table`."""
+"""Checks of nodes against ONNX's definitions, and against the constraints of `constraint_table`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["broken_constraint", "own_names"]
 
 
 class _Input(NamedTuple):
-    """An input of a definition. variable: the name of its type, which inputs of one type share."""
+    """An input of a definition. variable: the name of its type, shared by inputs of the same type."""
 
     name: str
     variable: str
@@ -37,7 +37,7 @@ class _Input(NamedTuple):
 
 
 class _Definition(NamedTuple):
-    """What onnx.defs says of an operator, as Python values, and the constraints beyond it."""
+    """The definition of an operator in onnx.defs as Python values, and its further constraints."""
 
     inputs: tuple[_Input, ...]
     most_outputs: int
@@ -48,9 +48,9 @@ class _Definition(NamedTuple):
 def broken_constraint(
     node: NodeProto, opset: int, inputs: Sequence[Held], given: Mapping[str, AttributeProto]
 ) -> IRError | None:
-    """The first thing that a node lacks to be one of its operator; None where nothing is known to be wrong.
+    """The first violation of the operator's definition by a node; None if none is known.
 
-    given: the attributes of the call of the function that the node is in.
+    given: the attributes of the call of the function that contains the node.
     """
     definition = _definition(canonical_domain(node.domain), node.op_type, opset)
     if definition is None:
@@ -96,13 +96,13 @@ def _of_microsoft(type: str) -> _Definition | None:
     if known is None:
         return None
     inputs = tuple(_Input(one.name, one.variable, one.is_required, one.is_variadic) for one in parameters(type))
-    # The inputs of QLinearConcat are three for each tensor, of different types.
+    # QLinearConcat has three inputs of different types for each tensor.
     inputs = tuple(one._replace(variable="") if one.is_variadic else one for one in inputs)
     return _Definition(inputs, known.outputs, {}, known.constraints)
 
 
 def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
-    """ONNX's names of a node's inputs, by themselves and by those of the function that lowers the operator."""
+    """ONNX's names of a node's inputs, by these names and by the names of the function that lowers the operator."""
     domain = canonical_domain(node.domain)
     opset = opsets.get(domain, 0)
     definition, version = _definition(domain, node.op_type, opset), find(domain, node.op_type, opset)
@@ -116,7 +116,7 @@ def _variables(schema: Any) -> set[str]:
 
 
 def _at(definition: _Definition, position: int) -> _Input | None:
-    """The input at a position; the last one repeats where it may."""
+    """The input at a position; a variadic last input repeats."""
     known = definition.inputs
     if position < len(known):
         return known[position]
@@ -126,7 +126,7 @@ def _at(definition: _Definition, position: int) -> _Input | None:
 def _missing_input(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
     for position, declared in enumerate(definition.inputs):
         if declared.is_required and position < len(inputs) and inputs[position] is None:
-            message = f"the input {declared.name} is left out, and is no optional one"
+            message = f"the required input {declared.name} is missing"
             return GraphError(message, code=Code.wrong_number_of_inputs, port=declared.name)
     return None
 
@@ -140,7 +140,7 @@ def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | No
 
 
 def _differing_types(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
-    """IR402 for the first input that is not of the type of an earlier one, which must be one."""
+    """IR402 for the first input whose type differs from an earlier input that must have the same type."""
     found: dict[str, tuple[str, int, str]] = {}
     for position, value in enumerate(inputs):
         declared = _at(definition, position)
@@ -152,13 +152,13 @@ def _differing_types(definition: _Definition, inputs: Sequence[Held]) -> IRError
         name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
         first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
         if kind != expected:
-            message = f"{name} is {shown}, expected {expected_shown} as {first} is"
+            message = f"{name} is {shown}, expected {expected_shown}, the type of {first}"
             return ElementTypeError(message, code=Code.element_types_differ, port=name)
     return None
 
 
 def _type_of(value: Held) -> tuple[int, str]:
-    """The TensorProto.DataType of a tensor, and its name in messages; 0 where it is not known."""
+    """The TensorProto.DataType of a tensor, and its name in messages; 0 if unknown."""
     if isinstance(value, Narrow):
         return value.kind, _name_of(value.kind)
     if not isinstance(value, Value) or not value.element_type.is_known:

@@ -1,4 +1,4 @@
-"""What an ONNX file holds, without its tensors: versions, ends, nodes and initializers, with their types."""
+"""The content of an ONNX file without its tensors: versions, inputs, outputs, nodes and initializers, with types."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["ListedNode", "ListedTensor", "Listing", "operator_name", "type_text"]
 
 _MOST_SHOWN = 16
-"""Elements of a list, and characters of a text divided by 4, that an attribute shows."""
+"""Maximum elements of a list, and characters of a text divided by 4, in the value of an attribute."""
 
 _MOST_DEPTH = 64
-"""Bodies inside each other that are listed."""
+"""Maximum nesting of listed bodies."""
 
 
 class ListedTensor(NamedTuple):
-    """An initializer. external: the file beside the model that holds its data, None where the model does."""
+    """An initializer. external: the file next to the model with its data, None if the data is in the model."""
 
     name: str
     element_type: str
@@ -44,7 +44,7 @@ class ListedTensor(NamedTuple):
 
 
 class ListedNode(NamedTuple):
-    """A node. name: its own, or that of its first output. body: the names of the nodes around it."""
+    """A node. name: its own, or the name of its first output. body: the names of the enclosing nodes."""
 
     name: str
     type: str
@@ -60,7 +60,7 @@ class ListedNode(NamedTuple):
 
 
 class Listing:
-    """The content of a model. path: of its file, whose own tensors may be left on the disk."""
+    """The content of a model. path: its file; tensors inside it may remain on disk."""
 
     def __init__(self, proto: ModelProto, path: str) -> None:
         graph = proto.graph
@@ -84,29 +84,29 @@ class Listing:
 
     @property
     def operators(self) -> list[tuple[str, int]]:
-        """The operators with the numbers of their nodes, those of bodies among them, the most first."""
+        """The operators and their numbers of nodes, in bodies too, the most frequent first."""
         counts = Counter(node.operator for node in self.nodes)
         return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
 
     def type_of(self, name: str, inferred: Mapping[str, str]) -> str:
-        """The type of a value: that which the file declares, else the inferred one; "" where neither is known."""
+        """The type of a value: as declared in the file, else as inferred; "" if unknown."""
         return self._types.get(name) or inferred.get(name, "")
 
     def named(self, name: str) -> list[ListedNode]:
-        """The nodes of this name, or that give the value of this name."""
+        """The nodes with this name, or with an output of this name."""
         return [node for node in self.nodes if node.name == name] or [
             node for node in self.nodes if name in node.outputs
         ]
 
 
 def operator_name(domain: str, type: str) -> str:
-    """An operator as lists name it: `Conv`, `com.microsoft.FusedMatMul`."""
+    """The name of an operator in lists: `Conv`, `com.microsoft.FusedMatMul`."""
     domain = canonical_domain(domain)
     return type if domain == STANDARD else f"{domain}.{type}"
 
 
 def type_text(declared: TypeProto) -> str:
-    """A type as the file declares it, with the names of dims: `f32[N,3,224,224]`, `sequence(f32[...])`."""
+    """A type as declared in the file, with the names of dims: `f32[N,3,224,224]`, `sequence(f32[...])`."""
     kind = declared.WhichOneof("value")
     if kind == "sequence_type":
         return f"sequence({type_text(declared.sequence_type.elem_type)})"
@@ -122,7 +122,7 @@ def type_text(declared: TypeProto) -> str:
 
 
 def _element_type(code: int) -> str:
-    """The name of an element type as IR spells it, ONNX's own where IR does not have it."""
+    """The name of an element type as in IR, or as in ONNX if IR does not have it."""
     from onnx import TensorProto
 
     try:
@@ -140,7 +140,7 @@ def _listed(tensor: TensorProto, own: str) -> ListedTensor:
 
 
 def _size(tensor: TensorProto) -> int:
-    """The bytes of the elements, of strings those of the texts."""
+    """The bytes of the elements, for strings the bytes of the texts."""
     if tensor.string_data:
         return sum(map(len, tensor.string_data))
     try:

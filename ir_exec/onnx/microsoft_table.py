@@ -1,6 +1,6 @@
-"""The inputs and constraints of onnxruntime's operators, as its contrib-operator document has them.
+"""The inputs and constraints of onnxruntime's operators, from its document of contrib operators.
 
-An input is `name:variable`, with `?` if it is optional and `*` if it repeats; inputs of one variable are of one type.
+An input is `name:variable`, with `?` if it is optional and `*` if it repeats; inputs of one variable have equal types.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ OPERATORS = frozenset(_NAMES.split())
 
 
 class Signature(NamedTuple):
-    """An operator: its inputs, the element types of their variables, the most outputs, and its constraints."""
+    """An operator: inputs, element types of their variables, the maximum number of outputs, and constraints."""
 
     inputs: str
     types: str
@@ -69,7 +69,7 @@ class Signature(NamedTuple):
 
 
 class DeclaredInput(NamedTuple):
-    """An input. kinds: the names of the element types that it takes; empty for all."""
+    """An input. kinds: the names of the accepted element types; empty for all."""
 
     name: str
     variable: str
@@ -99,13 +99,13 @@ _EXPERTS: Sequence[Constraint] = (
 
 
 def signature(type: str) -> Signature | None:
-    """What is known of an operator of com.microsoft."""
+    """The signature of an operator of com.microsoft; None for an unknown one."""
     return _SIGNATURES.get(type)
 
 
 @cache
 def parameters(type: str) -> tuple[DeclaredInput, ...]:
-    """The inputs of an operator of com.microsoft; none for one that is not known."""
+    """The inputs of an operator of com.microsoft; none for an unknown one."""
     known = _SIGNATURES.get(type)
     if known is None:
         return ()

@@ -1,4 +1,4 @@
-"""The constraints of the operators of ai.onnx.ml, by name, as `constraint_table` holds those of ai.onnx."""
+"""The constraints of the operators of ai.onnx.ml, by name, in the form of `constraint_table`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _SVM_KERNELS = one_of("kernel_type", "LINEAR", "POLY", "RBF", "SIGMOID")
 
 
 def _as_long_as(name: str, *others: str) -> Constraint:
-    """Attributes that hold one element each for the same things are of the same length."""
+    """Attributes with one element for each item of the same kind have equal lengths."""
 
     def check(facts: NodeFacts) -> IRError | None:
         first = facts.attributes.get(name)
         for other in others:
             found = facts.attributes.get(other)
             if first is not None and found and len(found) != len(first):
-                message = f"{other} has {len(found)} elements, expected {len(first)}, as many as {name}"
+                message = f"{other} has {len(found)} elements, expected {len(first)}, the number in {name}"
                 return InvalidAttributeError(message, code=Code.invalid_attribute)
         return None
 

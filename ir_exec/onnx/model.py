@@ -1,4 +1,4 @@
-"""ONNX models as networks of IR."""
+"""Conversion of ONNX models to models of IR."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ if TYPE_CHECKING:
 __all__ = ["Converted", "Given", "Layout", "convert_model", "elements_of", "inputs_of"]
 
 Layout: TypeAlias = "int | list[Layout] | None"
-"""Where an ONNX value is among the inputs or outputs of the network: one of them, a list, or an optional without an
-element."""
+"""The index of an ONNX value among inputs or outputs of the model, a list, or None for an empty optional."""
 
 Given: TypeAlias = "TensorType | list[Given] | None"
-"""What is known of an input beyond its declaration: its type, the elements of a list, or that an optional has no
-element."""
+"""Known facts of an input beyond its declaration: a type, list elements, or None for an empty optional."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """A network, and where the inputs and outputs of the ONNX graph are among its own.
+    """A model, and the positions of the inputs and outputs of the ONNX graph among its own.
 
-    has_assumptions: whether the network may refuse inputs that the file takes.
+    has_assumptions: True if the model may reject inputs that the file accepts.
     """
 
     model: Model
@@ -62,14 +60,14 @@ def convert_model(
     demands: Demands | None = None,
     arrays: Arrays | None = None,
 ) -> Converted:
-    """The network of IR that computes what an ONNX model does.
+    """The model of IR that computes the same as an ONNX model.
 
-    folder: where external data lies. given: what is known of inputs beyond their declarations. is_lenient: values that
-    cannot be computed are inputs of the types that the file declares, so that what is behind them can be checked.
-    told: options of the conversion, which `rt_info` holds. demands: computes what must be known from inputs.
-    arrays: the decoded tensors of the model, which several conversions of it can share.
-    Raises UnsupportedError that names every operator that cannot be said in IR, NotKnownError where further knowledge
-    of the inputs may help with all of them, and otherwise the IRError of the first fault, unless `report` takes it.
+    folder: the folder of external data. given: known types of inputs beyond their declarations. is_lenient: values that
+    cannot be computed become inputs of the types that the file declares, to check the nodes that follow them. The
+    options of the conversion are recorded in `rt_info`. demands: computes values that must be known from inputs.
+    arrays: the decoded tensors of the model, to share between several conversions.
+    Raises UnsupportedError that names every operator that cannot be lowered to IR, NotKnownError if further knowledge
+    of the inputs may resolve all of them, and otherwise the IRError of the first fault, unless `report` returns.
     """
     with asking(demands):
         return _converted(proto, folder, given or {}, report, is_lenient, told or {}, demands, arrays)
@@ -134,7 +132,7 @@ def _converted(
 
 
 def _dead_ends(results: list[Value], scope: NameScope, converter: Converter) -> list[Value]:
-    """Results for what only nodes read that are missing, so that it is checked; one at least for the whole network."""
+    """Results for values that only missing nodes read, to check them; at least one Result for the whole model."""
     ends: list[Value] = []
     reached = set(needed_layers(results))
     for value in reversed(scope.tensors()):
@@ -148,7 +146,7 @@ def _dead_ends(results: list[Value], scope: NameScope, converter: Converter) -> 
 
 
 def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
-    """The ids of the layers that the file does not have: further Parameters, their Results, and further Results."""
+    """The ids of the layers that are not in the file: further Parameters, their Results, and further Results."""
     results = model.graph.results
     made = {node.id for node in model.graph.parameters[inputs:]}
     made |= {one.id for one in results if any(value is not None and value.node.id in made for value in one.inputs)}
@@ -156,28 +154,30 @@ def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
 
 
 def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
-    """The version of each domain. Reports GraphError IR123 for a version that no domain has, or that is not known."""
+    """The version of each domain. Reports GraphError IR123 for invalid and unknown versions."""
     opsets: dict[str, int] = {}
     for one in proto.opset_import:
         domain = canonical_domain(one.domain)
         before = opsets.get(domain, one.version)
         opsets[domain] = one.version
         if one.version < 1:
-            message = f"version {one.version} of the domain {shown_domain(domain)} is imported"
+            message = f"version {one.version} of the domain {shown_domain(domain)} is imported, expected 1 or more"
             report(GraphError(message, code=Code.opset_import))
         elif before != one.version:
             message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
-            report(GraphError(f"{message}: the last one counts", code=Code.opset_import, severity="warning"))
+            report(GraphError(f"{message}; the last one is used", code=Code.opset_import, severity="warning"))
         if domain == STANDARD and one.version > NEWEST:
-            message = f"version {one.version} of the domain {shown_domain(domain)} is newer than {NEWEST}"
-            report(GraphError(f"{message}, the newest that is known", code=Code.opset_import))
+            message = (
+                f"version {one.version} of the domain {shown_domain(domain)} is unknown, expected at most {NEWEST}"
+            )
+            report(GraphError(message, code=Code.opset_import))
     return opsets
 
 
 def _not_imported(severity: Severity) -> GraphError:
-    """IR123 for a file that uses the domain of onnxruntime without its version: onnxruntime runs it as version 1."""
-    message = f"the file imports no version of the domain {MICROSOFT}: its nodes are taken as those of version 1"
-    hint = f"onnxruntime runs such a file, ONNX's checker refuses it: import version 1 of {MICROSOFT}"
+    """IR123 for a file that uses the domain of onnxruntime without a version: onnxruntime runs it as version 1."""
+    message = f"the file imports no version of the domain {MICROSOFT}: its nodes are read as version 1"
+    hint = f"import version 1 of {MICROSOFT}: onnxruntime runs the file without it, but ONNX's checker rejects it"
     return GraphError(message, code=Code.opset_import, severity=severity, hint=hint)
 
 
@@ -193,7 +193,7 @@ def inputs_of(proto: ModelProto) -> list[ModelPort]:
 
 
 def elements_of(declared: TypeProto) -> TensorType:
-    """The type of what a list or an optional holds, of any shape."""
+    """The type of the elements of a list or an optional, of any shape."""
     while (kind := declared.WhichOneof("value")) in ("optional_type", "sequence_type"):
         declared = (declared.optional_type if kind == "optional_type" else declared.sequence_type).elem_type
     element_type = element_type_of(declared.tensor_type.elem_type) if kind == "tensor_type" else ElementType.dynamic
@@ -201,7 +201,7 @@ def elements_of(declared: TypeProto) -> TensorType:
 
 
 class _Inputs:
-    """The Parameters of the network. lists: the places of those that stand for lists and optionals."""
+    """The Parameters of the model. lists: the positions of Parameters for lists and optionals."""
 
     def __init__(self, given: Mapping[str, Given], demands: Demands | None, report: Report, is_lenient: bool) -> None:
         self.given = given
@@ -212,7 +212,7 @@ class _Inputs:
         self._is_lenient = is_lenient
 
     def add(self, declared: ValueInfoProto) -> tuple[Held, Layout]:
-        """The value of an input of the graph, and where it is among the Parameters."""
+        """The value of an input of the graph, and its position among the Parameters."""
         name = declared.name
         if name in self.given:
             return self._of(self.given[name], declared.type, name)
@@ -221,15 +221,15 @@ class _Inputs:
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
         if kind == "map":
             hint = "give the features as a tensor: apply DictVectorizer before the model"
-            raise UnsupportedError(f"the input {name!r} is a map: IR has no maps", hint=hint)
-        message = f"the input {name!r} is of type {kind}: how many tensors it holds must be known"
+            raise UnsupportedError(f"the input {name!r} is a map, expected a tensor: IR has no maps", hint=hint)
+        message = f"the input {name!r} has type {kind}: the number of its tensors must be known"
         if kind not in ("sequence", "optional"):
             raise UnsupportedError(message)
         error = NotKnownError(message, code=Code.operator_not_implemented, hint=_LIST_HINT)
         if not self._is_lenient:
             raise error
         self._report(error)
-        # It has a place among the inputs, and nothing reads it.
+        # It has a position among the inputs, but no readers.
         self.lists.append(len(self.parameters))
         self.parameters.append(build.parameter(Shape.unknown(), elements_of(declared.type).element_type, name=name))
         return Missing(), len(self.parameters) - 1
@@ -255,22 +255,23 @@ def _result(value: Held, name: str, results: list[Value]) -> Layout:
     if value is None:
         return None
     if isinstance(value, Missing):
-        raise GraphError(f"nothing gives the output {name!r}", code=Code.dangling_edge)
+        raise GraphError(f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge)
     if isinstance(value, Stack):
         value = value.listed()
     if isinstance(value, Sequence):
         return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
     if isinstance(value, Appended):
-        raise NotKnownError(f"the output {name!r} is a list, of which the length is not known")
+        raise NotKnownError(f"the output {name!r} is a list of unknown length")
     tensor = value.value if isinstance(value, Narrow) else value
     results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
     return len(results) - 1
 
 
 def _named(tensor: Value, name: str, results: list[Value]) -> Value:
-    """The tensor as one that can have the name of an output.
+    """The tensor, or a copy that can have the name of an output.
 
-    OpenVINO gives a tensor the names of one Result alone, in place of those of an input: the others need tensors too.
+    OpenVINO gives a tensor the names of only one Result, which replace the names of an input: other Results need
+    further tensors.
     """
     for one in results:
         if name in one.layer.output_names:
@@ -284,7 +285,7 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
 
 
 def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
-    """One error for all nodes: every operator with its count, and why; those together that have one reason."""
+    """One error for all nodes: every operator with its count, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for one, count in sorted(converter.unsupported.items()):
         by_reason.setdefault(one.why, []).append(f"{one.operator} ({count} node{'s' * (count != 1)})")
@@ -298,7 +299,7 @@ def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
 
 
 def _hint_of(graph: GraphProto) -> str:
-    """The commands that give what is not known."""
+    """The commands that supply the unknown values."""
     initialized = {tensor.name for tensor in graph.initializer}
     for one in graph.input:
         if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
@@ -310,5 +311,5 @@ def _hint_of(graph: GraphProto) -> str:
 
 
 _RUN_HINT = "give values of the inputs: ir-exec run MODEL.onnx --inputs FILE.npz, or convert --inputs"
-_LIST_HINT = "give it in a call as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
+_LIST_HINT = "pass it in a call as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
 _HINT = "register a function with ir_exec.extension.onnx_op and import it with --extension FILE.py"

@@ -1,6 +1,6 @@
-"""Names and versions of an ONNX file as docs/IR.md of ONNX demands them.
+"""Checks of names and versions of an ONNX file against the rules in ONNX's docs/IR.md.
 
-What onnxruntime refuses is an error; a warning is what it runs although ONNX forbids it.
+Files that onnxruntime rejects are errors; files that it runs although ONNX forbids them are warnings.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["check_names"]
 
 _NEWEST_IR = 14
-"""The newest IR version that ONNX had when this was written; that of the package onnx may be newer."""
+"""The newest IR version of ONNX at the time of writing; the package onnx may support a newer one."""
 
 _Key: TypeAlias = tuple[str, str, str]
 
 
 def check_names(model: ModelProto, report: Callable[[IRError], None]) -> frozenset[str]:
-    """The domains of the nodes of a file; what is wrong with its IR version and its names is reported.
+    """The domains of the nodes of a file; reports faults of its IR version and its names.
 
-    IR005 the IR version; IR124 names that two values, initializers or functions have; IR127 names that two nodes have;
-    IR128 names of a body that a value around it has; IR302 attributes that are repeated; IR606 initializers that
-    contradict the declaration of an input.
+    IR005: the IR version. IR124: names shared by two values, initializers or functions. IR127: names shared by two
+    nodes. IR128: names of a body shared by a value of an enclosing graph. IR302: repeated attributes. IR606:
+    initializers that contradict the declaration of an input.
     """
     called: set[_Key] = set()
     for error in _of_model(model, called):
@@ -47,7 +47,7 @@ def _of_model(model: ModelProto, called: set[_Key]) -> Iterator[IRError]:
         key = (canonical_domain(one.domain), one.name, one.overload)
         if functions.setdefault(key, one) is not one:
             yield _repeated(f"two functions have the name {one.name!r}")
-    # A function that no node calls hinders nobody.
+    # A function that is never called has no effect.
     checked: set[_Key] = set()
     while called & functions.keys() - checked:
         for key in sorted(called & functions.keys() - checked):
@@ -65,21 +65,21 @@ def _of_version(model: ModelProto) -> Iterator[IRError]:
     if not model.HasField("ir_version"):
         yield ParseError("the file has no IR version", code=Code.ir_version)
     elif model.ir_version > newest:
-        message = f"IR version {model.ir_version} of ONNX is newer than {newest}, the newest that is known"
+        message = f"IR version {model.ir_version} of ONNX is unknown, expected 1 to {newest}"
         yield ParseError(message, code=Code.ir_version)
     elif model.ir_version < 1:
-        message = f"ONNX has no IR version {model.ir_version}, expected 1 to {newest}"
+        message = f"the IR version of ONNX is {model.ir_version}, expected 1 to {newest}"
         yield ParseError(message, code=Code.ir_version, severity="warning")
 
 
 def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> Iterator[IRError]:
-    """The faults of a graph or body. outer: the names around it that exist before its node."""
+    """The faults of a graph or body. outer: the names of enclosing graphs that exist before its node."""
     inputs = {one.name: one for one in graph.input}
     initializers = [*graph.initializer, *(one.values for one in graph.sparse_initializer)]
     for name in _doubles(one.name for one in graph.input):
         yield _repeated(f"two inputs of the graph have the name {name!r}")
     for name in _doubles(one.name for one in initializers):
-        yield _repeated(f"two initializers have the name {name!r}, the last one counts", "warning")
+        yield _repeated(f"two initializers have the name {name!r}; the last one is used", "warning")
     for tensor in graph.initializer:
         if tensor.name in inputs:
             yield from _of_default(tensor, inputs[tensor.name])
@@ -90,14 +90,14 @@ def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> It
 
 
 def _of_default(tensor: TensorProto, declared: ValueInfoProto) -> Iterator[IRError]:
-    """IR606 where an initializer is not of the type that the input of its name declares."""
+    """IR606 if an initializer does not have the type that the input of its name declares."""
     kind = declared.type.tensor_type
     if declared.type.WhichOneof("value") != "tensor_type" or not kind.elem_type:
         return
     shape, found = tensor_type_of(declared.type).shape, Shape(tuple(tensor.dims))
     if kind.elem_type != tensor.data_type or (shape & found) is None:
         message = f"the input {tensor.name!r} is declared as {tensor_type_of(declared.type)}"
-        yield ShapeError(f"{message}, and its initializer is not, of shape {found}", code=Code.value_info)
+        yield ShapeError(f"{message}, but its initializer has shape {found}", code=Code.value_info)
 
 
 def _of_nodes(
@@ -119,14 +119,14 @@ def _of_nodes(
                 yield from (one.located(place) for one in _of_graph(graph, outer | known, called))
         for name in filter(None, node.output):
             if name in known:
-                yield _repeated(f"the name {name!r} is that of another value of the graph").located(place)
+                yield _repeated(f"another value of the graph has the name {name!r}").located(place)
             elif name in outer:
                 yield _shadowed(name, "error").located(place)
             known.add(name)
 
 
 def _doubles(names: Iterable[str]) -> list[str]:
-    """Names that come more than once."""
+    """Names that occur more than once."""
     seen: set[str] = set()
     return list(dict.fromkeys([name for name in names if name in seen or seen.add(name)]))  # type: ignore[func-returns-value]
 
@@ -136,5 +136,5 @@ def _repeated(message: str, severity: Severity = "error") -> GraphError:
 
 
 def _shadowed(name: str, severity: Severity = "warning") -> GraphError:
-    message = f"a value of the body has the same name {name!r} as a value of the enclosing graph"
+    message = f"a value of the body has the name {name!r} of a value of the enclosing graph"
     return GraphError(message, code=Code.shadowed_name, severity=severity)

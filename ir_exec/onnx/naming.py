@@ -1,8 +1,8 @@
-"""Names of the layers that a node of an ONNX graph becomes.
+"""Names of the layers made from a node of an ONNX graph.
 
-The layer that computes the first output has the name of the node, the others have it as a prefix: `conv/Reshape` for a
-Reshape of the node `conv`. The product below the sum with a bias is `conv/WithoutBiases`, as OpenVINO's own converter
-calls it, so that layers of both conversions have the same names.
+The layer of the first output has the name of the node, the others have it as a prefix: `conv/Reshape` for a Reshape of
+the node `conv`. A product is named `conv/WithoutBiases` if a bias is added to it, as in OpenVINO's converter. Both
+conversions therefore name layers equally.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _PRODUCTS = frozenset(
         "MatMul",
     }
 )
-"""Types of layers below the sum with a bias."""
+"""Types of layers to whose output a bias is added."""
 
 
 def name_layers(outputs: Iterable[Held], node: str, mark: int) -> None:
-    """Give the layers of a node that have no name yet one after it; names that repeat are numbered later.
+    """Name the unnamed layers of a node after it; repeated names are numbered later.
 
-    outputs: of the node. mark: a serial; layers with larger ones belong to the node.
+    outputs: of the node. mark: a serial; layers with larger serials belong to the node.
     """
     values = [value for one in outputs for value in _values_of(one)]
     if not node or not values:
@@ -66,7 +66,7 @@ def _made_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:
 
 
 def _product_of(layer: BuiltLayer, mark: int) -> BuiltLayer | None:
-    """The product to which a layer adds a bias, where both belong to the node."""
+    """The product to which a layer adds a bias, if both belong to the node."""
     if layer.type != "Add":
         return None
     below = layer.inputs[0].layer
@@ -74,7 +74,7 @@ def _product_of(layer: BuiltLayer, mark: int) -> BuiltLayer | None:
 
 
 def node_of_layer(name: str, nodes: Container[str]) -> str | None:
-    """The name of the ONNX node that a layer of this name was made of, among `nodes`; None where there is none."""
+    """The name among `nodes` of the ONNX node from which a layer of this name was made; None if there is none."""
     end = len(name)
     while end > 0:
         if name[:end] in nodes:

@@ -15,10 +15,10 @@ __all__ = ["in_order", "name_of", "needed_names", "place_of"]
 
 
 def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report) -> Iterator[tuple[int, NodeProto]]:
-    """The nodes with their positions, each behind those that give its inputs; in the order of the file if it is one.
+    """The nodes with their positions, each after the sources of its inputs; in the order of the file if that is valid.
 
-    Reports GraphError: IR122 (a warning) a node before one that gives its inputs; IR107 nodes that are in a cycle,
-    which are left out; IR102 a name that nothing gives.
+    Reports GraphError: IR122 (a warning) for a node before a source of its inputs; IR107 for nodes in a cycle, which
+    are omitted; IR102 for an undefined name.
     """
     known = set(given)
     makers = {name: position for position, node in enumerate(nodes) for name in node.output if name}
@@ -53,21 +53,21 @@ def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report)
         first = min(waiting)
         names = ", ".join(name_of(nodes[one]) for one in sorted(waiting)[:5])
         place = place_of(nodes[first], first)
-        report(GraphError(f"nodes are in a cycle or depend on one: {names}", code=Code.cycle, location=place))
+        report(GraphError(f"nodes form a cycle or depend on one: {names}", code=Code.cycle, location=place))
 
 
 def name_of(node: NodeProto) -> str:
-    """What a node is called in messages: its name, or its first output."""
+    """The name of a node in messages: its name, or its first output."""
     return node.name or next((name for name in node.output if name), "")
 
 
 def place_of(node: NodeProto, position: int, port: str | None = None) -> Location:
-    """Where a node is, for messages."""
+    """The location of a node for messages."""
     return Location(layer_id=str(position), layer_name=name_of(node), layer_type=node.op_type, port=port, kind="node")
 
 
 def needed_names(node: NodeProto) -> set[str]:
-    """The names that a node reads, those that its bodies take from outside included."""
+    """The names that a node reads, including the outer names read by its bodies."""
     needed = {name for name in node.input if name}
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
@@ -86,10 +86,12 @@ def _free_names(graph: GraphProto) -> set[str]:
 
 def _unsorted(node: NodeProto, position: int) -> GraphError:
     place = place_of(node, position)
-    message = "the node reads a value that a later node gives"
+    message = "the node reads an output of a later node"
     return GraphError(message, code=Code.unsorted_nodes, severity="warning", location=place)
 
 
 def _dangling(node: NodeProto, position: int, name: str) -> GraphError:
     place = place_of(node, position, port=name)
-    return GraphError(f"no node, input or initializer gives {name!r}", code=Code.dangling_edge, location=place)
+    return GraphError(
+        f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge, location=place
+    )

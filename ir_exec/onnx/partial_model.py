@@ -1,4 +1,4 @@
-"""ONNX models of which some nodes are lowered for the inputs of a call: what they need is no attribute of IR."""
+"""ONNX models with nodes that are lowered for the inputs of a call, because IR has no attribute for their needs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = ["OnnxFile", "OnnxModel", "model_of", "run_once"]
 
 
 class OnnxFile(NamedTuple):
-    """A message, the folder of its external data, and the path of its file, as far as there are any."""
+    """A message, the folder of its external data, and the path of its file, each if available."""
 
     proto: ModelProto
     folder: str | None = None
@@ -49,12 +49,12 @@ class OnnxFile(NamedTuple):
 
 
 class OnnxModel(PartialModel):
-    """An ONNX model of which nodes need what the file does not say: shapes of inputs, or values.
+    """An ONNX model whose nodes need shapes or values of inputs that the file does not declare.
 
-    Its graph has Parameters in place of values that are not known yet. `reshape` to shapes that determine all nodes
-    makes it whole, as `specialised` does for the inputs of a call.
+    Its graph has Parameters in place of values that are not yet known. `reshape` to shapes that determine all nodes
+    completes it, and so does `specialised` for the inputs of a call.
 
-    found: what its conversion came to, where the caller has it.
+    found: the result of its conversion, if the caller has it.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class OnnxModel(PartialModel):
 
     @property
     def outputs(self) -> list[ModelPort]:
-        """The outputs in the order of the file; one that is not known yet has its declared type."""
+        """The outputs in the order of the file; an output that is not yet known has its declared type."""
         found = super().outputs
         if not self.is_partial or self.graph is not self._of_file:
             return found
@@ -133,7 +133,7 @@ class OnnxModel(PartialModel):
         return ports
 
     def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
-        """Give inputs new shapes, convert the file anew, and return the model itself; whole where that is enough."""
+        """Set new input shapes, convert the file again, and return the model itself; complete if the shapes suffice."""
         if not isinstance(shapes, Mapping):
             self.input()
             shapes = {0: shapes}
@@ -149,7 +149,7 @@ class OnnxModel(PartialModel):
             raise self._missing
 
     def save(self, path: Any, *, compress_to_fp16: bool = False) -> None:
-        """Write the network as `Model.save` does; raises NotKnownError where it is partial."""
+        """Write the model as `Model.save` does; raises NotKnownError if it is partial."""
         self.require_whole()
         super().save(path, compress_to_fp16=compress_to_fp16)
 
@@ -159,7 +159,7 @@ class OnnxModel(PartialModel):
         return self.specialise(self.bound(inputs)).model
 
     def bound(self, inputs: Any) -> dict[str, Any]:
-        from ir_exec.runtime.arguments import bind_values  # reading a file does without
+        from ir_exec.runtime.arguments import bind_values  # not needed for reading a file
 
         types = self._declared()
         ports = self.inputs
@@ -178,14 +178,14 @@ class OnnxModel(PartialModel):
                 if has_shapes:
                     raise error.changed(hint=_HINT if len(arrays) >= len(bound) else error.hint) from None
                 continue
-            # Where values alone were too little, they are so for other inputs as a rule.
+            # If values alone were insufficient, they usually are for other inputs too.
             self._is_by_shapes = has_shapes
             depends = self._depends(bound, has_shapes, demands.used)
             return Specialised(made.model, depends, partial(_placed, made.inputs))
         raise AssertionError("the last attempt raises what it lacks")
 
     def _given_by(self, bound: Mapping[str, Any], has_shapes: bool) -> dict[str, Given]:
-        """The types of the inputs for a conversion: those of the file, as far as these have a rank, or of the call."""
+        """The types of the inputs for a conversion: from the file if they have a rank, or from the call."""
         ports = {port.name: port for port in self.inputs}
         given: dict[str, Given] = {}
         for name, value in bound.items():
@@ -232,9 +232,9 @@ class OnnxModel(PartialModel):
 
 
 def model_of(file: OnnxFile) -> Model:
-    """The network of an ONNX model; an `OnnxModel` where nodes need what it does not say.
+    """The model of an ONNX file; an `OnnxModel` if nodes need values that the file does not declare.
 
-    Raises UnsupportedError for operators that cannot be said in IR, and the IRError of the first fault otherwise.
+    Raises UnsupportedError for operators that cannot be lowered to IR, and otherwise the IRError of the first fault.
     """
     try:
         converted = convert_model(file.proto, folder=file.folder)
@@ -243,11 +243,11 @@ def model_of(file: OnnxFile) -> Model:
     return OnnxModel(file, found=converted) if converted.has_assumptions else converted.model
 
 
-_HINT = "no value of an input determines it: ir-exec inspect MODEL.onnx --layer NODE shows the node"
+_HINT = "inspect the node with ir-exec inspect MODEL.onnx --layer NODE: no value of an input determines it"
 
 
 def _ignored(error: IRError) -> None:
-    """Faults of a conversion that is whole later."""
+    """Ignore the faults of a conversion that is completed later."""
 
 
 def _unpickled(
@@ -259,29 +259,29 @@ def _unpickled(
 ) -> OnnxModel:
     missing_files = [path for path in _files_of(file) if not os.path.exists(path)]
     if missing_files:
-        raise WeightsError(f"the tensors in {missing_files[0]} are not there", code=Code.weights_missing)
+        raise WeightsError(f"the tensors in {missing_files[0]} are missing", code=Code.weights_missing)
     for module in modules:
-        # That registers the operators in it.
+        # Registers the operators of the module.
         import_module(module)
     return cls(file, shapes, missing)
 
 
 def _files_of(file: OnnxFile) -> list[str]:
-    """The files of external data of initializers."""
+    """The files with external data of initializers."""
     external = (one for one in file.proto.graph.initializer if one.data_location == one.EXTERNAL)
     names = {entry.value for one in external for entry in one.external_data if entry.key == "location"}
     return [os.path.join(file.folder or "", name) for name in sorted(names)]
 
 
 def run_once(model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
-    """The outputs of a network that is run for what a conversion needs to know."""
+    """The outputs of a model that is run for values of a conversion."""
     from ir_exec.runtime import compile_model  # most conversions need no run
 
     return compile_model(model)(arrays).to_tuple()
 
 
 def _undetermined(name: str, declared: TypeProto) -> ModelPort:
-    """The port of an output that nothing gives yet."""
+    """The port of an output without a source so far."""
     type = elements_of(declared)
     if declared.WhichOneof("value") == "tensor_type":
         type = tensor_type_of(declared)
@@ -289,8 +289,7 @@ def _undetermined(name: str, declared: TypeProto) -> ModelPort:
 
 
 def _gathered(inputs: Mapping[Any, Any], types: Mapping[str, TypeProto]) -> dict[Any, Any]:
-    """The inputs with lists whose elements are given one by one, as "name/0", put together, and with left out optionals
-    as None."""
+    """The inputs, with list elements given as "name/0" collected into lists, and missing optionals as None."""
     found = dict(inputs)
     for name, type in types.items():
         if type.WhichOneof("value") == "tensor_type" or name in found:
@@ -314,12 +313,12 @@ def _bound(value: Any, port: ModelPort, declared: TypeProto) -> Any:
         declared = declared.optional_type.elem_type
     if declared.WhichOneof("value") == "sequence_type":
         if not isinstance(value, (list, tuple)):
-            message = f"input {port.name!r} is a list of tensors, found {type(value).__name__}"
+            message = f"input {port.name!r} is {type(value).__name__}, expected a list of tensors"
             raise EvaluationError(message, code=Code.unknown_input)
         inner = declared.sequence_type.elem_type
         return [_bound(one, port._replace(name=f"{port.name}/{at}"), inner) for at, one in enumerate(value)]
     expected = tensor_type_of(declared)
-    # A `reshape` may have given a tensor another shape.
+    # A `reshape` may have changed the shape of a tensor.
     shape = port.shape if port.shape.rank is not None else expected.shape
     return checked(value, port._replace(element_type=expected.element_type, shape=shape))
 
@@ -331,7 +330,7 @@ def _type_of(value: Any) -> Given:
 
 
 def _arrays(bound: Any, name: str = "") -> Iterator[tuple[str, Array]]:
-    """The arrays of a call by the names of the Parameters that a conversion gives them."""
+    """The arrays of a call, by the names of the Parameters in a conversion."""
     if isinstance(bound, np.ndarray):
         yield name, bound
     elif isinstance(bound, list):

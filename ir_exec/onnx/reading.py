@@ -1,8 +1,8 @@
-"""ONNX files: protobuf messages, with their tensors inside or in files beside them.
+"""ONNX files: protobuf messages, with tensors inside or in files next to them.
 
-A message that is parsed holds a copy of every tensor in it, and arrays made of them are a second one. Here large
-`raw_data` is left out of the bytes that are parsed: the tensor becomes one with external data, which lies in the file
-of the model itself, and is mapped when it is needed.
+A parsed message has a copy of every tensor, and arrays made from it are a second copy. Therefore large `raw_data` is
+removed from the bytes before parsing: the tensor becomes external data in the file of the model itself, and is mapped
+when needed.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from typing import TypeAlias
 __all__ = ["message_fields", "parse_onnx", "read_onnx", "read_proto", "varint", "without_large_tensors"]
 
 _MOST_BYTES = 2**31 - 1
-"""Protobuf messages cannot be larger."""
+"""The maximum size of a protobuf message."""
 
 _LEAST_MAPPED = 2**22
-"""Bytes of a file whose large tensors are left on the disk."""
+"""Minimum bytes of a file whose large tensors remain on disk."""
 
 
 def read_onnx(
@@ -50,12 +50,12 @@ def read_onnx(
     report: Report = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Model | None:
-    """The network of an ONNX file, a path or bytes, said in operators of IR.
+    """The model of an ONNX file, a path or bytes, lowered to operators of IR.
 
-    report: called with every fault; where it returns, the network goes on behind it with the types that the file
-    declares. None where nothing can be read. shapes: of inputs, by their names, with such a report.
-    A model of which nodes need to know more of the inputs is an `OnnxModel`, which the inputs of a call complete.
-    Raises UnsupportedError where the package onnx is not installed, and for operators that cannot be said in IR.
+    report: called with every fault; if it returns, reading continues after the fault with the types that the file
+    declares. The result is None if nothing can be read. shapes: of inputs, by name, with such a report.
+    A model whose nodes depend on further facts of the inputs is an `OnnxModel`, which the inputs of a call complete.
+    Raises UnsupportedError if the package onnx is not installed, and for operators that cannot be lowered to IR.
     """
     try:
         proto, folder = read_proto(source)
@@ -87,14 +87,14 @@ def read_onnx(
 
 
 def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str | None]:
-    """The message in a file or in bytes, and the folder where its external data lies.
+    """The message in a file or in bytes, and the folder of its external data.
 
-    Raises ParseError for what is no ONNX model, ResourceError for a message over 2 GiB, and UnsupportedError where the
-    package onnx is not installed.
+    Raises ParseError for content other than an ONNX model, ResourceError for a message over 2 GiB, and UnsupportedError
+    if the package onnx is not installed.
     """
     if find_spec("onnx") is None:
-        hint = "pip install 'ir-exec[onnx]' installs it"
-        message = "reading ONNX files needs the package onnx, which is not installed"
+        hint = "install it with pip install 'ir-exec[onnx]'"
+        message = "the package onnx is required for reading ONNX files, but is not installed"
         raise UnsupportedError(message, code=Code.unreadable_path, hint=hint)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return parse_onnx(bytes(source)), None
@@ -103,11 +103,11 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            message = "the path is no regular file"
+            message = "the path is not a regular file"
             raise ParseError(message, code=Code.unreadable_path, hint=path_hint(path), location=place)
         if status.st_size > _MOST_BYTES:
-            hint = "save its tensors as external data"
-            raise ResourceError("an ONNX file cannot be larger than 2 GiB", hint=hint, location=place)
+            hint = "save the tensors as external data"
+            raise ResourceError("the file is larger than 2 GiB, the limit of ONNX files", hint=hint, location=place)
         raw = _content(path, status.st_size)
     except OSError as error:
         message = f"cannot read the file: {error.strerror or error}"
@@ -120,9 +120,9 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
 
 
 def _content(path: str, size: int) -> bytes:
-    """The message in a file, without large tensors, which are external data in the file itself then."""
+    """The message in a file, with large tensors replaced by external data in the file itself."""
     with open(path, "rb") as file:
-        # External data is looked for beside the file that a link points to, where it has another name.
+        # External data is next to the target of a link, which may have another name.
         if size >= _LEAST_MAPPED and not os.path.islink(path):
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped, memoryview(mapped) as content:
                 short = without_large_tensors(content, os.path.basename(path), lambda kind: not is_narrow(kind))
@@ -132,31 +132,31 @@ def _content(path: str, size: int) -> bytes:
 
 
 def parse_onnx(raw: bytes) -> ModelProto:
-    """The model in these bytes; ParseError IR004 for anything else."""
+    """The model in these bytes; raises ParseError IR004 for anything else."""
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it has no types
 
     if not raw:
-        raise _no_model("it is empty")
+        raise _no_model("the file is empty")
     if raw.startswith(LFS_POINTER):
-        raise _no_model("it is a Git LFS pointer", hint=LFS_HINT)
+        raise _no_model("the file is a Git LFS pointer", hint=LFS_HINT)
     model = onnx.ModelProto()
     try:
         model.ParseFromString(raw)
     except (DecodeError, ValueError, RecursionError) as error:
         if raw[0] == 8:
-            raise _no_model(f"its protobuf message is cut off or damaged ({error})") from None
-        raise _no_model("it is no protobuf message") from None
+            raise _no_model(f"its protobuf message is truncated or damaged ({error})") from None
+        raise _no_model("the file is not a protobuf message") from None
     if not model.HasField("graph"):
-        raise _no_model("it has no graph")
+        raise _no_model("the file has no graph")
     _check_names(model)
     if not model.graph.output:
-        raise ParseError("the graph has no outputs, so that nothing would be computed", code=Code.no_result)
+        raise ParseError("the graph has no outputs", code=Code.no_result)
     return model
 
 
 def _check_names(model: ModelProto) -> None:
-    """Raises ParseError for a name that is no UTF-8, which protobuf gives as bytes."""
+    """Raise ParseError for a name that is not valid UTF-8, which protobuf returns as bytes."""
     names: list[object] = [one.domain for one in model.opset_import]
     graphs = [model.graph]
     nodes = [node for function in model.functions for node in function.node]
@@ -178,7 +178,7 @@ def _check_names(model: ModelProto) -> None:
                 graphs += attribute.graphs
     damaged = next((name for name in names if not isinstance(name, str)), None)
     if damaged is not None:
-        raise _no_model(f"the name {damaged!r} is no UTF-8")
+        raise _no_model(f"the name {damaged!r} is not valid UTF-8")
 
 
 def _no_model(why: str, hint: str | None = None) -> ParseError:
@@ -186,23 +186,24 @@ def _no_model(why: str, hint: str | None = None) -> ParseError:
 
 
 LEAST_LEFT_OUT = 2**17
-"""Bytes of a tensor that is left on the disk."""
+"""Minimum bytes of a tensor that remains on disk."""
 
 _GRAPH, _INITIALIZER = 7, 5
 _DATA_TYPE, _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 2, 9, 13, 14
 _EXTERNAL = 1
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-"""How protobuf stores a field."""
+"""The wire types of protobuf."""
 
 Field: TypeAlias = "tuple[int, int, int, int]"
-"""The number of a field, where it begins, where its content begins, and where both end."""
+"""The number of a field, its start, the start of its content, and the end of both."""
 
 
 def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[int], bool]) -> bytes | None:
-    """The message of a model of which large initializers refer to the file; None where nothing is to be left out.
+    """The message of a model with large initializers that refer to the file; None if no tensor is removed.
 
-    content: the whole file. name: of the file, in its folder. may_leave: whether tensors of this data type may be left.
+    content: the whole file. name: of the file, in its folder. may_leave: returns True if tensors of this data type may
+    remain in the file.
     """
     try:
         graphs = [field for field in message_fields(content, 0, len(content)) if field[0] == _GRAPH]
@@ -228,7 +229,7 @@ def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[i
 def _without_data(
     content: memoryview, start: int, end: int, name: str, may_leave: Callable[[int], bool]
 ) -> bytes | None:
-    """A tensor that refers to its bytes in the file; None where they are few, or stored in another way."""
+    """A tensor that refers to its bytes in the file; None if they are few, or stored differently."""
     fields = list(message_fields(content, start, end))
     data = [field for field in fields if field[0] == _RAW_DATA]
     kinds = [varint(content, first)[0] for number, _, first, _ in fields if number == _DATA_TYPE]
@@ -248,7 +249,7 @@ def _without_data(
 
 
 def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]:
-    """The fields of a message; ValueError or IndexError where it is damaged."""
+    """The fields of a message; raises ValueError or IndexError if it is damaged."""
     position = start
     while position < end:
         tag, first = varint(content, position)
@@ -263,13 +264,13 @@ def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]
         else:
             raise ValueError("the wire type of a field is invalid")
         if last > end:
-            raise ValueError("a field ends after its message")
+            raise ValueError("a field ends after the end of its message")
         yield tag >> 3, position, first, last
         position = last
 
 
 def varint(content: memoryview, position: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """A number, and its end."""
     value = 0
     for count in range(10):
         byte = content[position + count]

@@ -1,16 +1,16 @@
-"""From an ONNX operator to the function that says it in operators of IR.
+"""The registry of ONNX operators and the functions that lower them to operators of IR.
 
     @onnx_op("Gather", since=1)
     def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
         return build.gather(data, indices, axis)
 
-The signature is the declaration: parameters are the inputs (with a default: may be left out; `*inputs`: any number),
-keyword-only parameters are the attributes of this version with their defaults. The annotation of an attribute is the
-type that a file must give it. A keyword-only parameter `call: Call` is no attribute: it asks for what a few operators
-need beyond inputs and attributes.
+The signature is the declaration: parameters are the inputs (optional with a default; `*inputs`: any number),
+keyword-only parameters are the attributes of this version with their defaults. The annotation of an attribute is its
+required type in a file. A keyword-only parameter `call: Call` is not an attribute: it is the context that a few
+operators need in addition to inputs and attributes.
 
-A look-up by (domain, type, opset) gives the newest version that the opset holds. A version that only takes further
-element types has no function of its own.
+A look-up by (domain, type, opset) returns the newest version in the opset. A version that only accepts further element
+types has no separate function.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MICROSOFT = "com.microsoft"
 
 
 NEWEST = 28
-"""The newest version of the standard domain that the functions of `ir_exec.onnx.ops` were written for."""
+"""The newest version of the standard domain that the functions of `ir_exec.onnx.ops` support."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -108,7 +108,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
         "Type": "TYPE_PROTO",
     }
 )
-"""The type of AttributeProto that each annotation stands for."""
+"""The type of AttributeProto for each annotation."""
 
 
 class Attribute(NamedTuple):
@@ -125,7 +125,7 @@ class Attribute(NamedTuple):
 
 
 class Version:
-    """An operator as one version of its domain has it."""
+    """One version of an operator."""
 
     def __init__(
         self, domain: str, name: str, since: int, function: Callable[..., Any], instead: str | None = None
@@ -138,18 +138,18 @@ class Version:
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
-        # When the version is first used: reading a signature takes longer than registering the function.
+        # On first use of the version: reading a signature takes longer than registering the function.
         return list(inspect.signature(self.function).parameters.values())
 
     @cached_property
     def attributes(self) -> Mapping[str, Attribute]:
-        """By their names in files."""
+        """The attributes by their names in files."""
         found = {}
         for parameter in self._parameters:
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "call":
                 annotation = _spelt(parameter.annotation).removesuffix(" | None")
                 if annotation not in KINDS:
-                    raise TypeError(f"{self}: attribute {parameter.name} is annotated with {annotation}")
+                    raise TypeError(f"{self}: attribute {parameter.name} has the unknown annotation {annotation}")
                 name = parameter.name.rstrip("_")
                 found[name] = Attribute(parameter.name, annotation, KINDS[annotation], parameter.default)
         return found
@@ -166,18 +166,17 @@ class Version:
                 annotation = _spelt(one.annotation)
                 kind = annotation.removesuffix(" | None")
                 if kind not in ("Value", "Sequence", "Held"):
-                    raise TypeError(f"{self}: input {one.name} is annotated with {annotation}")
+                    raise TypeError(f"{self}: input {one.name} has the unknown annotation {annotation}")
                 found.append((one.name, kind, kind != annotation or one.default is None))
         return found
 
     def check_signature(self) -> None:
-        """Raises TypeError for annotations that no input or attribute has."""
+        """Raise TypeError for annotations that are not valid for inputs or attributes."""
         if len(self._inputs) + len(self.attributes) + self.wants_call != len(self._parameters):
-            raise TypeError(f"{self}: inputs are positional, attributes keyword-only, and none is **")
+            raise TypeError(f"{self}: expected positional inputs and keyword-only attributes, without **")
 
     def input_kind(self, position: int) -> tuple[str, str, bool]:
-        """The name of an input, what it must be (`Value`, `Sequence` or either, `Held`), and whether it may be left
-        out."""
+        """The name of an input, its kind (`Value`, `Sequence` or either, `Held`), and True if it is optional."""
         return self._inputs[min(position, len(self._inputs) - 1)]
 
     @cached_property
@@ -208,7 +207,7 @@ _SPELLINGS = {
 
 
 def _spelt(annotation: Any) -> str:
-    """An annotation as the functions of `ir_exec.onnx.ops` spell it, whether it is text, a class or a union."""
+    """An annotation as spelled in the functions of `ir_exec.onnx.ops`, from a text, a class or a union."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
     inner = found.removesuffix(" | None")
@@ -223,16 +222,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def onnx_op(
     name: str, *, since: int, instead: str | None = None, domain: str = STANDARD
 ) -> Callable[[Function], Function]:
-    """Register a function for an operator from this version of its domain on; TypeError where another has the place.
+    """Register a function for an operator, starting at this version of its domain; raises TypeError for a duplicate.
 
-    instead: what ONNX has in its place, for an operator that was experimental, or whose deprecation names none.
+    instead: the replacement in ONNX, for an experimental operator, or one whose deprecation text names none.
     """
 
     def decorate(function: Function) -> Function:
         known = VERSIONS.setdefault((domain, name), {})
         if since in known:
             other = known[since].function.__name__
-            raise TypeError(f"{known[since]} is {other} already, {function.__name__} cannot be too")
+            raise TypeError(f"{known[since]} is already registered as {other}; {function.__name__} cannot replace it")
         known[since] = Version(domain, name, since, function, instead)
         return function
 
@@ -242,20 +241,22 @@ def onnx_op(
 def register(domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
     """Register a function of a user for an operator of any domain.
 
-    Raises TypeError where the operator has a function from this version on, or one of ir_exec at all, and for a
-    signature that declares no inputs and attributes.
+    Raises TypeError if the operator has a function for this version, or any function of ir_exec, and for a signature
+    that declares no inputs and attributes.
     """
     domain = canonical_domain(domain)
     known = versions(domain, name)
     if any(is_own(one) for one in known):
-        raise TypeError(f"{shown_domain(domain)}:{name} is an operator of ir_exec, and cannot be replaced")
+        raise TypeError(
+            f"{shown_domain(domain)}:{name} is an operator of ir_exec, expected a name that is not registered"
+        )
     version = Version(domain, name, since, function)
     version.check_signature()
     onnx_op(name, since=since, domain=domain)(function)
 
 
 def unregister(domain: str, name: str) -> None:
-    """Forget the functions of a user for an operator; KeyError where there are none."""
+    """Remove the functions of a user for an operator; raises KeyError if there are none."""
     domain = canonical_domain(domain)
     if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
         raise KeyError(f"{shown_domain(domain)}:{name}")
@@ -263,7 +264,7 @@ def unregister(domain: str, name: str) -> None:
 
 
 def modules_of_users() -> list[str]:
-    """The modules that registered functions of users."""
+    """The modules with registered functions of users."""
     known = {one.function.__module__ for by_version in VERSIONS.values() for one in by_version.values()}
     return sorted(module for module in known if not module.startswith("ir_exec."))
 
@@ -274,9 +275,9 @@ def is_own(version: Version) -> bool:
 
 
 def find(domain: str, name: str, opset: int) -> Version | None:
-    """The newest version that this opset of the domain holds; None where no function says it.
+    """The newest version in this opset of the domain; None if no function lowers it.
 
-    An operator that the opset holds no longer, or as a deprecated one, means what its last version meant.
+    An operator that was removed or deprecated before this opset has the meaning of its last version.
     """
     domain = canonical_domain(domain)
     _import(domain)
@@ -307,10 +308,10 @@ def _import(domain: str) -> None:
 
 
 def canonical_domain(domain: str) -> str:
-    """The standard domain has two spellings."""
+    """The domain, with "" for both spellings of the standard domain."""
     return STANDARD if domain == "ai.onnx" else domain
 
 
 def shown_domain(domain: str) -> str:
-    """The domain as messages name it."""
+    """The name of the domain in messages."""
     return domain or "ai.onnx"

@@ -1,4 +1,4 @@
-"""The values that the nodes of a graph of ONNX can name, and those around them."""
+"""The values that the nodes of an ONNX graph can refer to, including those of enclosing graphs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ __all__ = ["NameScope"]
 
 
 class NameScope:
-    """The values that the nodes of a graph, a body or a function can name.
+    """The values that the nodes of a graph, a body or a function can refer to.
 
-    opsets: the version of each domain. given: the attributes of the call that a function was expanded for. prefix: of
-    the names of its nodes, that of the call of a function.
+    opsets: the version of each domain. given: the attributes of the call for which a function was expanded. prefix: of
+    the names of its nodes, from the call of a function.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class NameScope:
         return None
 
     def tensors(self) -> list[Value]:
-        """The tensors of this scope, in the order in which they were made."""
+        """The tensors of this scope, in the order of creation."""
         return [value for value in self._values.values() if isinstance(value, Value)]
 
     def names(self) -> set[str]:
@@ -60,7 +60,7 @@ class NameScope:
         return own | self.outer.names() if self.outer is not None else set(own)
 
     def find(self, name: str) -> Held:
-        """KeyError where no value has this name."""
+        """The value of this name; raises KeyError if there is none."""
         scope: NameScope | None = self
         while scope is not None:
             if name in scope._values:
@@ -69,7 +69,7 @@ class NameScope:
         raise KeyError(name)
 
     def holds(self, name: str) -> bool:
-        """Whether this scope itself, not one around it, has a value of this name."""
+        """Return True if this scope itself, not an enclosing one, has a value of this name."""
         return name in self._values or name in self._initializers
 
     def set(self, name: str, value: Held) -> None:

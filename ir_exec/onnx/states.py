@@ -1,7 +1,7 @@
-"""Pairs of inputs and outputs that are a state: they become ReadValue and Assign.
+"""Pairs of inputs and outputs that form a state: they become ReadValue and Assign.
 
-The message is changed before it is converted: a node of a domain of its own makes what the input was, another one takes
-what the output was. So all that asks for the inputs and outputs of the file finds those that are left.
+The message is changed before the conversion: a node of a private domain replaces the input, another one reads the
+output. All later code therefore sees only the remaining inputs and outputs.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ if TYPE_CHECKING:
 __all__ = ["DOMAIN", "NOTE", "Pair", "make_states", "named_pairs", "noted_pairs", "state_value"]
 
 DOMAIN = "ir_exec.state"
-"""The domain of the nodes that stand for the ends of variables."""
+"""The domain of the nodes that represent the ends of variables."""
 
 NOTE = "ir_exec.state."
-"""The start of the keys of `metadata_props` that hold the states of a file."""
+"""The prefix of the keys of `metadata_props` with the states of a file."""
 
 _PREFIXES = (("past_key_values", "present_key_values"), ("past_key_values", "present"), ("past", "present"))
-"""How exporters name the inputs and outputs of states."""
+"""The prefixes of states in the names of inputs and outputs, by exporter."""
 
 
 class Pair(NamedTuple):
-    """An input and an output that are one variable.
+    """An input and an output that form one variable.
 
-    past, present: the names of the input and of the output; "" where the variable is only assigned or only read.
-    initial: the tensor that the variable begins with; "" for the default of the input, or else zeros.
+    past, present: the names of the input and of the output; "" if the variable is only assigned or only read.
+    initial: the tensor with the initial value of the variable; "" for the default of the input, or else zeros.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Pair(NamedTuple):
 
 
 def noted_pairs(proto: ModelProto) -> list[Pair]:
-    """The states that the export of a network of IR has noted in the file, those that the graph still has."""
+    """The states that the export of an IR model recorded in the file, if the graph still has them."""
     found = []
     inputs = {one.name for one in proto.graph.input}
     outputs = {one.name for one in proto.graph.output}
@@ -64,7 +64,7 @@ def noted_pairs(proto: ModelProto) -> list[Pair]:
 
 
 def _noted(text: str) -> tuple[str, str, str]:
-    """The input, the output and the initial value in a note; empty names where others have changed it."""
+    """The input, the output and the initial value in a note; empty names if it was modified."""
     try:
         note: Any = json.loads(text)
     except ValueError:
@@ -76,7 +76,7 @@ def _noted(text: str) -> tuple[str, str, str]:
 
 
 def named_pairs(proto: ModelProto) -> list[Pair]:
-    """The inputs and outputs whose names and types are those of a state: `past_key_values.0.key`, `present.0.key`."""
+    """The inputs and outputs with names and types of a state: `past_key_values.0.key`, `present.0.key`."""
     outputs = {one.name: one for one in proto.graph.output}
     found: list[Pair] = []
     for declared in proto.graph.input:
@@ -92,10 +92,10 @@ def named_pairs(proto: ModelProto) -> list[Pair]:
 
 
 def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
-    """Change a message so that pairs of its inputs and outputs are variables.
+    """Change a message to make pairs of its inputs and outputs variables.
 
-    Raises GraphError for a name that the graph does not have or that two pairs have, UnsupportedError for a pair of
-    other types.
+    Raises GraphError for a name that the graph does not have or that occurs in two pairs, UnsupportedError for a pair
+    of different types.
     """
     pairs = list(pairs)
     if not pairs:
@@ -134,14 +134,14 @@ def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
 
 
 def _rank(node: NodeProto, first: set[str], pasts: set[str]) -> int:
-    """Initial values come first, then the variables, then all other nodes."""
+    """The rank of a node in the order: initial values first, then variables, then all other nodes."""
     if node.domain == DOMAIN:
         return 1 if node.output[0] in pasts else 3
     return 0 if not first.isdisjoint(node.output) else 2
 
 
 def _above(names: Iterable[str], nodes: Sequence[NodeProto]) -> set[str]:
-    """The tensors that nodes make these of, themselves included."""
+    """The tensors from which nodes compute these, including these themselves."""
     makers = {name: node for node in nodes for name in node.output if name}
     pending, found = list(names), set[str]()
     while pending:
@@ -157,33 +157,33 @@ def _check(pairs: Sequence[Pair], inputs: dict[str, ValueInfoProto], outputs: di
     for pair in pairs:
         for name, known, what in ((pair.past, inputs, "input"), (pair.present, outputs, "output")):
             if name and name not in known:
-                message = f"the state {pair.id!r} is of the {what} {name!r}, which the graph does not have"
+                message = f"the state {pair.id!r} refers to the {what} {name!r}, which does not exist"
                 raise GraphError(message, code=Code.unknown_input, hint=f"it has {', '.join(sorted(known)) or 'none'}")
             if name and f"{what} {name}" in seen:
-                message = f"the {what} {name!r} is of two states"
+                message = f"the {what} {name!r} belongs to two states"
                 raise GraphError(message, code=Code.duplicate_tensor_name)
             seen.add(f"{what} {name}")
         if pair.past and pair.present:
             why = _why_none(inputs[pair.past], outputs[pair.present])
             if why is not None:
-                raise UnsupportedError(f"{pair.past!r} and {pair.present!r} cannot be one state: {why}")
+                raise UnsupportedError(f"{pair.past!r} and {pair.present!r} cannot form a state: {why}")
 
 
 def _why_none(past: ValueInfoProto, present: ValueInfoProto) -> str | None:
-    """Why an input and an output cannot be one variable; None where they can."""
+    """The reason why an input and an output cannot form a variable; None if they can."""
     for one in (past, present):
         if one.type.WhichOneof("value") != "tensor_type" or is_narrow(one.type.tensor_type.elem_type):
-            return f"IR has no variables of the type of {one.name!r}"
+            return f"the type of {one.name!r} is not supported for variables of IR"
     own, new = tensor_type_of(past.type), tensor_type_of(present.type)
     if own.element_type is not new.element_type:
-        return f"they are of type {own.element_type} and {new.element_type}"
+        return f"element types {own.element_type} and {new.element_type} differ, expected equal types"
     if own.shape.rank is not None and new.shape.rank is not None and own.shape.rank != new.shape.rank:
-        return f"their shapes are {own.shape} and {new.shape}"
+        return f"shapes {own.shape} and {new.shape} differ, expected equal shapes"
     return None
 
 
 def _variable_type(past: ValueInfoProto, present: ValueInfoProto | None) -> TypeProto:
-    """The type of a variable: dims that the input and the output do not have in common are open."""
+    """The type of a variable: dims that differ between the input and the output are dynamic."""
     type = past.type
     made = type.__class__()
     made.CopyFrom(type)
@@ -199,16 +199,18 @@ def _variable_type(past: ValueInfoProto, present: ValueInfoProto | None) -> Type
 
 
 def _empty(past: ValueInfoProto, others: Sequence[ValueInfoProto], prefix: str) -> tuple[str, list[NodeProto]]:
-    """The nodes that make the zeros which a state without an initial value begins with, and the name of these.
+    """The nodes that create the zeros of a state without an initial value, and the name of the zeros.
 
-    An open dim that an input has too, by its name, is as long as there; the first one, the batch, is that of an input
-    in any case; others are 0.
+    A dynamic dim with a name that occurs in an input has its size; the first dim, the batch, always has the size of an
+    input's batch; others are 0.
     """
     from onnx import TensorProto, helper
 
     if not past.type.tensor_type.HasField("shape"):
         hint = "give the input a default, or declare its shape"
-        raise UnsupportedError(f"what the state {past.name!r} begins with is not known: it has no rank", hint=hint)
+        raise UnsupportedError(
+            f"the rank of the state {past.name!r} is unknown, and it has no initial value", hint=hint
+        )
     nodes: list[NodeProto] = []
 
     def integers(values: Sequence[int], name: str) -> str:
@@ -239,7 +241,7 @@ def _empty(past: ValueInfoProto, others: Sequence[ValueInfoProto], prefix: str) 
 
 
 def _axis_of(param: str, axis: int, others: Sequence[ValueInfoProto]) -> tuple[str, int] | None:
-    """The input, and its axis, that has an open dim of this name."""
+    """The input, and its axis, with a dynamic dim of this name."""
     for one in others:
         if one.type.WhichOneof("value") != "tensor_type":
             continue
@@ -262,11 +264,11 @@ def _node(type: str, inputs: Sequence[str], output: str, pair: Pair, tensor: Typ
 
 
 def state_value(node: NodeProto, inputs: Sequence[object], sinks: list[Value]) -> Value:
-    """The ReadValue or the Assign of a node that `make_states` has made; an Assign is one of the sinks too."""
+    """The ReadValue or the Assign of a node made by `make_states`; an Assign is also added to the sinks."""
     (value,) = inputs
     id = node.attribute[0].s.decode()
     if not isinstance(value, Value):
-        raise UnsupportedError(f"the state {id!r} is no tensor of a type of IR")
+        raise UnsupportedError(f"the type of the state {id!r} is not supported in IR")
     if node.op_type == "Assign":
         sinks.append(build.assign(value, id))
         return sinks[-1]
@@ -275,7 +277,7 @@ def state_value(node: NodeProto, inputs: Sequence[object], sinks: list[Value]) -
 
 
 def _with(shape: Shape, initial: Shape) -> Shape:
-    """The shape of a variable: dims in which the initial value differs are open."""
+    """The shape of a variable: dims that differ from the initial value are dynamic."""
     if shape.dims is None or initial.dims is None or len(shape.dims) != len(initial.dims):
         return Shape.unknown() if shape.dims is None else shape
     return Shape(

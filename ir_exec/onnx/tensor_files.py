@@ -1,4 +1,4 @@
-"""Files of one tensor, `input_0.pb`, as ONNX's test data has them; read without the package onnx."""
+"""Files of one tensor, `input_0.pb`, as in ONNX's test data; read without the package onnx."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _LISTS = {_FLOATS: "<f4", _DOUBLES: "<f8"}
 _TYPES = dict(enumerate(("f32", "u8", "i8", "u16", "i16", "i32", "i64", "string", "boolean", "f16", "f64"), 1))
 _TYPES |= {12: "u32", 13: "u64", 16: "bf16", 17: "f8e4m3", 19: "f8e5m2"}
 _TYPES |= {21: "u4", 22: "i4", 23: "f4e2m1", 24: "f8e8m0", 25: "u2"}
-"""Element types by the numbers of TensorProto.DataType, as far as IR has them."""
+"""Element types by the numbers of TensorProto.DataType, if IR has them."""
 
 _MOST_ELEMENTS = 2**40
 
 
 def data_set_files(folder: str | os.PathLike[str], kind: str) -> list[str]:
-    """The files `input_0.pb`, `input_1.pb`, ... of a folder, in their order; kind: "input" or "output"."""
+    """The files `input_0.pb`, `input_1.pb`, ... of a folder, in order; kind: "input" or "output"."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -50,7 +50,7 @@ def read_tensor_file(path: str | os.PathLike[str]) -> tuple[str, Array]:
     try:
         return _tensor(raw)
     except (ValueError, IndexError, OverflowError, UnicodeDecodeError) as error:
-        message = f"{os.fspath(path)} holds no tensor of ONNX: {error}"
+        message = f"{os.fspath(path)} is not an ONNX tensor: {error}"
         raise EvaluationError(message, code=Code.unknown_input) from None
 
 
@@ -79,9 +79,9 @@ def _tensor(raw: bytes) -> tuple[str, Array]:
         elif field == _RAW and is_packed:
             stored = content[first:last]
     if code not in _TYPES:
-        raise ValueError(f"{code} is no element type that IR has")
+        raise ValueError(f"the element type {code} does not exist in IR")
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        raise ValueError(f"no tensor has the dims {dims}")
+        raise ValueError(f"the dims are {dims}, expected valid sizes")
     kind = ElementType[_TYPES[code]]
     if kind is ElementType.string:
         elements: Array = np.empty(len(texts), object)
@@ -91,7 +91,7 @@ def _tensor(raw: bytes) -> tuple[str, Array]:
         return name, _shaped(_of_lists(kind, numbers, floats, math.prod(dims)), dims)
     needed = packed_size(kind, math.prod(dims))
     if len(stored) != needed:
-        raise ValueError(f"{kind}{dims} takes {needed} bytes, and the data has {len(stored)}")
+        raise ValueError(f"{kind}{dims} takes {needed} bytes, but the data has {len(stored)}")
     return name, decode(kind, tuple(dims), stored)
 
 
@@ -105,7 +105,7 @@ def _varints(content: memoryview, first: int, last: int) -> list[int]:
 
 
 def _of_lists(kind: ElementType, numbers: Sequence[int], floats: Sequence[Array], count: int) -> Array:
-    """Elements from the typed fields; halves and narrower types are stored as the bits of their elements."""
+    """Elements from the typed fields; f16 and narrower types are stored as the bits of their elements."""
     if kind in (ElementType.f32, ElementType.f64):
         return np.concatenate([*floats, np.empty(0, kind.dtype)]).astype(kind.dtype)
     if kind.bits < 8:
@@ -122,5 +122,5 @@ def _of_lists(kind: ElementType, numbers: Sequence[int], floats: Sequence[Array]
 
 def _shaped(elements: Array, dims: Sequence[int]) -> Array:
     if elements.size != math.prod(dims):
-        raise ValueError(f"{math.prod(dims)} elements are declared, and it has {elements.size}")
+        raise ValueError(f"the tensor declares {math.prod(dims)} elements, but has {elements.size}")
     return elements.reshape(dims)

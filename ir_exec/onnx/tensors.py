@@ -1,4 +1,4 @@
-"""Element types, shapes and tensors of ONNX as those of IR."""
+"""Conversion of ONNX element types, shapes and tensors to IR."""
 
 from __future__ import annotations
 
@@ -54,38 +54,38 @@ _NAMES = {
     "BOOL": "boolean",
     "STRING": "string",
 }
-"""The element types that ONNX and IR share, by their names in both."""
+"""The element types in both ONNX and IR, by their names in both."""
 
 _MOST_ELEMENTS = 2**40
 
 _LEAST_MAPPED = 2**16 + 1
-"""Bytes of external data that are mapped, not read."""
+"""Minimum bytes of external data that is mapped instead of read."""
 
 _MOST_DENSE = 2**28
-"""Elements of a tensor that a file stores without its zeros."""
+"""Maximum elements of a tensor that a file stores without its zeros."""
 
 
 def element_type_of(code: int) -> ElementType:
-    """The element type of a TensorProto.DataType; UnsupportedError where IR has none that means the same."""
+    """The element type of a TensorProto.DataType; raises UnsupportedError if IR has no equivalent."""
     from onnx import TensorProto
 
     try:
         name = TensorProto.DataType.Name(code)
     except ValueError:
-        raise UnsupportedError(f"{code} is no element type of ONNX") from None
+        raise UnsupportedError(f"{code} is not an element type of ONNX") from None
     if name not in _NAMES:
-        raise UnsupportedError(f"no element type of IR holds {name}")
+        raise UnsupportedError(f"IR has no element type for {name}")
     return ElementType[_NAMES[name]]
 
 
 _WIDER = {"INT2": "i8", "FLOAT8E4M3FNUZ": "f32", "FLOAT8E5M2FNUZ": "f32"}
-"""Element types that IR does not have, and those that hold all of their values."""
+"""Element types that IR does not have, and types that represent all of their values."""
 
 _BITS = {"INT2": 2, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2FNUZ": 8}
 
 
 def wider_type_of(code: int) -> ElementType:
-    """The element type that holds the values of this TensorProto.DataType: itself, or a wider one."""
+    """The element type for the values of this TensorProto.DataType: the equivalent, or a wider one."""
     from onnx import TensorProto
 
     name = TensorProto.DataType.Name(code) if code in TensorProto.DataType.values() else ""
@@ -93,25 +93,25 @@ def wider_type_of(code: int) -> ElementType:
 
 
 def is_narrow(code: int) -> bool:
-    """Whether IR holds this TensorProto.DataType in a wider type alone."""
+    """Return True if IR represents this TensorProto.DataType only by a wider type."""
     from onnx import TensorProto
 
     return code in TensorProto.DataType.values() and TensorProto.DataType.Name(code) in _WIDER
 
 
 def narrowed(value: Value, code: int) -> Value | Narrow:
-    """A tensor that holds values of this TensorProto.DataType."""
+    """A tensor with values of this TensorProto.DataType."""
     return Narrow(value, code) if is_narrow(code) else value
 
 
 def onnx_type(element_type: ElementType) -> int:
-    """The TensorProto.DataType of an element type; UnsupportedError where ONNX has none."""
+    """The TensorProto.DataType of an element type; raises UnsupportedError if ONNX has none."""
     from onnx import TensorProto
 
     for name, ours in _NAMES.items():
         if ours == element_type.name:
             return int(TensorProto.DataType.Value(name))
-    raise UnsupportedError(f"no element type of ONNX holds {element_type}")
+    raise UnsupportedError(f"ONNX has no element type for {element_type}")
 
 
 def tensor_type_of(declared: TypeProto) -> TensorType:
@@ -130,9 +130,9 @@ def tensor_type_of(declared: TypeProto) -> TensorType:
 def array_of(tensor: TensorProto, folder: str | None) -> Array:
     """The elements of a tensor of a file.
 
-    folder: where the file lies; external data is read from there and from nowhere else. Arrays of external data are
-    mapped, not read. Raises WeightsError where dims and data do not fit each other, or the data cannot be read;
-    UnsupportedError for an element type that IR does not have.
+    folder: the folder of the file; external data is only read from there. Arrays of external data are mapped, not read.
+    Raises WeightsError if dims and data do not match, or the data cannot be read; UnsupportedError for an element type
+    that IR does not have.
     """
     from onnx import numpy_helper
 
@@ -140,11 +140,11 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
     dims = tuple(tensor.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        message = f"no tensor has the dims {list(dims)}"
+        message = f"the dims are {list(dims)}, expected valid sizes"
         raise WeightsError(message, code=Code.constant_offset)
     if tensor.data_location == tensor.EXTERNAL:
         if is_narrow(tensor.data_type):
-            raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)}")
+            raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)} is not supported")
         return _external(tensor, kind, dims, folder)
     _check_length(tensor, kind, bits, math.prod(dims))
     if kind is ElementType.string:
@@ -154,26 +154,28 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     except (ValueError, TypeError, AssertionError) as error:
         raise WeightsError(f"the data cannot be read: {error}", code=Code.constant_size) from None
     if array.shape != dims:
-        message = f"the data has shape {list(array.shape)}, the dims are {list(dims)}"
+        message = f"the data has shape {list(array.shape)}, but the dims are {list(dims)}"
         raise WeightsError(message, code=Code.constant_size)
     return array.astype(kind.dtype) if is_narrow(tensor.data_type) else array
 
 
 def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) -> Array:
-    """Zeros with the values at their places: `indices` are flat, or one row of coordinates for each value.
+    """Zeros with values at the given indices: `indices` are flat, or one row of coordinates for each value.
 
-    Raises WeightsError for a place outside, ResourceError for more zeros than a file may ask for.
+    Raises WeightsError for an index out of range, ResourceError for more zeros than a file may request.
     """
     values, indices = decoded(sparse.values), decoded(sparse.indices)
     dims = tuple(sparse.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_DENSE:
-        raise ResourceError(f"a sparse tensor of the dims {list(dims)}")
+        raise ResourceError(f"the sparse tensor of dims {list(dims)} is too large")
     try:
         flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
         found = np.zeros(math.prod(dims), values.dtype)
         found[flat] = values
     except (ValueError, IndexError, TypeError) as error:
-        raise WeightsError(f"a sparse tensor of the dims {list(dims)}: {error}", code=Code.constant_size) from None
+        raise WeightsError(
+            f"the sparse tensor of dims {list(dims)} is invalid: {error}", code=Code.constant_size
+        ) from None
     return found.reshape(dims)
 
 
@@ -181,14 +183,14 @@ def _strings(stored: Iterable[bytes], dims: tuple[int, ...]) -> Array:
     try:
         texts = [one.decode() for one in stored]
     except UnicodeDecodeError:
-        raise WeightsError("a string is no UTF-8", code=Code.damaged_strings) from None
+        raise WeightsError("a string is not valid UTF-8", code=Code.damaged_strings) from None
     array = np.empty(len(texts), object)
     array[:] = texts
     return array.reshape(dims)
 
 
 def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int) -> None:
-    """Before anything is made of it: the data has as many elements as the dims say."""
+    """Check, before allocation, that the data has as many elements as the dims require."""
     if kind is ElementType.string:
         found, needed, unit = len(tensor.string_data), count, "strings"
     elif tensor.HasField("raw_data"):
@@ -199,7 +201,7 @@ def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int)
         packed = 8 // bits if 0 < bits < 8 else 1
         needed, unit = -(-count // packed), "elements"
     if found != needed:
-        message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, and the data has {found}"
+        message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, but the data has {found}"
         raise WeightsError(message, code=Code.constant_size)
 
 
@@ -207,11 +209,13 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path = _inside(entries.get("location", ""), folder)
     if kind is ElementType.string:
-        raise WeightsError("strings are not held in external data", code=Code.constant_size)
+        raise WeightsError("strings are in external data, expected them in the file", code=Code.constant_size)
     needed = (math.prod(dims) * kind.bits + 7) // 8
     offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
     if size != needed:
-        raise WeightsError(f"{kind}{list(dims)} takes {needed} bytes, the length is {size}", code=Code.constant_size)
+        raise WeightsError(
+            f"{kind}{list(dims)} takes {needed} bytes, but the length is {size}", code=Code.constant_size
+        )
     stored = _stored(path, offset, needed)
     if not needed:
         return np.empty(dims, kind.dtype)
@@ -224,15 +228,15 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
 
 
 def _stored(path: str, offset: int, size: int) -> Array:
-    """Bytes of a file; mapped where they are many. WeightsError where it cannot be read, or has too few."""
+    """Bytes of a file, mapped if they are many. Raises WeightsError if the file cannot be read or is too short."""
     name = os.path.basename(path)
     try:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
-            message = f"the external data {name!r} is no regular file"
+            message = f"the external data {name!r} is not a regular file"
             raise WeightsError(message, code=Code.weights_missing)
         if offset + size > status.st_size:
-            message = f"the data ends at byte {offset + size}, {name!r} has {status.st_size}"
+            message = f"the data ends at byte {offset + size}, but {name!r} has {status.st_size} bytes"
             raise WeightsError(message, code=Code.weights_short)
         if size >= _LEAST_MAPPED:
             return np.memmap(path, np.uint8, "r", offset, (size,))
@@ -247,17 +251,17 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
     if text is None:
         return default
     if not (text.isdecimal() and text.isascii() and len(text) < 19):
-        raise WeightsError(f"the {key} {text!r} of external data is no number", code=Code.constant_offset)
+        raise WeightsError(f"the {key} of external data is {text!r}, expected a number", code=Code.constant_offset)
     return int(text)
 
 
 def _inside(location: str, folder: str | None) -> str:
-    """The path of external data; WeightsError where it is not inside the folder of the model."""
+    """The path of external data; raises WeightsError if it is not inside the folder of the model."""
     if folder is None:
-        message = f"the data is in {location!r}, and a model read from bytes has no folder"
+        message = f"the data is in {location!r}, but a model read from bytes has no folder"
         raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")
     base = os.path.realpath(folder)
-    # No path has a null byte, and Python's functions raise a ValueError for one.
+    # A path with a null byte does not exist, and Python's functions raise a ValueError for it.
     path = os.path.realpath(os.path.join(base, location.replace("\0", "")))
     is_name = location and "\0" not in location and not os.path.isabs(location)
     if not is_name or os.path.commonpath([base, path]) != base or path == base:

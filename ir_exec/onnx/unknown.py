@@ -1,4 +1,4 @@
-"""Operators of a node that no function lowers: those that a domain lacks, and those that ir_exec lacks."""
+"""Operators of a node without a function: missing in their domain, or in ir_exec."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _OF_ONNX = (STANDARD, ML, TRAINING)
 
 _WITHOUT_DEFINITION = ("MemcpyFromHost", "MemcpyToHost")
 _LEAST_LIKENESS = 0.75
-"""Of a name of com.microsoft that is proposed: a domain of 150 operators has some name that is like any other."""
+"""Minimum similarity of a proposed name of com.microsoft: among its 150 operators some name is always similar."""
 
-_OF_MAPS = {"CastMap": "reads a map from places to values", "DictVectorizer": "reads a map from words to values"}
+_OF_MAPS = {"CastMap": "reads a map from indices to values", "DictVectorizer": "reads a map from words to values"}
 
 _PLUGIN = "_TRT"
-"""Operators that runtimes have in the standard domain, and ONNX does not define: plug-ins of TensorRT end so."""
+"""The suffix of TensorRT plug-ins, which runtimes have in the standard domain although ONNX does not define them."""
 
 
 def unknown_operator(node: NodeProto, opset: int) -> GraphError | None:
-    """IR126 for the operator of a node that the imported version of its domain lacks.
+    """IR126 for the operator of a node that the imported version of its domain does not have.
 
     None for operators that exist, for domains that ONNX does not define, and for versions newer than its definitions.
     """
@@ -47,13 +47,13 @@ def unknown_operator(node: NodeProto, opset: int) -> GraphError | None:
 
 
 def _hint(domain: str, type: str, opset: int) -> str | None:
-    """The version, the domain or the name that the file may mean."""
+    """The version, the domain or the name that the file may intend."""
     first = _first_version(domain, type)
     if first is not None:
-        return f"import version {first} of {shown_domain(domain)} or a later one, which may change other operators"
+        return f"import version {first} of {shown_domain(domain)} or later, which may change other operators"
     owner = next((one for one in FAMILIES if one != domain and _has(one, type)), None)
     if owner is not None:
-        return f"give the node the domain {shown_domain(owner)}, which has {type}"
+        return f"set the domain of the node to {shown_domain(owner)}, which has {type}"
     near = difflib.get_close_matches(type, _names(domain, opset), n=1)
     return f"did you mean {near[0]}?" if near else None
 
@@ -71,33 +71,33 @@ def _names(domain: str, opset: int) -> list[str]:
 
 
 def why_unsaid(node: NodeProto, opset: int) -> str:
-    """Why no operators of IR say the operator of a node that has neither a function nor a body."""
+    """The reason why the operator of a node without a function or a body cannot be lowered."""
     domain, type = canonical_domain(node.domain), node.op_type
     shown = shown_domain(domain)
     if type == "ATen":
         name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
         return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
     if domain == MICROSOFT and type not in OPERATORS:
-        return f"no operator of {shown} that is known{_near(type)}"
+        return f"unknown operator of {shown}{_near(type)}"
     if domain == ML and type in _OF_MAPS:
         return f"it {_OF_MAPS[type]}: IR has no maps"
     first = _first_version(domain, type)
     if first is not None and first > opset:
-        return f"{shown} has {type} from version {first} on, and the file imports version {opset}"
+        return f"{shown} has {type} since version {first}, but the file imports version {opset}"
     if first is None and domain in _OF_ONNX:
         return f"{shown} has no operator {type}"
     return f"no lowering exists (version {opset} of {shown})"
 
 
 def _near(type: str) -> str:
-    """The operator of com.microsoft that a misspelt name may mean."""
+    """The operator of com.microsoft that a misspelled name may refer to."""
     near = difflib.get_close_matches(type, OPERATORS, n=1, cutoff=_LEAST_LIKENESS)
     return f", did you mean {near[0]}?" if near else ""
 
 
 def _first_version(domain: str, type: str) -> int | None:
-    """The version of the domain that brought an operator; None where none has."""
-    # Asked for one by one, from the newest on: listing all operators takes 8 ms, for each node of a file.
+    """The version of the domain that introduced an operator; None if none did."""
+    # Queried one by one, the newest first: listing all operators takes 8 ms, for each node of a file.
     first, schema = None, schema_of(domain, type, NEWER_THAN_ANY)
     while schema is not None:
         first = schema.since_version

@@ -1,4 +1,4 @@
-"""What stands for the values of an ONNX graph while it is converted, and what functions of operators ask of them."""
+"""The representations of values of an ONNX graph during conversion, and queries of the operators' functions."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Sequence:
-    """A list of values whose length is known when converting.
+    """A list of values of known length.
 
-    element_type: that of its elements, which an empty list has too.
+    element_type: the type of its elements, also for an empty list.
     """
 
     items: tuple[Held, ...]
@@ -58,16 +58,16 @@ class Sequence:
 
     @property
     def tensors(self) -> list[Value]:
-        """The elements, of which each is a tensor; UnsupportedError where one is not."""
+        """The elements as tensors; raises UnsupportedError if one is not a tensor."""
         found = [one for one in self.items if isinstance(one, Value)]
         if len(found) != len(self.items):
-            raise UnsupportedError("a list of others than tensors of element types of IR")
+            raise UnsupportedError("the list contains elements other than tensors of element types of IR")
         return found
 
 
 @dataclass(frozen=True)
 class Stack:
-    """A list of tensors of one shape, of a length that is not known when converting: parts of one along axis 0."""
+    """A list of tensors of equal shape and unknown length: slices of one tensor along axis 0."""
 
     value: Value
 
@@ -76,27 +76,27 @@ class Stack:
         return self.value.element_type
 
     def listed(self) -> Sequence:
-        """The elements one by one; NotKnownError where their number is not known."""
+        """The elements as a list; raises NotKnownError if their number is unknown."""
         count = known_size(self.value, 0, "the length of a list")
         require_few(count)
         return Sequence(tuple([build.gather(self.value, place, 0) for place in range(count)]), self.element_type)
 
 
 _MOST_PARTS = 2**12
-"""Tensors in a list that is made of one tensor."""
+"""Maximum tensors in a list that is split from one tensor."""
 
 
 def require_few(parts: int) -> None:
-    """Raise UnsupportedError for a list of more tensors than one is cut into."""
+    """Raise UnsupportedError for a list longer than the maximum."""
     if parts > _MOST_PARTS:
-        raise UnsupportedError(f"a list of more than {_MOST_PARTS} parts")
+        raise UnsupportedError(f"the list has more than {_MOST_PARTS} elements")
 
 
 @dataclass(frozen=True)
 class Appended:
-    """A list inside of the loop that lets it grow, which knows what an iteration has appended so far and nothing else.
+    """A list inside the loop in which it grows, with only the elements appended so far in an iteration.
 
-    place: among what the loop carries.
+    place: the index among the values carried by the loop.
     """
 
     place: int
@@ -106,11 +106,11 @@ class Appended:
 
 @dataclass(frozen=True)
 class Missing:
-    """A value that no operator of IR gives, because of a node that cannot be converted."""
+    """A value without an operator of IR, because of a node that cannot be converted."""
 
 
 class MissingValueError(UnsupportedError):
-    """What holds a body cannot be converted, because of a node of the body, which is told of by itself."""
+    """The reason why the node of a body cannot be converted: a node of the body, which is reported separately."""
 
     def __init__(self) -> None:
         super().__init__("a node of the body cannot be lowered to IR")
@@ -118,7 +118,7 @@ class MissingValueError(UnsupportedError):
 
 @dataclass(frozen=True)
 class Narrow:
-    """A tensor of an element type that IR does not have, in a wider type that holds all of its values.
+    """A tensor of an element type that IR does not have, in a wider type that represents all of its values.
 
     kind: its TensorProto.DataType.
     """
@@ -128,14 +128,14 @@ class Narrow:
 
 
 Held: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None"
-"""None is an input that a node leaves out, and an optional without an element; one with an element is the element."""
+"""None is a missing input of a node, or an optional without an element; an optional with an element is the element."""
 
 
 def known(value: Value, what: str) -> Array:
-    """The value of a tensor that IR has no input for; NotKnownError where it is not known when converting."""
+    """The value of a tensor that is not an input in IR; raises NotKnownError if it is unknown at conversion."""
     found = asked_value(value)
     if found is None:
-        raise NotKnownError(f"{what} must be known when the file is converted")
+        raise NotKnownError(f"{what} must be known at conversion")
     return found[0]
 
 
@@ -147,23 +147,23 @@ def known_scalar(value: Value, what: str) -> float:
     array = known(value, what)
     if array.size != 1:
         raise UnsupportedError(f"{what} has {array.size} elements, expected one")
-    return array.ravel()[0].item()  # type: ignore[no-any-return]  # of whatever type the tensor has
+    return array.ravel()[0].item()  # type: ignore[no-any-return]  # of the type of the tensor
 
 
 def known_rank(value: Value, what: str) -> int:
-    """The rank of a tensor; NotKnownError where it is not known when converting."""
+    """The rank of a tensor; raises NotKnownError if it is unknown at conversion."""
     rank = value.type.rank
     return rank if rank is not None else known(shape_of(value), f"the rank of {what}").size
 
 
 def dims_of(value: Value, what: str) -> tuple[int, ...]:
-    """The sizes of a tensor; NotKnownError where they are not known when converting."""
+    """The sizes of a tensor; raises NotKnownError if they are unknown at conversion."""
     shape = value.type.shape
     return shape.static if shape.is_static else known_ints(shape_of(value), f"the shape of {what}")
 
 
 def known_size(value: Value, axis: int, what: str) -> int:
-    """The size of an axis of a tensor; NotKnownError where it is not known when converting."""
+    """The size of an axis of a tensor; raises NotKnownError if it is unknown at conversion."""
     size = size_along(value, axis)
     if size.is_static:
         return size.size
@@ -172,15 +172,15 @@ def known_size(value: Value, axis: int, what: str) -> int:
 
 
 def size_along(value: Value, axis: int) -> Dim:
-    """The dim of an axis of a tensor; ShapeError where it has no such axis."""
+    """The dim of an axis of a tensor; raises ShapeError if it has no such axis."""
     dims = value.type.shape.dims
     if dims == ():
-        raise ShapeError("a scalar has no axes", code=Code.wrong_rank)
+        raise ShapeError("the input is a scalar, expected rank 1 or more", code=Code.wrong_rank)
     return Dim.any() if dims is None else dims[normal_axis(axis, len(dims))]
 
 
 def normal_axis(axis: int, rank: int) -> int:
-    """The axis counted from the front; ShapeError where a tensor of this rank does not have it."""
+    """The axis counted from the front; raises ShapeError if it is out of range for the rank."""
     if not -rank <= axis < max(rank, 0 if axis else 1):
         raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
     return axis % rank if rank else 0
@@ -201,11 +201,13 @@ def _array(values: float | list[float], kind: ElementType) -> Array:
 
 
 def ints(*values: int) -> Value:
-    """A tensor of i64 of rank 1; ShapeError for what attributes add up to beyond 64 bits."""
+    """A tensor of rank 1 of i64; raises ShapeError for sums of attributes beyond 64 bits."""
     try:
         return build.constant(np.array(values, np.int64))
     except OverflowError:
-        raise ShapeError(f"{max(values, key=abs)} is no number of 64 bits", code=Code.impossible_shape) from None
+        raise ShapeError(
+            f"{max(values, key=abs)} is out of range, expected a 64-bit integer", code=Code.impossible_shape
+        ) from None
 
 
 def as_i64(value: Value) -> Value:
@@ -213,12 +215,12 @@ def as_i64(value: Value) -> Value:
 
 
 def cast(value: Value, kind: ElementType) -> Value:
-    """The value in another element type; itself where it has it."""
+    """The value in another element type; the value itself if it has this type."""
     return value if value.type.element_type is kind else build.convert(value, kind)
 
 
 def in_floats(data: Value, compute: Callable[[Value], Value]) -> Value:
-    """What `compute` makes of the data; integers are computed as f64 and cut off, where attributes are floats."""
+    """The result of `compute` for the data; integers are computed as f64 and truncated: attributes are floats."""
     if not data.element_type.is_integer:
         return compute(data)
     return cast(compute(cast(data, ElementType.f64)), data.element_type)
@@ -229,13 +231,13 @@ def shape_of(value: Value) -> Value:
 
 
 def concat(parts: Iterable[Value], axis: int = 0) -> Value:
-    """One tensor of all parts; the part itself where there is one."""
+    """One tensor of all parts; a single part itself."""
     listed = list(parts)
     return listed[0] if len(listed) == 1 else build.concat(listed, axis)
 
 
 def checked_gather(data: Value, indices: Value, axis: int, *, batch_dims: int = 0) -> Value:
-    """A Gather whose indices come from the file or its inputs: ONNX allows none out of range, where IR gives zeros."""
+    """A Gather whose indices come from the file or its inputs: out of range they are errors in ONNX, zeros in IR."""
     size, known = size_along(data, axis), indices.constant
     if known is not None and size.is_static and ((known >= -size.size) & (known < size.size)).all():
         return build.gather(data, indices, axis, batch_dims=batch_dims)
@@ -243,13 +245,13 @@ def checked_gather(data: Value, indices: Value, axis: int, *, batch_dims: int = 
 
 
 def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Value:
-    """A Gather whose indices count from the front alone: a negative one is an error, as one that is too large.
+    """A Gather with indices of 0 or more: negative indices are errors, as are indices that are too large.
 
     name: ONNX's name of the indices, for messages.
     """
     known = indices.constant
     if known is not None and known.size and known.min() < 0:
-        message = f"{name} holds {known.min()}, expected indices from 0 on"
+        message = f"{name} contains {known.min()}, expected indices of 0 or more"
         raise EvaluationError(message, code=Code.index_out_of_range, port=name)
     if known is None and indices.element_type.is_signed:
         # Beyond the end of every axis.
@@ -259,5 +261,5 @@ def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Valu
 
 
 def reshape(value: Value, *dims: int) -> Value:
-    """With these dims; -1 is what is left, 0 is no special size."""
+    """The value with these dims; -1 is the remaining size, 0 has no special meaning."""
     return build.reshape(value, ints(*dims), special_zero=False)

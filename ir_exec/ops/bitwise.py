@@ -46,7 +46,7 @@ class BitwiseNot(Unary):
         data: Any shape, any integer type or boolean.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     inputs = (In("data", types=BITS | BOOLEAN),)

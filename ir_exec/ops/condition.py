@@ -42,7 +42,7 @@ class Select(Op):
     Inputs:
         cond: Boolean.
         then: Any type, the same for both and output.
-        else_: As `then`.
+        else_: Like `then`.
 
     Raises:
         IRError: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is

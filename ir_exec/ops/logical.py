@@ -59,7 +59,7 @@ class LogicalNot(Unary):
         data: Any shape; boolean, or a numeric type, an extension of OpenVINO to the specification.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     inputs = (In("data", types=BOOLEAN | CALCULABLE),)

@@ -42,7 +42,7 @@ class GRN(Op):
         data: [batch, channels, ...] of rank 2, 3 or 4, any float type.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for other ranks.
@@ -190,7 +190,7 @@ class MVN1(Op):
         data: Any shape, any float type.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR503 for reduction axes that data does not have.
@@ -292,10 +292,10 @@ class GroupNormalization(Op):
     Inputs:
         data: [batch, channels, ...], any float type.
         scale: [channels], any float types: as in OpenVINO, they may differ from the type of data.
-        bias: As `scale`.
+        bias: Like `scale`.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ or
@@ -359,9 +359,9 @@ class BatchNormInference5(_BatchNorm):
     Inputs:
         data: [batch, channels, ...], any float type.
         gamma: [channels], of the same type.
-        beta: As `gamma`.
-        mean: As `gamma`.
-        variance: As `gamma`.
+        beta: Like `gamma`.
+        mean: Like `gamma`.
+        variance: Like `gamma`.
 
     Outputs:
         output: The shape and the type of data.

@@ -40,16 +40,16 @@ class FakeQuantize(Op):
     Inputs:
         data: Any shape, any numeric type.
         input_low: Numeric, as in OpenVINO of any type; a shape that broadcasts to the shape of data.
-        input_high: As `input_low`.
-        output_low: As `input_low`.
-        output_high: As `input_low`.
+        input_high: Like `input_low`.
+        output_low: Like `input_low`.
+        output_high: Like `input_low`.
 
     Attributes:
         levels: 2 or more.
         auto_broadcast: `numpy` (the default), or `none`: the limits have the shape of data.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
@@ -130,13 +130,13 @@ class FakeConvert(Op):
     Inputs:
         data: Any shape, f16, bf16 or f32.
         scale: The type of data, and a shape that broadcasts to the shape of data.
-        shift: As scale, of the same shape; by default 0.
+        shift: Like scale, of the same shape; by default 0.
 
     Attributes:
         destination_type: `f8e4m3` or `f8e5m2`.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.

@@ -36,8 +36,8 @@ class _Fourier(Op):
     Inputs:
         axes: A vector of different axes; negative ones count from the end, the last axis of complex data is not
             counted.
-        signal_size: The number of values to transform along each axis, -1 for the size of the axis. A longer axis is
-            truncated, a shorter one padded with zeros.
+        signal_size: A vector with the number of values to transform along each axis, -1 for the axis size. A longer
+            axis is truncated, a shorter one padded with zeros.
     """
 
     inputs = (
@@ -276,7 +276,7 @@ class STFT(Op):
         signal: A float type, shape [length] or [batch, length].
         window: The type of signal, at most frame_size long, padded with zeros on both sides if it is shorter.
         frame_size: A scalar, i32 or i64.
-        frame_step: As `frame_size`.
+        frame_step: Like `frame_size`.
 
     Outputs:
         output: The type of signal, shape [frames, frame_size // 2 + 1, 2] after the batch, with the first two axes
@@ -340,7 +340,7 @@ class ISTFT(Op):
         data: A float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2].
         window: The type of data, at most frame_size long, padded with zeros on both sides if it is shorter.
         frame_size: A scalar.
-        frame_step: As `frame_size`.
+        frame_step: Like `frame_size`.
         signal_length: A scalar or a vector of one element, the length of the output, which is truncated or padded with
             zeros; by default (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to
             an even number.

@@ -256,7 +256,7 @@ class StringTensorPack(Op):
 
     Inputs:
         begins: i32 or i64, one type and one shape.
-        ends: As `begins`.
+        ends: Like `begins`.
         symbols: A vector of u8, UTF-8.
 
     Outputs:

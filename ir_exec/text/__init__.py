@@ -1,4 +1,4 @@
-"""Text in models: tokenizers that run, folders of files that are one model, and text from them.
+"""Text models: tokenizers, folders with the files of a model, and text generation.
 
     import ir_exec.text
 
@@ -6,11 +6,11 @@
     pipeline.decode(pipeline.encode("a layer"))
     pipeline.generate("a layer", max_new_tokens=5).text
 
-`ops` has the operators of openvino_tokenizers, whose modules are imported when a file needs them. Patterns are run by
-the package `regex`, SentencePiece models by `sentencepiece`: the extra `ir-exec[text]`.
+`ops` contains the operators of openvino_tokenizers, whose modules are imported when a file needs them. The extra
+`ir-exec[text]` installs `regex` for regular expressions and `sentencepiece` for SentencePiece models.
 """
 
 from ir_exec.lazy import from_stub
 
-# Files with a tokenizer need the operators alone.
+# Files with a tokenizer need only the operators.
 __getattr__, __dir__, __all__ = from_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-# The public names, as those of ir_exec itself: each is imported when it is asked for.
+# The public names; each is imported on first access, as in ir_exec itself.
 
 from ir_exec.text.checking import (
     check_folder as check_folder,

@@ -1,8 +1,8 @@
-"""Features of audio as preprocessor_config.json describes them: the log-mel spectrogram that Whisper reads.
+"""Audio features as described by preprocessor_config.json: the log-mel spectrogram that Whisper reads.
 
     features = log_mel(read_wav("speech.wav"), folder)     # f32, [1, 80, 3000]
 
-Other kinds of features are given as arrays.
+Pass other kinds of features as arrays.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ __all__ = ["Wave", "log_mel", "read_wav"]
 
 _FILE = "preprocessor_config.json"
 _PROCESSOR = "processor_config.json"
-"""The file that has the same as its `feature_extractor`, as transformers 5 writes it."""
+"""The file of transformers 5, which contains the same settings as `feature_extractor`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Audio of one channel. samples: f32, [samples], -1 to 1. rate: samples a second."""
+    """Audio with one channel. samples: f32, [samples], -1 to 1. rate: samples per second."""
 
     samples: Array
     rate: int
 
 
 def read_wav(path: str | os.PathLike[str]) -> Wave:
-    """The audio of a .wav file, PCM of 8 to 32 bits or float; channels are averaged.
+    """Read the audio of a .wav file, PCM of 8 to 32 bits or float; channels are averaged.
 
     Raises EvaluationError (IR704) for a file that cannot be read.
     """
@@ -45,17 +45,17 @@ def read_wav(path: str | os.PathLike[str]) -> Wave:
     except OSError as error:
         raise _unreadable(path, error.strerror or str(error)) from None
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
-        raise _unreadable(path, "it is no .wav file")
+        raise _unreadable(path, "it is not a .wav file")
     chunks = _chunks(data)
     header, sound = chunks.get(b"fmt "), chunks.get(b"data")
     if header is None or sound is None or len(header) < 16:
-        raise _unreadable(path, "it has no format or no samples")
+        raise _unreadable(path, "the format or the samples are missing")
     kind, channels, rate, _, _, bits = struct.unpack("<HHIIHH", header[:16])
     if kind == 0xFFFE and len(header) >= 26:
         (kind,) = struct.unpack("<H", header[24:26])
     samples = _samples(sound, kind, bits)
     if samples is None or not channels or not rate:
-        raise _unreadable(path, f"format {kind} of {bits} bits, expected PCM of 8, 16, 24 or 32 bits, or float")
+        raise _unreadable(path, f"format {kind} with {bits} bits, expected PCM with 8, 16, 24 or 32 bits, or float")
     frames = samples[: samples.size // channels * channels].reshape(-1, channels)
     return Wave(frames.mean(axis=1, dtype=np.float32), rate)
 
@@ -95,26 +95,27 @@ def _unreadable(path: str, reason: str) -> EvaluationError:
 
 
 def log_mel(wave: Wave, folder: Folder) -> Array:
-    """The log-mel spectrogram of audio, f32, [1, mel bands, frames].
+    """Return the log-mel spectrogram of audio, f32, [1, mel bands, frames].
 
-    Silence fills the audio up to the length that the model takes. Bands are those of Slaney's Auditory Toolbox.
+    The audio is padded with silence to the input length of the model. The mel bands are defined by Slaney's Auditory
+    Toolbox.
     Source: the feature extractor of Whisper, `WhisperFeatureExtractor` in transformers.
 
-    Raises GraphError (IR801) without preprocessor_config.json, UnsupportedError (IR900) where it describes other
-    features, and EvaluationError (IR704) for another rate, and for audio that is longer than the model takes.
+    Raises GraphError (IR801) without preprocessor_config.json, UnsupportedError (IR900) if it describes other features,
+    and EvaluationError (IR704) for a different rate, or for audio that is longer than the input of the model.
     """
     settings = folder.settings.get(_FILE)
     above: tuple[str, ...] = ()
     if settings is None and folder.setting(_PROCESSOR, "feature_extractor") is not None:
         settings, above = folder.settings[_PROCESSOR], ("feature_extractor",)
     if settings is None:
-        hint = "give `input_features` in `inputs`"
-        message = f"{folder.path} has no {_FILE}, which describes the features of audio"
+        hint = "pass `input_features` in `inputs`"
+        message = f"{folder.path} has no {_FILE}, which is required for audio features"
         raise GraphError(message, code=Code.missing_part, hint=hint).located(Location(path=folder.path))
     kind = settings.value(*above, "feature_extractor_type")
     if kind != "WhisperFeatureExtractor":
-        message = f"features of audio by {kind} are not computed here, only those of WhisperFeatureExtractor"
-        raise UnsupportedError(message, code=Code.unsupported, hint="give the features in `inputs`")
+        message = f"the feature extractor is {kind}, expected WhisperFeatureExtractor"
+        raise UnsupportedError(message, code=Code.unsupported, hint="pass the features in `inputs`")
     numbers = {name: settings.value(*above, name) or default for name, default in _DEFAULTS.items()}
     wrong = [name for name, value in numbers.items() if not isinstance(value, int) or value < 1]
     if wrong:
@@ -122,14 +123,14 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
         raise EvaluationError(message, code=Code.bad_value).located(settings.place(wrong[0]))
     rate, window, hop = numbers["sampling_rate"], numbers["n_fft"], numbers["hop_length"]
     if wave.rate != rate:
-        message = f"the audio has {wave.rate} samples a second, the model takes {rate}"
+        message = f"the audio has {wave.rate} samples per second, expected {rate}"
         raise EvaluationError(
-            message, code=Code.bad_value, hint=f"resample it, for example `ffmpeg -i IN -ar {rate} OUT.wav`"
+            message, code=Code.bad_value, hint=f"resample it, for example with `ffmpeg -i IN -ar {rate} OUT.wav`"
         )
     length = rate * numbers["chunk_length"]
     if wave.samples.size > length:
-        message = f"the audio lasts {wave.samples.size / rate:.1f} s, the model takes {numbers['chunk_length']} s"
-        raise EvaluationError(message, code=Code.bad_value, hint="cut it")
+        message = f"the audio is {wave.samples.size / rate:.1f} s long, expected at most {numbers['chunk_length']} s"
+        raise EvaluationError(message, code=Code.bad_value, hint="split the audio")
     samples = np.zeros(length, np.float64)
     samples[: wave.samples.size] = wave.samples
     power = _power(samples, window, hop)
@@ -143,7 +144,7 @@ _DEFAULTS = {"sampling_rate": 16000, "n_fft": 400, "hop_length": 160, "feature_s
 
 
 def _power(samples: Array, window: int, hop: int) -> Array:
-    """The power of each frequency in each frame, f64, [window // 2 + 1, frames]; the last frame is left out."""
+    """The power of each frequency in each frame, f64, [window // 2 + 1, frames], without the last frame."""
     padded = np.pad(samples, window // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop][:-1]
     weights = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
@@ -152,7 +153,7 @@ def _power(samples: Array, window: int, hop: int) -> Array:
 
 
 def mel_filters(bands: int, window: int, rate: int) -> Array:
-    """Triangles of equal area on the mel scale, f64, [window // 2 + 1, bands]."""
+    """Return triangular filters of equal area on the mel scale, f64, [window // 2 + 1, bands]."""
     edges = _hertz(np.linspace(_mel(0.0), _mel(_HIGHEST), bands + 2))
     frequencies: Array = np.linspace(0, rate // 2, window // 2 + 1)[:, None]
     widths = np.diff(edges)
@@ -163,9 +164,9 @@ def mel_filters(bands: int, window: int, rate: int) -> Array:
 
 
 _HIGHEST = 8000.0
-"""Hertz at which the bands end, for every rate."""
+"""The upper end of the bands in hertz, for every rate."""
 _LINEAR = 200 / 3
-"""Hertz of a mel below 1000 Hz; above it each mel is a step of `_STEP` in the logarithm."""
+"""Hertz per mel below 1000 Hz; above 1000 Hz each mel adds `_STEP` to the logarithm."""
 _STEP = np.log(6.4) / 27.0
 
 

@@ -1,4 +1,4 @@
-"""Byte pair encoding of pieces of text."""
+"""Byte pair encoding of words."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from ir_exec.text.vocabulary import LongestEntry
 __all__ = ["BytePairs"]
 
 _REMEMBERED = 2**16
-"""Pieces whose tokens are kept: words of a language come again."""
+"""Maximum number of words whose tokens are cached: words of a language recur."""
 
 _LONGEST_REMEMBERED = 64
 
 
 class BytePairs:
-    """The tokens of pieces by rules that merge neighbours.
+    """Tokenizer of words by rules that merge neighbouring tokens.
 
-    vocabulary: the token of each text. rules: pairs of texts, the first ones first; both and what they make are tokens
-    (KeyError). unknown: the text of the token for what no entry begins. suffix: what is put after each piece.
-    byte_fallback: the tokens `<0xNN>` come before `unknown`.
+    vocabulary: the token of each text. rules: pairs of texts in the order of their priority; both texts and their
+    concatenation must be in the vocabulary (KeyError). unknown: the text of the token for bytes that no entry begins
+    with. suffix: text that is appended to each word. byte_fallback: use the tokens `<0xNN>` before `unknown`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class BytePairs:
         self._kept: dict[bytes, tuple[int, ...]] = {}
 
     def tokens(self, text: bytes) -> tuple[int, ...]:
-        """The tokens of a piece."""
+        """Return the tokens of a word."""
         found = self._kept.get(text)
         if found is None:
             found = tuple(self._merged(self._symbols(text + self._suffix)))
@@ -54,7 +54,7 @@ class BytePairs:
         return found
 
     def _symbols(self, text: bytes) -> list[int]:
-        """The tokens before anything is merged."""
+        """The tokens before merging."""
         symbols = []
         at = 0
         while at < len(text):
@@ -68,11 +68,11 @@ class BytePairs:
         return symbols
 
     def _merged(self, symbols: list[int]) -> list[int]:
-        """The tokens after all merges: those of the least rank first, of equal ones the pair that was there first."""
+        """The tokens after all merges: in order of rank; of equal ranks, the pair that existed first."""
         rules = self._rules
         following = [*range(1, len(symbols)), -1]
         previous = list(range(-1, len(symbols) - 1))
-        # Rank, when the pair came to be, its places, the token that it becomes.
+        # The rank, the creation step of the pair, its two positions, and the merged token.
         waiting = [
             (rule[0], place, place, place + 1, rule[1])
             for place, pair in enumerate(pairwise(symbols))

@@ -1,6 +1,6 @@
-"""Normalization as SentencePiece does it: maps of characters, and white space.
+"""Normalization of SentencePiece: character maps and whitespace.
 
-A precompiled map is a trie in a double array (darts-clone) and the texts that it leads to. Here it is turned into a
+A precompiled map is a trie in a double array (darts-clone), followed by the replacement texts. It is converted to a
 dictionary once.
 
 Source: sentencepiece, normalizer.cc; darts-clone, the layout of its units.
@@ -19,11 +19,11 @@ from ir_exec.types import Array
 __all__ = ["CharsMap", "Normalizer", "folded", "without_faults"]
 
 _LARGEST_MAP = 2**24
-"""Bytes of a map: those of SentencePiece have less than a megabyte."""
+"""Maximum bytes of a map: the maps of SentencePiece have less than a megabyte."""
 
 
 def without_faults(text: bytes) -> str:
-    """The text; U+FFFD in place of each byte that is not UTF-8."""
+    """Decode a text, with U+FFFD in place of each byte that is not UTF-8."""
     found = text.decode("utf-8", "surrogateescape")
     if found.isascii():
         return found
@@ -31,7 +31,7 @@ def without_faults(text: bytes) -> str:
 
 
 def folded(text: str) -> str:
-    """The text with Unicode's simple case folding, which makes one character of each: `ß` stays."""
+    """Apply Unicode's simple case folding, which maps each character to one character: `ß` is unchanged."""
     if text.isascii():
         return text.lower()
     return "".join(map(_folded_character, text))
@@ -46,7 +46,7 @@ def _folded_character(char: str) -> str:
 
 
 class Normalizer(NamedTuple):
-    """How SentencePiece normalizes: `replace` for characters, then three rules for spaces."""
+    """The normalization of SentencePiece: `replace` for characters, then three rules for spaces."""
 
     replace: Callable[[str], str]
     add_dummy_prefix: bool
@@ -54,7 +54,7 @@ class Normalizer(NamedTuple):
     escape_whitespaces: bool
 
     def normalized(self, text: bytes) -> bytes:
-        """The normalized text."""
+        """Return the normalized text."""
         if not text:
             return text
         found = self.replace(without_faults(text))
@@ -66,15 +66,15 @@ class Normalizer(NamedTuple):
             found = " " + found
         if self.escape_whitespaces:
             found = found.replace(" ", "\u2581")
-            # As in SentencePiece, a U+2581 of the text counts as a space here.
+            # As in SentencePiece, U+2581 in the text is treated as a space.
             found = found.rstrip("\u2581") if self.remove_extra_whitespaces else found
         return found.encode("utf-8", "surrogatepass")
 
 
 class CharsMap:
-    """A precompiled map: at each place of a text the longest entry is replaced.
+    """A precompiled character map: the longest entry at each position of a text is replaced.
 
-    Raises ValueError for what is no such map.
+    Raises ValueError for bytes that are not a valid map.
     """
 
     def __init__(self, blob: Array) -> None:
@@ -87,7 +87,7 @@ class CharsMap:
                 lengths.append(len(key))
 
     def replaced(self, text: str) -> str:
-        """The text with all entries replaced, from left to right."""
+        """Return the text with all entries replaced, from left to right."""
         out: list[str] = []
         at = 0
         while at < len(text):
@@ -104,20 +104,20 @@ class CharsMap:
 
 
 def _entries(blob: Array) -> dict[str, str]:
-    """The texts of a map and what replaces them."""
+    """The texts of a map and their replacements."""
     if blob.size == 0:
         return {}
     if blob.size > _LARGEST_MAP:
-        raise ValueError(f"a map of {blob.size} bytes, expected {_LARGEST_MAP} at most")
+        raise ValueError(f"the character map has {blob.size} bytes, expected at most {_LARGEST_MAP}")
     size = int(blob[:4].view("<u4")[0]) if blob.size >= 4 else -1
     if not 0 <= size <= blob.size - 4 or size % 4:
-        raise ValueError("the map of characters does not begin with the size of its trie")
+        raise ValueError("the character map does not begin with the size of its trie")
     texts = blob[4 + size :].tobytes()
     entries = {}
     for key, place in _walked(np.frombuffer(blob[4 : 4 + size].tobytes(), "<u4")):
         end = texts.find(b"\0", place)
         if place > len(texts) or end < 0:
-            raise ValueError(f"an entry of the map is at {place} of {len(texts)} bytes")
+            raise ValueError(f"an entry of the character map is at byte {place}, expected less than {len(texts)}")
         try:
             entries[key.decode()] = texts[place:end].decode("utf-8", "replace")
         except UnicodeDecodeError:
@@ -126,7 +126,7 @@ def _entries(blob: Array) -> dict[str, str]:
 
 
 def _walked(units: Array) -> list[tuple[bytes, int]]:
-    """Every key of a double array with its value, by the length of the keys."""
+    """All keys of a double array with their values, sorted by the length of the keys."""
     found: list[tuple[bytes, int]] = []
     if not units.size:
         return found
@@ -145,7 +145,7 @@ def _walked(units: Array) -> list[tuple[bytes, int]]:
         ends = np.flatnonzero(leaves & (nodes < units.size)).tolist()
         found += [(keys[index], int(units[nodes[index]] & 0x7FFFFFFF)) for index in ends]
         if keys and len(keys[0]) > 64:
-            raise ValueError("the trie of the map has keys without end")
+            raise ValueError("the character map has keys of more than 64 bytes, expected shorter keys")
     return found
 
 

@@ -15,9 +15,9 @@ __all__ = ["render_chat"]
 
 
 def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
-    """The text that the chat template makes of messages, with the prompt of the assistant after them.
+    """Render messages with the chat template, followed by the assistant's prompt.
 
-    Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) where it fails.
+    Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) if the template fails.
     """
     found = list(templates_of(folder))
     if not found:
@@ -33,7 +33,7 @@ def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
     try:
         template = environment.from_string(found[-1][2])
         return str(template.render(messages=list(messages), add_generation_prompt=True, **values))
-    except Exception as error:  # a template is a program, and can fail in any way
+    except Exception as error:  # a template is a program that can raise any exception
         message = f"the chat template of {found[-1][0]} fails: {error or type(error).__name__}"
         raise EvaluationError(message, code=Code.bad_value).located(found[-1][1]) from None
 

@@ -1,4 +1,4 @@
-"""Findings about a folder of files that are one model."""
+"""Check of a folder with the files of a model."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["check_folder"]
 
 
 def check_folder(path: str | os.PathLike[str]) -> list[Report] | None:
-    """What is wrong between the files of a folder, a report for each file; None for a folder that is no pipeline.
+    """Check the files of a folder against each other; None for a folder without a pipeline.
 
-    Each file alone is left to `check_model`. Codes: IR801 to IR810.
+    Returns a report for each file with findings, with the codes IR801 to IR810. `check_model` checks each file itself.
     """
     folder = open_folder(path)
     if folder is None:

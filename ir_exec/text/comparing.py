@@ -1,4 +1,4 @@
-"""Are these tokens right? Those of another runtime against ours, and the setting that explains the difference."""
+"""Comparison of tokens with another runtime, and the setting that explains a difference."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "no dynamic quantization": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": 0},
     "f32 instead of bf16 or f16": {"INFERENCE_PRECISION_HINT": "f32"},
 }
-"""SettingsFile of OpenVINO whose defaults change numbers, each with the value that does not."""
+"""Options of OpenVINO whose defaults change numbers, each with the value that does not change them."""
 
 _TIE = 1e-3
-"""Logits nearer than this share of their spread may come in either order by rounding alone."""
+"""Relative to the range of logits: rounding alone may change the order of logits with a smaller difference."""
 
 
 class _TokenRecord(BaseModel):
@@ -40,8 +40,9 @@ class _TokenRecord(BaseModel):
 class TokenDifference(_TokenRecord):
     """The first token that differs.
 
-    position: among the new tokens, from 0. ours, theirs: the tokens. margin: by how much our logit of ours is above
-    that of theirs; gap: by how much it is above the second best one. is_tie: both are so near that rounding decides.
+    position: the index among the new tokens, from 0. ours, theirs: the tokens.
+    margin: our logit of `ours` minus our logit of `theirs`. gap: our logit of `ours` minus the second largest logit.
+    is_tie: True if the logits are so close that rounding may change their order.
     """
 
     position: int
@@ -53,7 +54,11 @@ class TokenDifference(_TokenRecord):
 
 
 class Trial(_TokenRecord):
-    """The tokens with settings: where they leave ours, None where they do not. error: why there are none."""
+    """A run of the runtime with other settings.
+
+    position: the index of the first token that differs from ours; None if all are equal.
+    error: the reason if the runtime returned no tokens.
+    """
 
     name: str
     options: dict[str, Any]
@@ -62,11 +67,11 @@ class Trial(_TokenRecord):
 
 
 class TokenComparison(_TokenRecord):
-    """What `compare FOLDER` finds.
+    """The result of `compare FOLDER`.
 
-    theirs: the tokens of the reference; ours: those that ir_exec chooses after the same prompt. first: None where all
-    are equal. trials: the tokens with other settings of the runtime, where they differ. layer: the first layer that
-    OpenVINO computes otherwise at that token, where no setting explains it.
+    theirs: the tokens of the reference. ours: the tokens of ir_exec for the same prompt. first: the first difference;
+    None if all tokens are equal. trials: runs with other settings of the runtime if tokens differ. layer: the first
+    layer with an own error at the differing token, if no setting explains the difference.
     """
 
     format: Literal[1] = 1
@@ -81,12 +86,12 @@ class TokenComparison(_TokenRecord):
 
     @property
     def equal(self) -> bool:
-        """Whether all tokens are equal, or the first that differs is a tie."""
+        """True if all tokens are equal, or if the first difference is a tie."""
         return self.first is None or self.first.is_tie
 
     @property
     def explanation(self) -> str | None:
-        """The setting with which the tokens become ours; None where none does."""
+        """The name of the settings with which all tokens are equal; None if there are none."""
         return next((trial.name for trial in self.trials if trial.position is None and trial.error is None), None)
 
 
@@ -101,19 +106,18 @@ def compare_tokens(
     timeout: float = 600.0,
     progress: Callable[[str], None] | None = None,
 ) -> TokenComparison:
-    """Compare the greedy tokens of a reference with ours.
+    """Compare greedy decoding of a reference with greedy decoding of ir_exec.
 
-    pipeline: of `ir_exec.text.load`.
-    reference: `openvino`, `genai`, `transformers`, or a file of JSON with `ids` and, if the prompt is not given,
-        `prompt_ids`.
+    pipeline: the result of `ir_exec.text.load`.
+    reference: `openvino`, `genai`, `transformers`, or a JSON file with `ids` and, without a prompt, `prompt_ids`.
     prompt: text, or tokens.
-    count: how many tokens after it.
-    device: for openvino and genai.
+    count: the number of new tokens.
+    device: the device for openvino and genai.
     source: the folder from which transformers reads the model.
-    timeout: seconds that an answer of the runtime may take.
-    progress: called with what is done next.
+    timeout: maximum seconds for an answer of the runtime.
+    progress: called with a description of each step.
 
-    Raises EvaluationError where the reference cannot run or be read.
+    Raises EvaluationError if the reference cannot be run or read.
     """
     ids = pipeline.encode(prompt) if isinstance(prompt, str) else list(prompt)
     tell = progress or (lambda text: None)
@@ -121,17 +125,17 @@ def compare_tokens(
         stored = _stored(reference)
         ids = ids or [int(token) for token in stored.get("prompt_ids", ())]
         theirs = [int(token) for token in stored["ids"]]
-        # Files often hold the prompt and what follows it.
+        # Files often contain the prompt followed by the new tokens.
         theirs = theirs[len(ids) :] if theirs[: len(ids)] == ids and len(theirs) > len(ids) else theirs
         ask: _Ask | None = None
     else:
         ask = _Ask(pipeline, reference, device, source, timeout)
-        tell(f"asking {reference}")
+        tell(f"running {reference}")
         theirs = ask(ids, count, {})
     if not ids:
-        raise EvaluationError("there is no prompt: give text or tokens", code=Code.bad_value)
+        raise EvaluationError("the prompt is missing, expected text or tokens", code=Code.bad_value)
     tell("running the model")
-    # The child takes the likeliest token of OpenVINO's runtime itself, without penalties.
+    # The child selects the most likely token of OpenVINO's runtime itself, without penalties.
     is_plain = reference == "openvino"
     settings = GenerationSettings() if is_plain else pipeline.settings().with_options({"min_new_tokens": 0})
     ours = list(
@@ -146,7 +150,7 @@ def compare_tokens(
             *OPTIONS.items(),
             ("all of these", {k: v for one in OPTIONS.values() for k, v in one.items()}),
         ):
-            tell(f"asking {reference} with {name}")
+            tell(f"running {reference} with {name}")
             trials.append(_trial(ask, name, options, ids, ours))
     is_explained = any(trial.position is None and trial.error is None for trial in trials)
     layer = None
@@ -166,7 +170,7 @@ def compare_tokens(
 
 
 def layer_at_token(pipeline: Pipeline, ids: list[int], device: str, timeout: float) -> str | None:
-    """The first layer that is wrong by itself when OpenVINO computes the text so far as a whole."""
+    """The first layer with an own error above the tolerance if OpenVINO computes the complete text so far."""
     part = pipeline.folder.decoder
     if part is None:
         return None
@@ -190,7 +194,7 @@ def _first(
     before = [*begin, *ours[:position]]
     choose = Chooser(settings, has_encoder="encoder" in pipeline.folder.parts)
     scores = choose.scores(before, len(begin), decoder.next_logits(before))
-    # A token that the settings forbid counts as the least likely one.
+    # Tokens that the settings forbid are treated as least likely.
     logits = np.maximum(scores.astype(np.float64), scores[np.isfinite(scores)].min())
     mine, other = ours[position], theirs[position]
     best = np.sort(logits)[-2:]
@@ -218,15 +222,15 @@ def _trial(ask: _Ask, name: str, options: dict[str, Any], ids: list[int], ours: 
 
 
 class _Ask:
-    """Asks a runtime in a process of its own."""
+    """Runs a runtime in a separate process."""
 
     def __init__(self, pipeline: Pipeline, reference: str, device: str, source: str | None, timeout: float) -> None:
         if reference not in ("openvino", "genai", "transformers"):
-            message = f"the reference is {reference!r}, expected openvino, genai, transformers or a file of JSON"
+            message = f"the reference is {reference!r}, expected openvino, genai, transformers or a JSON file"
             raise EvaluationError(message, code=Code.bad_value)
         if reference == "transformers" and source is None:
-            hint = "--source FOLDER names the model that was exported"
-            raise EvaluationError("transformers needs the folder of its model", code=Code.bad_value, hint=hint)
+            hint = "name the exported model with --source FOLDER"
+            raise EvaluationError("transformers needs the folder of the model", code=Code.bad_value, hint=hint)
         part = pipeline.folder.decoder
         self._request = {
             "runtime": reference,
@@ -238,12 +242,13 @@ class _Ask:
         self._timeout = timeout
 
     def __call__(self, ids: list[int], count: int, options: Mapping[str, Any]) -> list[int]:
-        # A path that is whole stays so, though the child's scripts are in another package.
+        # An absolute path is used unchanged; the other scripts of the child are in another package.
         child = Child(str(Path(__file__).parent / "tokens_child.py"), self._timeout)
         try:
             answer = child.ask(**self._request, ids=ids, count=count, options=dict(options))
         except (ChildRefused, ChildCrashed) as error:
-            raise EvaluationError(f"{self._request['runtime']} gives no tokens: {error}", code=Code.failed) from None
+            message = f"{self._request['runtime']} returned no tokens: {error}"
+            raise EvaluationError(message, code=Code.failed) from None
         finally:
             child.close()
         return [int(token) for token in answer["ids"]]
@@ -259,5 +264,5 @@ def _stored(path: str) -> Mapping[str, Any]:
         stored = {"ids": stored}
     ids = stored.get("ids") if isinstance(stored, Mapping) else None
     if not isinstance(ids, list) or not all(isinstance(token, int) for token in ids):
-        raise EvaluationError(f"{path} holds no list of tokens as `ids`", code=Code.bad_value)
+        raise EvaluationError(f"{path} has no `ids`, expected a list of tokens", code=Code.bad_value)
     return dict(stored)

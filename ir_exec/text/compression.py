@@ -1,9 +1,9 @@
-"""How the weights of a network are stored: element type, elements per scale, zero points.
+"""Formats of stored weights: element type, group size, zero points.
 
-A compressed constant is unpacked by layers of the graph: Convert, Subtract (a zero point), Multiply (a scale), Reshape.
-Its group size follows from the axis that a scale covers: `[out, in]` with a scale of `[out, 1]` is channel-wise, and so
-is `[experts, out, in]` with `[experts, out, 1]`; `[out, groups, size]` is group-wise where a Reshape merges the last
-two axes again.
+A compressed constant is decompressed by layers of the graph: Convert, Subtract (of a zero point), Multiply (by a
+scale), Reshape. The group size follows from the axes of the scale: `[out, in]` with a scale of `[out, 1]` is
+channel-wise, as is `[experts, out, in]` with `[experts, out, 1]`; `[out, groups, size]` is group-wise if a Reshape
+merges the last two axes.
 
 Source: https://docs.openvino.ai/2026/openvino-workflow/model-optimization-guide/weight-compression.html
 """
@@ -28,19 +28,20 @@ from ir_exec.types import ElementType
 __all__ = ["PackedWeight", "ZeroPoint", "format_differences", "packed_weights", "types_of_mode"]
 
 ZeroPoint = Literal["none", "middle", "other"]
-"""`middle`: every zero point is the middle of an unsigned type (8 of u4), so that the weights are symmetric."""
+"""`middle`: every zero point is the middle of an unsigned type (8 of u4): the weights are symmetric."""
 
 _FEWEST = 256
-"""Constants of fewer elements are no weights."""
+"""Minimum number of elements of weights."""
 
 
 @dataclass(frozen=True, slots=True)
 class PackedWeight:
     """A constant that is a weight.
 
-    group_size: elements that share a scale; None where a scale covers a whole channel or tensor, or there is none.
-    is_scaled: True where the graph multiplies the constant by scales.
-    uses: types of the layers that take the weight.
+    group_size: the number of elements that share a scale; None if a scale covers a whole channel or tensor, and without
+        scales.
+    is_scaled: True if the graph multiplies the constant by scales.
+    uses: the types of the layers that read the weight.
     """
 
     node: Node
@@ -58,12 +59,12 @@ class PackedWeight:
 
     @property
     def is_symmetric(self) -> bool:
-        """True where zero is stored as the middle of the range."""
+        """True if zero is stored as the middle of the range."""
         return self.zero_point != "other"
 
 
 def packed_weights(part: FolderPart) -> list[PackedWeight]:
-    """The weights of a network, in the order of its layers; scales and zero points are none."""
+    """The weights of a model in the order of its layers, without scales and zero points."""
     if part.loaded is None:
         return []
     graphs = [part.loaded.graph, *(body.graph for node in part.nodes for body in node.bodies)]
@@ -72,7 +73,7 @@ def packed_weights(part: FolderPart) -> list[PackedWeight]:
 
 
 def _of_graph(graph: Graph, weights: Weights | None) -> Iterator[PackedWeight]:
-    """The weights of a graph, bodies left out."""
+    """The weights of a graph without its bodies."""
     nodes = [*graph.nodes, *graph.unreachable]
     users: dict[Value, set[str]] = {}
     for node in nodes:
@@ -127,20 +128,20 @@ _MODES = {
     "fp8": frozenset({"f8e4m3", "f8e5m2"}),
     "fp4": frozenset({"f4e2m1"}),
 }
-"""The element types of the modes of NNCF, by how their names begin."""
+"""The element types of the modes of NNCF, by the prefixes of their names."""
 
 
 def types_of_mode(mode: str | None) -> frozenset[str] | None:
-    """The element types of a mode of NNCF, `int4_asym`; None for one that is not known."""
+    """Return the element types of a mode of NNCF, `int4_asym`; None for an unknown mode."""
     return next((kinds for name, kinds in _MODES.items() if mode and mode.startswith(name)), None)
 
 
 _RATIO_TOLERANCE = 0.1
-"""NNCF chooses whole layers, so that the share of a model differs from the ratio that was asked for."""
+"""NNCF selects whole layers, so the actual share differs from the requested ratio."""
 
 
 def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Iterator[str]:
-    """Where the graph differs from what NNCF left in rt_info: mode, group size, symmetry, ratio."""
+    """Yield the differences of the graph from NNCF's settings in rt_info: mode, group size, symmetry, ratio."""
 
     def declared(name: str) -> str | None:
         return part.rt_info("nncf", "weight_compression", name)
@@ -152,7 +153,7 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
     own = [weight for weight in weights if weight.element_type.name in kinds]
     if not own:
         found = ", ".join(sorted({weight.element_type.name for weight in weights})) or "none"
-        yield f"mode is {mode}, and the weights of the graph have {found}"
+        yield f"mode is {mode}, but the weights of the graph have {found}"
         return
     yield from _symmetry(mode, own)
     group = declared("group_size")
@@ -164,26 +165,26 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
         others = {size: count for size, count in sizes.items() if size != wanted}
         for size, count in others.items():
             what = "whole channels" if size is None else f"groups of {size}"
-            yield f"group_size is {group}, and {count} of {len(own)} weights have {what}"
+            yield f"group_size is {group}, but {count} of {len(own)} weights have {what}"
     ratio = declared("ratio")
     share = _share(own, weights, all_layers=declared("all_layers") == "True")
     is_number = ratio is not None and re.fullmatch(r"\d+(\.\d+)?", ratio)
     if is_number and share is not None and abs(share - float(ratio or 0)) > _RATIO_TOLERANCE:
-        yield f"ratio is {ratio}, and {share:.2f} of the weights have this format"
+        yield f"ratio is {ratio}, but {share:.2f} of the weights have this format"
 
 
 def _symmetry(mode: str, own: Sequence[PackedWeight]) -> Iterator[str]:
     asymmetric = sum(not weight.is_symmetric for weight in own)
     if mode.endswith("_sym") and asymmetric:
-        yield f"mode is {mode}, and {asymmetric} of {len(own)} weights have zero points"
+        yield f"mode is {mode}, but {asymmetric} of {len(own)} weights have zero points"
     elif mode.endswith("_asym") and all(weight.zero_point == "none" for weight in own):
-        yield f"mode is {mode}, and no weights have zero points"
+        yield f"mode is {mode}, but no weights have zero points"
 
 
 def _share(own: Sequence[PackedWeight], weights: Sequence[PackedWeight], *, all_layers: bool) -> float | None:
-    """The share of weights of the main format among those for which NNCF defines the ratio.
+    """The share of the main format in the weights that NNCF's ratio counts.
 
-    Embeddings and the last layer count only where all layers were compressed.
+    Embeddings and the last layer count only if all layers were compressed.
     """
     tables = {weight.shape[0] for weight in weights if "Gather" in weight.uses}
     counted = [

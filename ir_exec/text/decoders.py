@@ -2,7 +2,7 @@
 
 decoder = Decoder(model, compile)
 logits = decoder.next_logits([1, 15, 7])   # of the prompt
-logits = decoder.next_logits([9])          # of one token more
+logits = decoder.next_logits([9])          # after one more token
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from ir_exec.types import Array, Shape
 __all__ = ["Compile", "Decoder"]
 
 Compile = Callable[[Model], Any]
-"""Makes what runs of a network: `compile_model`, also with options."""
+"""A function that compiles a model: `compile_model`, also with options."""
 
 
 class Decoder:
-    """A network of a language model, for one text or a batch of texts.
+    """The decoder of a language model, for one text or a batch of texts.
 
-    The cache is where the network has it: in variables, in inputs and outputs (`past_key_values...`, `present...`), or
-    nowhere; then all tokens are computed again for each new one. Shorter texts of a batch are padded on the left.
+    The model's cache may be in variables, or in inputs and outputs (`past_key_values...`, `present...`). Without a
+    cache all tokens are computed again for each new one. Shorter texts of a batch are padded on the left.
 
-    fixed: inputs that stay the same for a text: the states of an encoder.
-    embed: makes embeddings of tokens, for networks that take these.
+    fixed: inputs that are constant for a text: the states of an encoder.
+    embed: computes embeddings of tokens, for models with embeddings as input.
     images: embeddings for the tokens `image_token` of the prompt, in order, [tokens, channels].
-    pad_token: pads shorter texts on the left.
-    is_mask_short: after the prompt the mask is that of the new token, not of the whole text.
+    pad_token: the token for padding of shorter texts.
+    is_mask_short: True if the mask after the prompt covers the new token only, instead of the whole text.
 
-    What is given of `inputs_embeds`, `position_ids`, `attention_mask` and `token_type_ids` is of the prompt alone.
+    Values of `inputs_embeds`, `position_ids`, `attention_mask` and `token_type_ids` in `fixed` are for the prompt only.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Decoder:
             least = 3 if name == "inputs_embeds" else 2
             if value.ndim < least or value.dtype.kind not in "biuf":
                 message = (
-                    f"{name} has shape {list(value.shape)} and type {value.dtype}, expected numbers on {least} axes"
+                    f"{name} has shape {list(value.shape)} and type {value.dtype}, expected numbers with {least} axes"
                 )
                 raise EvaluationError(message, code=Code.bad_value)
         self._fixed = given
@@ -84,16 +84,16 @@ class Decoder:
             known -= {"inputs_embeds"} - self._first.keys()
         unknown = sorted(port.name for port in model.inputs if not known & {port.name, *port.names})
         if unknown:
-            message = f"it is not known what to give to the inputs {', '.join(unknown)}"
-            raise EvaluationError(message, code=Code.unknown_input, hint="give them in `inputs`")
+            message = f"values of the inputs {', '.join(unknown)} are missing"
+            raise EvaluationError(message, code=Code.unknown_input, hint="pass them in `inputs`")
 
     @property
     def takes_padding(self) -> bool:
-        """True if the network leaves out padding by its mask; convolutions over time do not."""
+        """True if the model masks padding; models with convolutions over time do not."""
         return "attention_mask" in self._names and self._conv_size is None
 
     def reset(self) -> None:
-        """Forget the text."""
+        """Clear the text and the cache."""
         self._tokens = self._tokens[:, :0]
         self._mask = self._mask[:, :0]
         self._embeddings = None
@@ -108,17 +108,17 @@ class Decoder:
         return self._inputs(0)
 
     def next_logits(self, tokens: Sequence[int]) -> Array:
-        """The logits of the token after the text so far and these tokens, f32, [vocabulary]."""
+        """Append tokens to the text, and return the logits of the next token, f32, [vocabulary]."""
         last: Array = self.all_logits(tokens)[-1]
         return last
 
     def all_logits(self, tokens: Sequence[int]) -> Array:
-        """Append tokens to the text; return the logits after each of them, f32, [tokens, vocabulary]."""
+        """Append tokens to the text, and return the logits after each of them, f32, [tokens, vocabulary]."""
         found: Array = self._logits([tokens])[0, -len(tokens) :]
         return found
 
     def next_logits_of(self, rows: Sequence[Sequence[int]]) -> Array:
-        """The logits of the token after each text of a batch and these tokens, f32, [texts, vocabulary]."""
+        """Append a row of tokens to each text, and return the logits of the next tokens, f32, [texts, vocabulary]."""
         found: Array = self._logits(rows)[:, -1]
         return found
 
@@ -131,7 +131,7 @@ class Decoder:
         names = {name for names in outputs.names() for name in names}
         logits = np.asarray(outputs["logits"] if "logits" in names else outputs[0], np.float32)
         if logits.ndim == 2:
-            # Of the last token alone.
+            # The logits of the last token only.
             logits = logits[:, None]
         if logits.ndim != 3 or logits.shape[0] != len(rows) or not logits.size:
             message = f"the logits have shape {list(logits.shape)}, expected [{len(rows)}, tokens, vocabulary]"
@@ -160,8 +160,8 @@ class Decoder:
         self._mask = np.concatenate([self._mask, mask], 1)
 
     def _embedded(self, tokens: Array) -> Array:
-        """The embeddings of tokens, with those of images in their places."""
-        assert self._embed is not None, "checked when the decoder was made"
+        """The embeddings of tokens, with image embeddings at the image tokens."""
+        assert self._embed is not None, "checked in __init__"
         found = self._embed(tokens)
         places = tokens == self._image_token
         if self._images is not None and not self._tokens.size:
@@ -194,7 +194,7 @@ class Decoder:
         if self._images is not None:
             values["token_type_ids"] = (tokens == self._image_token).astype(np.int64)
         if is_first and self._conv_size is not None:
-            # As optimum exports Mamba: the prompt fills all columns of the convolution.
+            # In optimum's export of Mamba, the prompt fills all columns of the convolution.
             values["cache_position"] = np.arange(self._conv_size)
         if not is_first and self._is_mask_short:
             values["attention_mask"] = np.ones_like(tokens)
@@ -205,37 +205,37 @@ class Decoder:
         for name in self._past:
             if name not in values:
                 dims = self._ports[name].shape.dims or ()
-                # No positions yet.
+                # The cache is empty.
                 sizes = [dim.size if dim.is_static else 0 for dim in dims]
                 values[name] = np.zeros([len(tokens), *sizes[1:]], self._ports[name].element_type.dtype)
         return self._by_port(values)
 
     def _add_first(self, values: dict[str, Array], start: int) -> None:
-        """Add what was given for the prompt, continued for the tokens after it."""
+        """Add the values given for the prompt, extended to the tokens after it."""
         count = self._tokens.shape[1] - self._prompt_width
         for name, given in self._first.items():
             if name == "inputs_embeds":
                 continue
             rest = np.full((*given.shape[:-1], count), int(name == "attention_mask"), given.dtype)
             if name == "position_ids":
-                # One position for all axes of an image, after the greatest.
+                # Positions after the greatest one, equal for all axes of an image.
                 axes = (0, -1) if given.ndim == 3 else -1
                 rest = np.broadcast_to(given.max(axis=axes, keepdims=True) + 1 + np.arange(count), rest.shape)
             whole = np.concatenate([given, rest], -1)
             values[name] = whole if name == "attention_mask" else whole[..., start:]
 
     def _by_port(self, values: Mapping[str, Array]) -> dict[str, Array]:
-        """The value of each input by its name, in its element type and rank."""
+        """The value of each input by name, with the element type and rank of the input."""
         found = {}
         for name, port in self._ports.items():
             value = next((values[one] for one in (name, *port.names) if one in values), None)
             if value is None:
                 continue
             if name == "position_ids" and port.shape.rank == 3 and value.ndim == 2:
-                # A position for each of time, height and width: text has the same in all.
+                # Positions in time, height and width, which are equal for text.
                 axes = port.shape[0].size if port.shape[0].is_static else 3
                 value = np.broadcast_to(value, (axes, *value.shape))
-            # What is no number is left to the network, which refuses it.
+            # Values that are not numbers are rejected by the model.
             is_number = value.dtype.kind in "biuf"
             found[name] = value.astype(port.element_type.dtype, copy=False) if is_number else value
         return found
@@ -255,20 +255,20 @@ _KNOWN = frozenset(
         "inputs_embeds",
     }
 )
-"""Inputs for which there is a value; any other must be given."""
+"""Inputs with computed values; all others must be passed."""
 
 _OF_PROMPT = frozenset({"inputs_embeds", "position_ids", "attention_mask", "token_type_ids"})
-"""Inputs that, where they are given, are of the prompt alone."""
+"""Inputs whose passed values are for the prompt only."""
 
 _PAST = ("past", "cache_params.past")
 """Prefixes of the names of inputs for the cache of previous tokens."""
 
 _RECURRENT = "cache_params.past.conv"
-"""The name of what networks with convolutions over time keep (Mamba and hybrids), as optimum names it."""
+"""The name in optimum of the state of models with convolutions over time (Mamba and hybrids)."""
 
 
 def _conv_size(model: Model) -> int | None:
-    """The columns that the convolutions of a recurrent network keep; None for other networks."""
+    """The number of columns in the convolution state of a recurrent model; None for other models."""
     for port in model.inputs:
         if port.name.startswith(_RECURRENT) and port.shape.rank:
             return port.shape[-1].size if port.shape[-1].is_static else None
@@ -280,7 +280,7 @@ def _conv_size(model: Model) -> int | None:
 
 
 def _present_of(past: str, outputs: Any) -> str:
-    """The output that is the past of the next token."""
+    """The output that is the input `past` of the next run."""
     for name in (past.replace("past_key_values", "present"), past.replace("past", "present")):
         if any(name in names for names in outputs.names()):
             return name

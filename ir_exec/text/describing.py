@@ -1,4 +1,4 @@
-"""What a folder of files is: its parts, its sizes, its weights, its cache, its tokenizer."""
+"""Description of a folder: its parts, sizes, weights, cache and tokenizer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _FolderRecord(BaseModel):
 
 
 class PartFacts(_FolderRecord):
-    """A network of the folder. bytes: of its .bin. readable: whether it could be read without a fault."""
+    """A model of the folder. bytes: the size of its .bin. readable: True if it was read without a fault."""
 
     name: str
     file: str
@@ -35,11 +35,10 @@ class PartFacts(_FolderRecord):
 
 
 class WeightFormat(_FolderRecord):
-    """How a share of the weights of a network is stored.
+    """The storage format of a share of the weights of a model.
 
-    group_size: elements that share a scale; None for those of a whole channel, and for weights without scales.
-    symmetric: False where zero points are subtracted that are not the middle of the range; None for weights without
-        scales.
+    group_size: the number of elements that share a scale; None for channel-wise scales, and for weights without scales.
+    symmetric: False if zero points other than the middle of the range are subtracted; None for weights without scales.
     """
 
     part: str
@@ -51,13 +50,14 @@ class WeightFormat(_FolderRecord):
 
 
 class FolderFacts(_FolderRecord):
-    """What a folder of files is.
+    """The description of a folder.
 
-    context_length: tokens for which the positions were trained. cache_bytes: of keys and values, for each token.
-    tokenizer: the kind of the tokenizer; tokens: the entries of its vocabulary, and rows: those of the embedding.
-    templates: the places of chat templates in the order in which one replaces another.
-    declared_formats: by part, what NNCF says about the weights.
-    differences: by part, where this differs from the graph.
+    context_length: the number of positions that the model was trained for. cache_bytes: bytes of keys and values per
+    token. tokenizer: the kind of the tokenizer. tokens: the number of entries of its vocabulary. rows: the number of
+    rows of the embedding.
+    templates: the files with chat templates, in order; a later template replaces an earlier one.
+    declared_formats: by part, the weight format that NNCF declares.
+    differences: by part, the differences of the graph from the declared format.
     """
 
     format: Literal[1] = 1
@@ -87,7 +87,7 @@ _KINDS = {
 
 
 def facts_of_folder(folder: Folder) -> FolderFacts:
-    """The facts of a folder; what is not known is None."""
+    """Return the description of a folder; unknown facts are None."""
     tokenizer = folder.parts.get("tokenizer")
     nodes = list(tokenizer.of_type(*_KINDS)) if tokenizer is not None else []
     entries = entries_of(tokenizer)
@@ -146,7 +146,7 @@ def _part(folder: Folder, part: FolderPart) -> PartFacts:
 
 
 def _cache_bytes(part: FolderPart | None) -> int | None:
-    """Bytes that a token takes in the variables that keep keys and values, for one text."""
+    """Bytes per token in the variables with keys and values, for one text."""
     total = 0
     for node in part.nodes if part is not None else ():
         shape, kind = getattr(node.op, "variable_shape", None), getattr(node.op, "variable_type", None)
@@ -157,7 +157,7 @@ def _cache_bytes(part: FolderPart | None) -> int | None:
 
 
 def _formats(part: str, weights: list[PackedWeight]) -> list[WeightFormat]:
-    """The formats of the weights, the one of most elements first."""
+    """The formats of the weights, sorted by the number of elements, largest first."""
     counts: Counter[tuple[ElementType, int | None, bool | None]] = Counter()
     for weight in weights:
         symmetric = weight.is_symmetric if weight.is_scaled else None

@@ -1,14 +1,14 @@
-"""A folder of files that are one model: its parts, its settings, and what kind of pipeline they are.
+"""A folder with the files of a model: its parts, its settings, and the kind of the pipeline.
 
     folder = open_folder("llama_int4")
     folder.kind                                # "language model"
     folder.parts["tokenizer"].path             # "llama_int4/openvino_tokenizer.xml"
     folder.settings["config.json"].value("eos_token_id")
 
-Folders are as optimum-intel and openvino_tokenizers write them: `openvino_model.xml`, `openvino_tokenizer.xml`,
-`openvino_detokenizer.xml` with a .bin each, `config.json`, `generation_config.json`, `tokenizer_config.json`,
-`tokenizer.json`, `chat_template.jinja`; several networks (`openvino_encoder_model.xml`, ...) of others; or
-`model_index.json` and a folder for each part of a diffusion pipeline.
+The layout is that of optimum-intel and openvino_tokenizers: `openvino_model.xml`, `openvino_tokenizer.xml` and
+`openvino_detokenizer.xml`, each with a .bin, `config.json`, `generation_config.json`, `tokenizer_config.json`,
+`tokenizer.json`, `chat_template.jinja`. Other pipelines have several models (`openvino_encoder_model.xml`, ...), and
+diffusion pipelines have `model_index.json` and a folder for each part.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PART_FILES = {
     "tokenizer": "openvino_tokenizer.xml",
     "detokenizer": "openvino_detokenizer.xml",
 }
-"""The networks of a folder by their part in it."""
+"""The file names of the models of a folder, by part."""
 
 SETTINGS_FILES = (
     "config.json",
@@ -57,14 +57,15 @@ SETTINGS_FILES = (
 )
 
 _LARGEST_SETTINGS = 2**28
-"""Bytes of a file of settings; `tokenizer.json` has tens of megabytes."""
+"""Maximum bytes of a settings file; `tokenizer.json` may have tens of megabytes."""
 
 
 @dataclass
 class SettingsFile:
-    """A file of JSON.
+    """A JSON file.
 
-    data: its content, an object; empty where it cannot be read. error: why it cannot, and where.
+    data: the content, an object; empty for an unreadable file. error, error_line: the reason, and the line of the
+        fault.
     """
 
     path: str
@@ -74,21 +75,21 @@ class SettingsFile:
     error_line: int | None = None
 
     def value(self, *keys: str) -> Any:
-        """The value at the end of a path of keys; None where there is none."""
+        """Return the value at a path of keys, or None if it does not exist."""
         found: Any = self.data
         for key in keys:
             found = found.get(key) if isinstance(found, Mapping) else None
         return found
 
     def place(self, key: str | None = None) -> Location:
-        """The place of the file, and the line where the key first stands."""
+        """Return the location of the file, with the line of the first occurrence of the key."""
         at = self.text.find(f'"{key}"') if key is not None else -1
         return Location(path=self.path, line=self.text.count("\n", 0, at) + 1 if at >= 0 else self.error_line)
 
 
 @dataclass
 class FolderPart:
-    """A network of the folder: what could be read of it, and the faults that reading reported."""
+    """A model of the folder: its readable content, and the faults that reading reported."""
 
     name: str
     path: str
@@ -97,7 +98,7 @@ class FolderPart:
 
     @property
     def place(self) -> Location:
-        """The place of the file."""
+        """The location of the file."""
         return Location(path=self.path)
 
     @property
@@ -107,12 +108,12 @@ class FolderPart:
 
     @cached_property
     def nodes(self) -> list[Node]:
-        """Every layer, those of bodies and those that no output needs included."""
+        """All layers, including unreachable layers and layers of bodies."""
         return [] if self.loaded is None else list(self.loaded.graph.all_nodes(unreachable=True))
 
     @cached_property
     def types(self) -> Types | None:
-        """The type of every value; None where the network is broken."""
+        """The type of every value; None if the model has faults."""
         if self.loaded is None or self.faults:
             return None
         try:
@@ -121,7 +122,7 @@ class FolderPart:
             return None
 
     def type_of(self, value: Value) -> TensorType | None:
-        """The type of a value of the network itself."""
+        """Return the type of a value of the model's main graph."""
         types = self.types
         return None if types is None else types[value.number]
 
@@ -143,26 +144,26 @@ class FolderPart:
         return found
 
     def rt_info(self, *path: str) -> str | None:
-        """The value that the writer of the file left at this path."""
+        """Return the rt_info value at this path, written by the producer of the file."""
         return None if self.loaded is None else self.loaded.document.rt_info.value(*path)
 
     def of_type(self, *types: str) -> Iterator[Node]:
-        """The layers of these types."""
+        """Return the layers of these types."""
         return (node for node in self.nodes if node.type in types)
 
     def constants_end(self) -> int:
-        """Where the last constant ends in the .bin."""
+        """Return the offset of the end of the last constant in the .bin."""
         ends = [node.op.offset + node.op.size for node in self.nodes if isinstance(node.op, Const)]
         return max(ends, default=0)
 
 
 @dataclass
 class Folder:
-    """A folder that holds the parts of one model.
+    """A folder with the parts of a model.
 
-    kind: what the parts are: `language model`, `language model with vision`, `encoder and decoder`, `speech`,
-        `embeddings`, `diffusion`, `tokenizer`; `model` for one of images or sound alone; `part` for the folders below
-        that of a diffusion pipeline.
+    kind: the kind of the pipeline: `language model`, `language model with vision`, `encoder and decoder`, `speech`,
+        `embeddings`, `diffusion`, `tokenizer`; `model` for a model of images or sound only; `part` for subfolders of a
+        diffusion pipeline.
     """
 
     path: str
@@ -173,18 +174,18 @@ class Folder:
     below: list[Folder] = field(default_factory=list)
 
     def setting(self, file: str, *keys: str) -> Any:
-        """A value of a file of settings; None where the file or the value is missing."""
+        """Return a value of a settings file, or None if the file or the value is missing."""
         found = self.settings.get(file)
         return None if found is None else found.value(*keys)
 
     @property
     def decoder(self) -> FolderPart | None:
-        """The network that gives logits."""
+        """The model that computes logits."""
         return next((self.parts[name] for name in ("model", "language model", "decoder") if name in self.parts), None)
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder | None:
-    """The folder with all of its parts read; None for a folder that holds no pipeline."""
+    """Read a folder with all its parts; None for a folder without a pipeline."""
     path = os.fspath(path)
     names = set(os.listdir(path)) if os.path.isdir(path) else set()
     is_pipeline = "model_index.json" in names or (
@@ -205,8 +206,8 @@ def open_folder(path: str | os.PathLike[str]) -> Folder | None:
 
 
 def constant_of(part: FolderPart, value: Value | None) -> Array | None:
-    """The array of a constant, also of one that is converted or unpacked; None where it depends on inputs."""
-    assert part.loaded is not None, "the value is one of its graph"
+    """The array of a constant, also after conversion or unpacking; None if it depends on inputs."""
+    assert part.loaded is not None, "the value belongs to the part's graph"
     node = None if value is None else value.node
     if node is None or node.op is None or value is None:
         return None
@@ -230,7 +231,7 @@ def _names(node: Node, value: Value) -> tuple[str, ...]:
 
 
 def read_part(name: str, path: str) -> FolderPart:
-    """The network of a file, as far as it can be read."""
+    """Read the model of a file, as far as possible."""
     faults: list[IRError] = []
     try:
         loaded = load(path, report=faults.append)
@@ -248,7 +249,7 @@ def _read_text(path: str) -> str:
 def _read_settings(path: str) -> SettingsFile:
     try:
         if os.path.getsize(path) > _LARGEST_SETTINGS:
-            return SettingsFile(path, {}, error=f"it has more than {_LARGEST_SETTINGS} bytes")
+            return SettingsFile(path, {}, error=f"it has more than {_LARGEST_SETTINGS:,} bytes")
         text = _read_text(path)
         data = json.loads(text)
     except OSError as error:
@@ -258,7 +259,7 @@ def _read_settings(path: str) -> SettingsFile:
     except (ValueError, RecursionError) as error:
         return SettingsFile(path, {}, error=str(error))
     if not isinstance(data, Mapping):
-        return SettingsFile(path, {}, text, f"it holds {type(data).__name__}, expected an object")
+        return SettingsFile(path, {}, text, f"it contains {type(data).__name__}, expected an object")
     return SettingsFile(path, data, text)
 
 
@@ -266,7 +267,7 @@ _SPEECH = frozenset({"whisper", "speech_to_text", "moonshine", "speecht5"})
 
 
 _STATES = frozenset({"last_hidden_state", "token_embeddings", "sentence_embedding"})
-"""Outputs of models that give embeddings, those that were trained as language models included."""
+"""Outputs of embedding models, including models that were trained as language models."""
 
 
 _TOKENIZER_FILES = frozenset({"tokenizer.json", "tokenizer_config.json"})
@@ -277,7 +278,7 @@ def _is_causal(architectures: str) -> bool:
 
 
 def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile]) -> str:
-    """What the parts are, by their names and by the settings."""
+    """The kind of the pipeline, by the names of the parts and by the settings."""
     config = settings.get("config.json")
     model_type = str(config.value("model_type") or "") if config is not None else ""
     if "model_index.json" in settings:
@@ -289,11 +290,11 @@ def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile])
     model = parts.get("model")
     architectures = " ".join(map(str, config.value("architectures") or ())) if config is not None else ""
     if model is None:
-        # The settings say that there should be one.
+        # The settings declare an architecture, so a model is missing.
         return "tokenizer" if not architectures else "language model" if _is_causal(architectures) else "embeddings"
     if _STATES & model.outputs.keys() and "beam_idx" not in model.inputs:
         return "embeddings"
-    # The architecture comes first: a fault may be that an output has lost its name.
+    # The architecture has priority: the name of an output may be missing by a fault.
     if _is_causal(architectures):
         return "language model"
     if architectures:

@@ -1,4 +1,4 @@
-"""The decoder of a folder with what its other networks give it: states of an encoder, embeddings of tokens and images.
+"""The decoder of a folder, with the outputs of other models: states of an encoder, embeddings of tokens and images.
 
 decoder = decoder_of(folder, {"input_features": features})
 decoder.next_logits([50258])
@@ -31,14 +31,14 @@ def decoder_of(
     pad_token: int = 0,
     images: Array | None = None,
 ) -> Decoder:
-    """The decoder of a folder, ready for a text.
+    """Return the decoder of a folder, ready for a text.
 
-    inputs: arrays for the folder's networks: `input_features` of speech, `input_ids` of the text for an encoder,
+    inputs: arrays for the models of the folder: `input_features` of speech, `input_ids` of the text for an encoder,
         `pixel_values` of images, or inputs of the decoder, such as `inputs_embeds` of the prompt.
-    images: what `image_embeddings_of` gives, where it was computed before.
+    images: the result of `image_embeddings_of`, if it was computed before.
 
-    Raises GraphError (IR801) for a folder that lacks a network, EvaluationError (IR705) for arrays that no network
-    takes, and UnsupportedError (IR900) for images that a folder's networks do not embed alone.
+    Raises GraphError (IR801) for a folder with a missing model, EvaluationError (IR705) for arrays that are not an
+    input of any model, and UnsupportedError (IR900) for images whose embedding needs more than the known models.
     """
     given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
     part = folder.decoder
@@ -51,9 +51,9 @@ def decoder_of(
     embed = None
     if "text embeddings" in folder.parts:
         embeddings = compile(read_model(folder.parts["text embeddings"].path))
-        embed = lambda row: embeddings([row])[0]  # noqa: E731  # one line, and used once
+        embed = lambda row: embeddings([row])[0]  # noqa: E731  # a single expression, used once
     elif "inputs_embeds" in names and "inputs_embeds" not in given:
-        raise _missing(folder, "text embeddings", "the decoder takes embeddings")
+        raise _missing(folder, "text embeddings", "the decoder reads embeddings")
     if "vision embeddings" in folder.parts:
         used |= _names(read_model(folder.parts["vision embeddings"].path))
         images = image_embeddings_of(folder, given, compile) if images is None else images
@@ -65,7 +65,7 @@ def decoder_of(
         }
         used |= given.keys() & {"encoder_hidden_states", "encoder_attention_mask", "encoder_outputs"}
     elif any(name.startswith("encoder_") for name in names - given.keys()):
-        raise _missing(folder, "encoder", "the decoder takes its states")
+        raise _missing(folder, "encoder", "the decoder reads its states")
     _require_used(given, used)
     fixed = {name: value for name, value in given.items() if name in names}
     return Decoder(
@@ -81,7 +81,7 @@ def decoder_of(
 
 
 _SHORT_MASK = frozenset({"mamba", "falcon_mamba", "zamba2"})
-"""Models that optimum exports so that the mask after the prompt is that of the new token alone."""
+"""Models in optimum's export whose mask after the prompt covers the new token only."""
 
 
 def _names(model: Model) -> set[str]:
@@ -101,7 +101,7 @@ def _require_used(given: Mapping[str, Array], used: set[str]) -> None:
 
 
 def image_token_of(folder: Folder) -> int | None:
-    """The token that stands for a part of an image; None for folders without images."""
+    """Return the placeholder token of images; None for folders without images."""
     for name in ("image_token_id", "image_token_index"):
         found = folder.setting("config.json", name)
         if isinstance(found, int):
@@ -110,11 +110,13 @@ def image_token_of(folder: Folder) -> int | None:
 
 
 def image_embeddings_of(folder: Folder, given: Mapping[str, Array], compile: Compile) -> Array | None:
-    """The embeddings of images, f32, [images, tokens, channels] or as the network gives them; None without images.
+    """Return the embeddings of images, f32, [images, tokens, channels] or another shape; None without images.
 
-    given: the inputs of the network of `openvino_vision_embeddings_model.xml`, which must give what takes the places of
-    the tokens of images. Folders that cut, merge or order its outputs by further models or code (Qwen2-VL,
-    MiniCPM-V, LLaVA-NeXT) need `inputs_embeds` instead.
+    The outputs of `openvino_vision_embeddings_model.xml` must be the embeddings that replace the image tokens. Folders
+    that split, merge or reorder its outputs with further models or code (Qwen2-VL, MiniCPM-V, LLaVA-NeXT) need
+    `inputs_embeds` instead.
+
+    given: the inputs of the model.
     """
     if "vision embeddings" not in folder.parts:
         return None
@@ -125,18 +127,18 @@ def image_embeddings_of(folder: Folder, given: Mapping[str, Array], compile: Com
     lacking = [port.name for port, name in zip(model.inputs, names, strict=True) if name is None]
     if lacking:
         message = f"the vision embeddings need the inputs {', '.join(lacking)}"
-        raise EvaluationError(message, code=Code.unknown_input, hint="give them in `inputs`")
+        raise EvaluationError(message, code=Code.unknown_input, hint="pass them in `inputs`")
     others = sorted(name for name in os.listdir(folder.path) if name.endswith(".xml") and name not in _OWN)
     if others:
-        message = f"embeddings of images need {', '.join(others)} too, which is not done here"
-        hint = "give `inputs_embeds` of the prompt, and `position_ids` where they are not those of text"
+        message = f"embeddings of images need {', '.join(others)} as well, which is not supported"
+        hint = "pass `inputs_embeds` of the prompt, and `position_ids` if they differ from positions of text"
         raise UnsupportedError(message, code=Code.unsupported, hint=hint)
     wanted = {port.name: given[name] for port, name in zip(model.inputs, names, strict=True) if name is not None}
     return np.asarray(compile(model)(wanted)[0], np.float32)
 
 
 def with_image_tokens(ids: list[int], image_token: int | None, images: Array) -> list[int]:
-    """The tokens with as many for each image as it has embeddings, where there is one for each."""
+    """Repeat the token of each image by the number of its embeddings, if the prompt has one token for each image."""
     if images.ndim != 3 or ids.count(image_token or -1) != len(images):
         return ids
     found: list[int] = []
@@ -149,7 +151,7 @@ _OWN = frozenset(PART_FILES.values())
 
 
 def _encoded(model: Model, given: Mapping[str, Array], compile: Compile) -> dict[str, Array]:
-    """The states of an encoder, by the names that decoders have for them."""
+    """The states of an encoder, by the names of the decoders' inputs."""
     values = dict(given)
     if "input_ids" in values:
         values["input_ids"] = np.atleast_2d(values["input_ids"]).astype(np.int64)
@@ -158,7 +160,7 @@ def _encoded(model: Model, given: Mapping[str, Array], compile: Compile) -> dict
     for port in model.inputs:
         found = next((values[name] for name in (port.name, *port.names) if name in values), None)
         if found is None:
-            hint = "give `audio`, or the features in `inputs`" if "features" in port.name else "give it in `inputs`"
+            hint = "pass `audio`, or the features in `inputs`" if "features" in port.name else "pass it in `inputs`"
             raise EvaluationError(f"the encoder needs the input {port.name}", code=Code.unknown_input, hint=hint)
         wanted[port.name] = found
     states = compile(model)(wanted)[0]
@@ -169,7 +171,7 @@ def _encoded(model: Model, given: Mapping[str, Array], compile: Compile) -> dict
 
 
 def padded(rows: Sequence[Sequence[int]], pad_token: int) -> dict[str, Any]:
-    """The texts of a batch for an encoder, shorter ones padded on the right."""
+    """Return the texts of a batch as inputs of an encoder; shorter texts are padded on the right."""
     width = max(map(len, rows))
     ids = np.full((len(rows), width), pad_token, np.int64)
     mask = np.zeros_like(ids)

@@ -1,4 +1,4 @@
-"""Text from a folder of files: a reference that one can read and trust, not a fast one.
+"""Text generation from a folder: a readable reference, not optimized for speed.
 
 pipeline = load("llama_int4")
 generation = pipeline.generate("Hello", max_new_tokens=20)
@@ -41,10 +41,10 @@ StoppedBy = Literal["end token", "length", "stop string", "context"]
 class Generation:
     """New tokens and their text.
 
-    ids: the new tokens. text: of these alone, up to a stop string; None for a folder without a detokenizer.
-    stopped_by: `end token`, `length`, `stop string`, or `context` where the model takes no more tokens.
-    first_seconds: until the first token. seconds: all. logits: f32, [new tokens, vocabulary], if requested: those of
-    the model, before penalties and temperature.
+    ids: the new tokens. text: the text of the new tokens, up to a stop string; None for a folder without a detokenizer.
+    stopped_by: `end token`, `length`, `stop string`, or `context` if the context length of the model was reached.
+    first_seconds: the time until the first token. seconds: the total time. logits: f32, [new tokens, vocabulary], if
+    requested: the logits of the model, before penalties and temperature.
     """
 
     prompt_ids: tuple[int, ...]
@@ -57,15 +57,15 @@ class Generation:
 
     @property
     def tokens_per_second(self) -> float:
-        """New tokens per second after the first one; 0 without them."""
+        """New tokens per second after the first one; 0 without further tokens."""
         rest = self.seconds - self.first_seconds
         return (len(self.ids) - 1) / rest if rest > 0 and len(self.ids) > 1 else 0.0
 
 
 class Pipeline:
-    """A model of a folder with its tokenizers; `load` makes one.
+    """The model of a folder with its tokenizers; `load` returns one.
 
-    folder: the parts and settings. compile: makes what runs of each network.
+    folder: the parts and settings. compile: compiles each model of the folder.
     """
 
     def __init__(self, folder: Folder, compile: Compile) -> None:
@@ -73,9 +73,9 @@ class Pipeline:
         self._compile = compile
 
     def encode(self, text: str, *, special_tokens: bool = True) -> list[int]:
-        """The tokens of a text, with the special tokens that the tokenizer adds.
+        """Return the tokens of a text, with the special tokens that the tokenizer adds.
 
-        special_tokens: False leaves those at its ends out, as for a text of a chat template, which has its own.
+        special_tokens: False omits them at both ends, for example for a chat template, which contains them already.
         """
         found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
@@ -84,9 +84,11 @@ class Pipeline:
         return [int(token) for token in found]
 
     def offsets(self, text: str, ids: Sequence[int] | None = None) -> Offsets:
-        """Begin and end of each token in a text, in bytes of UTF-8; None from the first token that is not found.
+        """Return begin and end of each token in a text, in bytes of UTF-8.
 
-        ids: those of `encode`, which are computed where they are not given. Special tokens around the text are empty.
+        The first token that is not found, and all tokens after it, are None. Special tokens at both ends are empty.
+
+        ids: the result of `encode`; computed by default.
         """
         ids = self.encode(text) if ids is None else ids
         part = self.folder.parts.get("tokenizer")
@@ -95,7 +97,7 @@ class Pipeline:
         return byte_offsets(part, text, ids, ends_in_common(ids, self.encode("")))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of tokens; special ones are left out."""
+        """Return the text of tokens, without special tokens."""
         return str(self._detokenizer([np.array([list(ids)], np.int64)])[0][0])
 
     @cached_property
@@ -109,13 +111,14 @@ class Pipeline:
     def _part(self, name: str) -> Any:
         part = self.folder.parts.get(name)
         if part is None:
-            message = f"{self.folder.path} has no {name}: give tokens instead of text"
-            raise GraphError(message, code=Code.missing_part).located(Location(path=self.folder.path))
+            hint = "pass tokens instead of text"
+            error = GraphError(f"{self.folder.path} has no {name}", code=Code.missing_part, hint=hint)
+            raise error.located(Location(path=self.folder.path))
         return compile_model(read_model(part.path))
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """The tokens that end a text: of generation_config.json, of config.json, or of the tokenizer."""
+        """The tokens that end a text, from generation_config.json, config.json, or the tokenizer."""
         for file in ("generation_config.json", "config.json"):
             value = self.folder.setting(file, "eos_token_id")
             if isinstance(value, int):
@@ -127,10 +130,10 @@ class Pipeline:
         return frozenset({int(text)}) if text is not None and text.isdecimal() else frozenset()
 
     def settings(self) -> GenerationSettings:
-        """The settings of generation_config.json, or of config.json where it is missing; `do_sample` is left out.
+        """Return the settings of generation_config.json, or of config.json if it is missing, without `do_sample`.
 
-        Raises EvaluationError (IR704) for values of the wrong type or out of range, GraphError (IR810) for a file that
-        is no JSON.
+        Raises EvaluationError (IR704) for values of the wrong type or out of range, and GraphError (IR810) for a file
+        that is not JSON.
         """
         files = self.folder.settings
         for name in ("config.json", "generation_config.json"):
@@ -142,14 +145,14 @@ class Pipeline:
         return settings_from(file or "", found | {"eos_token_id": sorted(self.end_tokens)})
 
     def chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
-        """The text that the chat template makes of messages (`role`, `content`), by jinja2 in a sandbox.
+        """Render messages (`role`, `content`) with the chat template, by jinja2 in a sandbox.
 
-        Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) where it fails.
+        Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) if the template fails.
         """
         return render_chat(self.folder, messages)
 
     def features(self, audio: str | os.PathLike[str] | Array) -> Array:
-        """The features of audio for the encoder, as preprocessor_config.json describes them.
+        """Return the features of audio for the encoder, as described by preprocessor_config.json.
 
         audio: the path of a .wav file, or samples of one channel at the model's rate, -1 to 1.
         """
@@ -173,20 +176,24 @@ class Pipeline:
         follow_settings: bool = True,
         **options: Unpack[GenerationOptions],
     ) -> Generation:
-        """Continue a text, or tokens, with the most likely token at each step, or with drawn tokens.
-
-        Penalties, forbidden tokens, end tokens and lengths are those of generation_config.json unless `options` has
-        others (`GenerationOptions`). Its `do_sample` is not followed: draws need a temperature, or `do_sample=True`.
-
-        ignore_eos: continue after end tokens. seed: of the draws.
-        inputs: arrays by name, in addition to tokens: `input_features`, `pixel_values`,
-            `inputs_embeds` of the prompt.
-        audio: the path of a .wav file, or samples, for a speech model. language, task: of a speech model; by default
-            the language is found by the model. Tokens as prompt replace both.
-        on_text: called with each new piece of text.
-        follow_settings: False takes no values of generation_config.json but end tokens.
+        """Continue a text, or tokens, with the most likely token at each step, or with sampled tokens.
 
         An encoder reads the prompt or the features, and the decoder begins with its start token.
+
+        Penalties, forbidden tokens, end tokens and lengths are read from generation_config.json unless `options`
+        (`GenerationOptions`) replaces them. The `do_sample` of the file is ignored: sampling needs a temperature, or
+        `do_sample=True`.
+
+        prompt: text, or tokens.
+        ignore_eos: continue after end tokens.
+        seed: the seed for sampling.
+        inputs: arrays by name, in addition to tokens: `input_features`, `pixel_values`, `inputs_embeds` of the prompt.
+        audio: the path of a .wav file, or samples, for a speech model.
+        language, task: options of a speech model; by default the model detects the language. Tokens as prompt replace
+            both.
+        keep_logits: return the logits of all new tokens.
+        on_text: called with the new text of each step.
+        follow_settings: False ignores all values of generation_config.json except end tokens.
         """
         given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
         start = perf_counter()
@@ -213,11 +220,11 @@ class Pipeline:
         keep_logits: bool = False,
         **options: Unpack[GenerationOptions],
     ) -> list[Generation]:
-        """Continue several texts in a batch; each gets the same tokens as alone.
+        """Continue several texts in a batch; each has the same tokens as in a separate run.
 
-        Shorter prompts are padded on the left, and the mask leaves the padding out. A network without a mask, one with
-        convolutions over time (Mamba, hybrids), and one that gives NaN with padding runs the prompts after each other.
-        The parameters are those of `generate`.
+        Shorter prompts are padded on the left, and the padding is masked. Models without a mask, models with
+        convolutions over time (Mamba, hybrids), and models that compute NaN with padding run the prompts one by one.
+        The parameters are the same as for `generate`.
         """
         start = perf_counter()
         rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
@@ -247,13 +254,13 @@ class Pipeline:
         language: str | None = None,
         task: str | None = None,
     ) -> tuple[Decoder, list[int]]:
-        """The decoder for a prompt, after the encoder where there is one, and the tokens with which it begins.
+        """Run the encoder if there is one, and return the decoder for a prompt with its first tokens.
 
-        images: what `image_embeddings_of` gives. The other parameters are those of `generate`.
+        images: the result of `image_embeddings_of`. The other parameters are the same as for `generate`.
         """
         given = dict(inputs or {})
         if (language or task) and self.folder.kind != "speech":
-            message = f"a language and a task are for speech models, the folder's kind is {self.folder.kind}"
+            message = f"a language or task is given for the kind {self.folder.kind!r}, expected a speech model"
             raise EvaluationError(message, code=Code.bad_value)
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)
@@ -272,7 +279,7 @@ class Pipeline:
     def _with_encoder(
         self, rows: list[list[int]], given: dict[str, Array], language: str | None, task: str | None
     ) -> tuple[Decoder, list[list[int]]]:
-        """The decoder after the encoder read its inputs, and the tokens with which it begins."""
+        """The decoder after a run of the encoder, and its first tokens."""
         is_speech = self.folder.kind == "speech" or "input_features" in given
         if not is_speech and "input_ids" not in given:
             for ids in rows:
@@ -301,7 +308,7 @@ class Pipeline:
 
 
 class _Text:
-    """One text of a batch while it grows."""
+    """A text of a batch during generation."""
 
     def __init__(
         self,
@@ -326,7 +333,7 @@ class _Text:
         self._first_seconds = self._seconds = 0.0
 
     def add(self, logits: Array) -> None:
-        """Choose the next token, and notice where the text ends."""
+        """Select the next token, and stop at the end of the text."""
         token = self._choose([*self.begin, *self.new], len(self.begin), logits)
         self.new.append(token)
         self._first_seconds = self._first_seconds or perf_counter() - self._start
@@ -351,8 +358,8 @@ class _Text:
         return min((at for one in self._settings.stop_strings if (at := text.find(one)) >= 0), default=None)
 
     def result(self) -> Generation:
-        """The tokens and the text."""
-        assert self.stopped_by is not None, "it ran until it stopped"
+        """Return the tokens and the text."""
+        assert self.stopped_by is not None, "the run has stopped"
         text = self._pipeline.decode(self.new) if self.new and "detokenizer" in self._pipeline.folder.parts else None
         if text is not None:
             text = text[: self._end_of_text(text)]
@@ -365,7 +372,7 @@ class _Text:
 
 
 def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
-    """Add tokens to all texts until each has stopped; those that have get the last token again, which is left out."""
+    """Add tokens to all texts until each has stopped; stopped texts are extended with tokens that are discarded."""
     decoder.reset()
     given = [text.begin for text in texts]
     if all(text.stopped_by is not None for text in texts):
@@ -373,7 +380,7 @@ def _run(decoder: Decoder, texts: Sequence[_Text], context: int | None) -> None:
     while True:
         logits = decoder.next_logits_of(given)
         if len(texts) > 1 and not any(text.new for text in texts) and np.isnan(logits).any():
-            # Padding that attends to nothing is NaN in networks that mask with -inf (OPT), and spreads.
+            # In models that mask with -inf (OPT), fully masked padding is NaN, which spreads to other texts.
             for text in texts:
                 _run(decoder, [text], context)
             return
@@ -394,15 +401,15 @@ def _strings(text: str) -> Array:
 
 
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:
-    """The pipeline of a folder.
+    """Load the pipeline of a folder.
 
-    compile: makes a session of a model, by default `ir_exec.compile_model`; for another engine, for example,
+    compile: compiles a model, by default `ir_exec.compile_model`; for another engine, use for example
         `partial(compile_model, engine="onnxruntime")`.
 
-    Raises GraphError (IR801) for a folder that holds no pipeline.
+    Raises GraphError (IR801) for a folder without a pipeline.
     """
     folder = open_folder(path)
     if folder is None:
-        message = f"{os.fspath(path)} is no folder of a pipeline"
+        message = f"{os.fspath(path)} is not a folder with a pipeline"
         raise GraphError(message, code=Code.missing_part).located(Location(path=os.fspath(path)))
     return Pipeline(folder, compile)

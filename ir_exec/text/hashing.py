@@ -1,4 +1,4 @@
-"""FarmHash's Fingerprint64, a published hash of bytes that never changes.
+"""FarmHash's Fingerprint64, a published hash of bytes whose definition never changes.
 
 Source: google/farmhash, farmhashna::Hash64.
 """
@@ -32,7 +32,7 @@ def _of_two(u: int, v: int, factor: int) -> int:
 
 
 def fingerprint(text: bytes) -> int:
-    """The fingerprint, 0 to 2^64 - 1."""
+    """Return the fingerprint, 0 to 2^64 - 1."""
     length = len(text)
     if length <= 16:
         return _of_short(text)
@@ -80,7 +80,7 @@ def _weak(text: bytes, at: int, a: int, b: int) -> tuple[int, int]:
 
 
 def _of_long(text: bytes) -> int:
-    """Blocks of 64 bytes, of which the last one overlaps the one before."""
+    """Hash blocks of 64 bytes; the last block overlaps the one before."""
     length, seed = len(text), 81
     x, y = seed, (seed * _K1 + 113) & _MASK
     z = _mixed(y * _K2 + 113) * _K2 & _MASK

@@ -1,4 +1,4 @@
-"""The libraries of the extra `ir-exec[text]`, each imported when a layer needs it."""
+"""The libraries of the extra `ir-exec[text]`, imported on demand."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["library"]
 
 
 def library(name: str, purpose: str) -> Any:
-    """The module `name`; UnsupportedError (IR900) where it is not installed, with the command that installs it."""
+    """Import the module `name`; UnsupportedError (IR900) with the installation command if it is not installed."""
     try:
         return import_module(name)
     except ImportError:
         raise UnsupportedError(
             f"{purpose} needs the package {name}, which is not installed",
             code=Code.unsupported,
-            hint="pip install 'ir-exec[text]'",
+            hint="install it with pip install 'ir-exec[text]'",
         ) from None

@@ -1,8 +1,8 @@
-"""Places of tokens in a text, as offsets of bytes in UTF-8.
+"""Positions of tokens in a text, as byte offsets in UTF-8.
 
-A tokenizer of OpenVINO gives ids alone. The places are found by its vocabulary: tokens are looked for in the text one
-after the other, first byte by byte, then with the case, the accents and the compatibility characters that normalization
-takes away.
+A tokenizer of OpenVINO returns ids only. The positions are found by its vocabulary: tokens are searched in the text one
+after the other, first byte by byte, then without case, accents and compatibility characters, which normalization may
+remove.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ Offsets = list[tuple[int, int] | None]
 _BYTE = re.compile(rb"<0x([0-9A-Fa-f]{2})>")
 _SPACE = "\u2581".encode()
 _UNKNOWN = frozenset({b"<unk>", b"[UNK]", b"<UNK>"})
-"""Entries that stand for text that is in no vocabulary; the same text may be in a text too."""
+"""Entries for text outside the vocabulary; a text may contain the same characters."""
 
 
 def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[int, int] = (0, 0)) -> Offsets:
-    """Begin and end of each token in the text, in bytes.
+    """Return begin and end of each token in the text, in bytes.
 
-    part: the tokenizer. added: how many tokens at both ends are not of the text; these are from 0 to 0, or from the
-        length to the length.
+    The first token that is not found, and all tokens after it, are None; unknown tokens, and tokens of an unreadable
+    vocabulary, are not found. Tokens that normalization inserts, such as a leading space, are empty.
 
-    From the first token that is not found (unknown ones, and those of a vocabulary that cannot be read) all are None.
-    Tokens that normalization makes of nothing, as a space in front, are empty.
+    part: the tokenizer.
+    added: the numbers of added tokens at both ends; their offsets are empty, at 0 and at the length of the text.
     """
     front, back = added
     entries = entries_of(part)
@@ -53,7 +53,7 @@ def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[i
 
 
 def ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, int]:
-    """Count the tokens at both ends that an empty text has too."""
+    """Return the numbers of tokens at both ends that an empty text also has."""
     first = 0
     while first < min(len(tokens), len(empty)) and tokens[first] == empty[first]:
         first += 1
@@ -66,9 +66,9 @@ def ends_in_common(tokens: Sequence[int], empty: Sequence[int]) -> tuple[int, in
 def batch_offsets(
     path: str, texts: Sequence[str], ids: Array, mask: Array | None, empty: Sequence[int]
 ) -> list[Offsets] | None:
-    """The offsets of a batch of texts, None for padding; None for a network without a vocabulary.
+    """Return the offsets of a batch of texts, None for padding; None for a model without a vocabulary.
 
-    path: the network of the tokenizer. ids, mask: its outputs, [texts, tokens]. empty: the tokens of an empty text.
+    path: the model of the tokenizer. ids, mask: its outputs, [texts, tokens]. empty: the tokens of an empty text.
     """
     part = read_part("tokenizer", path)
     if entries_of(part) is None:
@@ -84,7 +84,7 @@ def batch_offsets(
 
 
 def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int] | None:
-    """Find an entry of the vocabulary at this place or after whitespace."""
+    """Find an entry of the vocabulary at this position or after whitespace."""
     if entry in _UNKNOWN:
         return None
     spaces = len(data) - at - len(data[at:].lstrip())
@@ -106,7 +106,7 @@ def _place(data: bytes, at: int, entry: bytes, is_coded: bool) -> tuple[int, int
 
 
 def _forms(entry: bytes, is_coded: bool) -> Iterator[bytes]:
-    """The bytes that an entry may stand for, the likeliest first."""
+    """The bytes that an entry may represent, the most likely first."""
     if is_coded:
         codes = _codes()
         with suppress(KeyError, UnicodeDecodeError):
@@ -129,13 +129,13 @@ def _codes() -> dict[str, int]:
 
 
 def _plain(text: str) -> str:
-    """The text without case, accents and compatibility characters."""
+    """Return the text without case, accents and compatibility characters."""
     letters = unicodedata.normalize("NFKD", text.lower())
     return "".join([char for char in letters if unicodedata.category(char) != "Mn"]).lower()
 
 
 def _length(text: str, expected: str) -> int | None:
-    """Count the characters of the text that are plainly equal to `expected`, with the marks after them."""
+    """Return the length of the prefix of the text that equals `expected` after `_plain`, including marks."""
     made = ""
     for count, char in enumerate(text):
         more = _plain(char)

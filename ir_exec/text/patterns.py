@@ -1,15 +1,15 @@
-r"""Regular expressions of PCRE2, as openvino_tokenizers compiles them (UTF and UCP), run by the package `regex`.
+r"""Regular expressions of PCRE2, as compiled by openvino_tokenizers (UTF and UCP), run by the package `regex`.
 
-`regex` has nearly the same syntax. What differs is rewritten here:
+`regex` has nearly the same syntax. Differences are rewritten here:
 
-- `\w`, `\s`, `\d`, `\b` and the classes `[:...:]` mean other characters: PCRE2's `\w` are letters, digits, nonspacing
-  marks and connecting punctuation (Unicode's L, N, Mn, Pc), `\s` are Unicode's Z and the white space of C with U+0085
-  and U+180E;
-- `\x{...}`, `\Z`, `\z`, `\Q...\E`; names of scripts mean script extensions;
-- `[` inside of a class is a character.
+- `\w`, `\s`, `\d`, `\b` and the classes `[:...:]` match other characters: PCRE2's `\w` matches letters, digits,
+  nonspacing marks and connecting punctuation (Unicode's L, N, Mn, Pc), `\s` matches Unicode's Z and the whitespace of C
+  with U+0085 and U+180E;
+- `\x{...}`, `\Z`, `\z`, `\Q...\E`; names of scripts match script extensions;
+- `[` in a class is a literal character.
 
-PCRE2 refuses `\u`, `\U`, `\L`, `\l` and `\N{...}`. OpenVINO ignores a pattern that does not compile, and so does
-`compiled`, which returns None: the text stays as it is. `check` says so.
+PCRE2 rejects `\u`, `\U`, `\L`, `\l` and `\N{...}`. OpenVINO ignores a pattern that does not compile, and leaves the
+text unchanged; `compiled` returns None for it, and `check` reports it.
 
 Source: the pages pcre2pattern and pcre2unicode of PCRE2 10.45.
 """
@@ -33,7 +33,7 @@ _FORMATS = (
     r"\ufeff\ufff9-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     r"\U000e0001\U000e0020-\U000e007f"
 )
-"""Unicode's Cf but for U+180E, which is white space here."""
+"""Unicode's Cf without U+180E, which is whitespace here."""
 
 _NO_SPACE = (
     rf"\p{{L}}\p{{M}}\p{{N}}\p{{P}}\p{{S}}\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\p{{Cs}}\p{{Co}}\p{{Cn}}{_FORMATS}"
@@ -42,10 +42,10 @@ _BOUNDARY = rf"(?:(?<=[{_WORD}])(?![{_WORD}])|(?<![{_WORD}])(?=[{_WORD}]))"
 _NO_BOUNDARY = rf"(?:(?<=[{_WORD}])(?=[{_WORD}])|(?<![{_WORD}])(?![{_WORD}]))"
 
 _ITEMS = {"w": _WORD, "W": _NO_WORD, "s": _SPACE, "S": _NO_SPACE, "d": r"\p{Nd}", "D": r"\P{Nd}"}
-"""What shorthand escapes are inside of a class."""
+"""Replacements of shorthand escapes in a class."""
 
 _ESCAPES = {"b": _BOUNDARY, "B": _NO_BOUNDARY, "Z": r"(?=\n?\Z)", "z": r"\Z", "e": r"\x1b", "N": r"[^\n]"}
-"""What other escapes are outside of a class."""
+"""Replacements of other escapes outside of a class."""
 
 _POSIX = {
     "alpha": r"\p{L}",
@@ -63,7 +63,7 @@ _POSIX = {
 }
 
 _REFUSED = "uULl"
-"""Letters after a backslash that PCRE2 does not take."""
+"""Letters after a backslash that PCRE2 does not support."""
 
 _SCRIPTS = frozenset(
     {"han", "hiragana", "katakana", "thai", "hangul", "arabic", "cyrillic", "latin", "greek", "hebrew"}
@@ -76,7 +76,7 @@ class _RefusedError(ValueError):
 
 
 def refusal(pattern: bytes) -> str | None:
-    """Why PCRE2 does not compile the pattern; None where nothing is known against it."""
+    """Return the reason why PCRE2 does not compile the pattern; None if no reason is known."""
     try:
         _translated(pattern.decode("utf-8", "surrogateescape"))
     except _RefusedError as error:
@@ -86,9 +86,9 @@ def refusal(pattern: bytes) -> str | None:
 
 @lru_cache(maxsize=256)
 def compiled(pattern: bytes) -> Any:
-    """The pattern of `regex`; None where PCRE2 does not compile it.
+    """Compile a pattern with `regex`; None if PCRE2 does not compile it.
 
-    Raises UnsupportedError where `regex` is not installed, and EvaluationError (IR704) for what it cannot compile.
+    Raises UnsupportedError if `regex` is not installed, and EvaluationError (IR704) if it cannot compile the pattern.
     """
     regex = library("regex", "a regular expression")
     text = pattern.decode("utf-8", "surrogateescape")
@@ -103,7 +103,7 @@ def compiled(pattern: bytes) -> Any:
 
 
 def _translated(pattern: str) -> str:
-    """The pattern in the syntax of `regex`."""
+    """Return the pattern in the syntax of `regex`."""
     out: list[str] = []
     at = 0
     while at < len(pattern):
@@ -130,9 +130,9 @@ def _translated(pattern: str) -> str:
 
 
 def _escape(pattern: str, at: int) -> tuple[str, int]:
-    """An escape from its backslash on: a key of `_ITEMS` or `_ESCAPES`, or the text of it; and where it ends."""
+    """Parse an escape at its backslash; returns a key of `_ITEMS` or `_ESCAPES`, or its text, and the end position."""
     if at + 1 >= len(pattern):
-        raise _RefusedError("a backslash at the end")
+        raise _RefusedError("the pattern ends with a backslash")
     letter = pattern[at + 1]
     if letter in _REFUSED or pattern.startswith("\\N{", at):
         raise _RefusedError(f"PCRE2 does not support \\{letter}")
@@ -158,9 +158,9 @@ def _hexadecimal(pattern: str, at: int) -> tuple[str, int]:
     try:
         code = int(digits, 16)
     except ValueError:
-        raise _RefusedError(f"\\x without hexadecimal digits at {at}") from None
+        raise _RefusedError(f"\\x at {at} has no hexadecimal digits") from None
     if code > 0x10FFFF:
-        raise _RefusedError(f"the character {digits} is beyond Unicode")
+        raise _RefusedError(f"the character {digits} is out of range, expected at most 10FFFF")
     return f"\\U{code:08x}", end
 
 
@@ -169,7 +169,7 @@ def _property(pattern: str, at: int) -> tuple[str, int]:
         return pattern[at : at + 3], at + 3
     end = pattern.find("}", at)
     if end < 0:
-        raise _RefusedError(f"\\{pattern[at + 1]} without its end at {at}")
+        raise _RefusedError(f"\\{pattern[at + 1]} at {at} has no closing brace")
     name = pattern[at + 3 : end]
     negated = (pattern[at + 1] == "P") != name.startswith("^")
     name = name.removeprefix("^")
@@ -182,7 +182,7 @@ def _property(pattern: str, at: int) -> tuple[str, int]:
 
 
 def _class(pattern: str, at: int) -> tuple[str, int]:
-    """A class from its bracket on, and where it ends."""
+    """Parse a class at its bracket, and return it with its end position."""
     start, out = at, ["["]
     at += 1
     if pattern.startswith("^", at):
@@ -195,21 +195,21 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
         if pattern[at] == "\\":
             item, at = _escape(pattern, at)
             item = {"b": "\\x08", "B": "B", "Z": "Z", "z": "z", "e": "\\x1b"}.get(item, _ITEMS.get(item, item))
-            # A property that stands for several becomes a class of its own, of which this one takes the inside.
+            # A property that expands to a class is merged into this class.
             out.append(item[1:-1] if item.startswith("[") and not item.startswith("[^") else item)
         elif pattern.startswith("[:", at) and (end := pattern.find(":]", at)) > 0:
             name = pattern[at + 2 : end]
             if name.removeprefix("^") not in _POSIX:
-                raise _RefusedError(f"[:{name}:] is no class")
+                raise _RefusedError(f"[:{name}:] is not a POSIX class")
             if name.startswith("^"):
                 out.append(f"[:{name}:]")
             else:
                 out.append(_POSIX[name])
             at = end + 2
         else:
-            # In classes of `regex` these may begin a set or an operator of sets.
+            # In classes of `regex` these may begin a set or a set operator.
             out.append("\\" + pattern[at] if pattern[at] in "[&~|" else pattern[at])
             at += 1
     if at >= len(pattern):
-        raise _RefusedError(f"the class that begins at {start} has no end")
+        raise _RefusedError(f"the class at {start} has no closing bracket")
     return "".join(out) + "]", at + 1

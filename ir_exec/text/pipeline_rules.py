@@ -1,4 +1,4 @@
-"""What can be wrong between the files of a folder that are one model, as rules that yield errors."""
+"""Rules for contradictions between the files of a folder; each rule yields errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["faults_of", "templates_of"]
 
 
 def faults_of(folder: Folder) -> list[IRError]:
-    """Everything that is wrong between the files, the folders of a diffusion pipeline included."""
+    """Return all faults of a folder, including the subfolders of a diffusion pipeline."""
     found = [fault for rule in RULES for fault in rule(folder)]
     return found + [fault for one in folder.below for fault in faults_of(one)]
 
@@ -49,7 +49,7 @@ _NEEDED = {
     "model": (),
     "part": (),
 }
-"""The networks without which a pipeline of this kind does not run."""
+"""The models that a pipeline of each kind requires."""
 
 _WANTED: dict[str, Severity] = {
     "config.json": "error",
@@ -58,19 +58,19 @@ _WANTED: dict[str, Severity] = {
 }
 
 _HAS_TEXT = frozenset({"language model", "language model with vision", "encoder and decoder", "speech"})
-"""Kinds that give text, so that they need a detokenizer."""
+"""Kinds that generate text, and require a detokenizer."""
 
 
 def missing_parts(folder: Folder) -> Iterator[IRError]:
-    """IR801: networks, weights and settings that the pipeline needs."""
+    """IR801: missing models and settings that the pipeline requires."""
     whole = Location(path=folder.path)
     needed = [*_NEEDED[folder.kind], *(("tokenizer", "detokenizer") if folder.kind in _HAS_TEXT else ())]
     if folder.kind == "embeddings":
         needed.append("tokenizer")
     for name in needed:
         if name not in folder.parts:
-            hint = "convert_tokenizer of openvino_tokenizers makes it" if name.endswith("tokenizer") else None
-            message = f"{PART_FILES[name]} is missing: {_article(folder.kind)} needs it"
+            hint = "create it with convert_tokenizer of openvino_tokenizers" if name.endswith("tokenizer") else None
+            message = f"{PART_FILES[name]} is missing, expected it for {_article(folder.kind)}"
             yield _fault(Code.missing_part, message, whole, hint=hint)
     for file, severity in _WANTED.items():
         is_generation = file == "generation_config.json"
@@ -78,7 +78,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
             continue
         if is_generation and folder.kind not in _HAS_TEXT:
             continue
-        message = f"{file} is missing: {_article(folder.kind)} is run by what it says"
+        message = f"{file} is missing, expected it for {_article(folder.kind)}"
         yield _fault(Code.missing_part, message, whole, severity)
     index = folder.settings.get("model_index.json")
     for name, value in (index.data if index is not None else {}).items():
@@ -92,7 +92,7 @@ def _article(kind: str) -> str:
 
 
 def unreadable_settings(folder: Folder) -> Iterator[IRError]:
-    """IR810: files of JSON that cannot be read."""
+    """IR810: unreadable JSON files."""
     for settings in folder.settings.values():
         if settings.error is not None:
             message = f"{os.path.basename(settings.path)} cannot be read: {settings.error}"
@@ -100,7 +100,7 @@ def unreadable_settings(folder: Folder) -> Iterator[IRError]:
 
 
 def foreign_weights(folder: Folder) -> Iterator[IRError]:
-    """IR802: a .bin that fits another .xml of the folder."""
+    """IR802: a .bin that belongs to another .xml of the folder."""
     sizes = {name: _size(part.weights_path) for name, part in folder.parts.items()}
     for name, part in folder.parts.items():
         expected = part.constants_end()
@@ -123,19 +123,19 @@ def _size(path: str) -> int:
 
 
 _SAME = 0.9
-"""The share of equal entries from which on two vocabularies are the same one."""
+"""Minimum share of equal entries of two vocabularies that are considered the same."""
 
 
 def vocabularies(folder: Folder) -> Iterator[IRError]:
-    """IR803: a vocabulary that is not that of the other parts, or does not fit the network."""
+    """IR803: a vocabulary that differs from other parts, or does not fit the model."""
     tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
     written, read = entries_of(tokenizer), entries_of(detokenizer)
     if written and read and tokenizer and detokenizer:
         share = share_of_equal(read, written)
         if share < _SAME or max(written) != max(read):
             message = (
-                f"the detokenizer has {max(read) + 1} tokens and the tokenizer {max(written) + 1}, "
-                f"{share:.0%} of those that both have are equal"
+                f"the detokenizer has {max(read) + 1} tokens and the tokenizer has {max(written) + 1}; "
+                f"{share:.0%} of the common tokens are equal, expected equal vocabularies"
             )
             yield _fault(Code.vocabularies_differ, message, detokenizer.place, related=(tokenizer.place,))
     yield from _against_json(folder, tokenizer, written)
@@ -152,8 +152,8 @@ def _against_json(
     settings = folder.settings["tokenizer.json"]
     if share < _SAME or abs(max(tokens) - max(written)) > 0:
         message = (
-            f"tokenizer.json has {max(tokens) + 1} tokens and openvino_tokenizer.xml {max(written) + 1}, "
-            f"{share:.0%} of those that both have are equal"
+            f"tokenizer.json has {max(tokens) + 1} tokens and openvino_tokenizer.xml has {max(written) + 1}; "
+            f"{share:.0%} of the common tokens are equal, expected equal vocabularies"
         )
         yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(settings.place("vocab"),))
 
@@ -166,25 +166,25 @@ def _against_network(
     config = folder.settings.get("config.json")
     size = folder.setting("config.json", "vocab_size") or folder.setting("config.json", "text_config", "vocab_size")
     if tokens and tokenizer is not None and embedding is not None and max(tokens) >= embedding[1]:
-        message = f"the tokenizer has {max(tokens) + 1} tokens, and the embedding of the network {embedding[1]} rows"
+        message = f"the tokenizer has {max(tokens) + 1} tokens, but the model's embedding has {embedding[1]} rows"
         yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(embedding[0].location,))
     elif tokens and tokenizer is not None and embedding is not None and max(tokens) + 1 < embedding[1] // 2:
-        message = f"the tokenizer has {max(tokens) + 1} tokens, and the embedding of the network {embedding[1]} rows"
+        message = f"the tokenizer has {max(tokens) + 1} tokens, but the model's embedding has {embedding[1]} rows"
         yield _fault(Code.vocabularies_differ, message, tokenizer.place, "warning", related=(embedding[0].location,))
     if embedding is not None and logits is not None and folder.kind == "language model" and embedding[1] != logits[1]:
-        message = f"the network gives {logits[1]} logits, and its embedding has {embedding[1]} rows"
+        message = f"the model computes {logits[1]} logits, but its embedding has {embedding[1]} rows"
         yield _fault(Code.vocabularies_differ, message, logits[0].location, related=(embedding[0].location,))
     if isinstance(size, int) and embedding is not None and config is not None and size != embedding[1]:
-        message = f"vocab_size is {size}, and the embedding of the network has {embedding[1]} rows"
+        message = f"vocab_size is {size}, but the model's embedding has {embedding[1]} rows"
         yield _fault(Code.vocabularies_differ, message, config.place("vocab_size"), related=(embedding[0].location,))
 
 
 _ABSENT = -1
-"""Stands for the id of a text that the vocabulary does not have."""
+"""The id of a text that is not in the vocabulary."""
 
 
 class TokenClaim(NamedTuple):
-    """The tokens that one place says a special token is."""
+    """The ids of a special token that a file declares."""
 
     ids: tuple[int, ...]
     place: Location
@@ -192,7 +192,7 @@ class TokenClaim(NamedTuple):
 
 
 def special_tokens(folder: Folder) -> Iterator[IRError]:
-    """IR804: ids of special tokens that differ, or that the vocabulary does not have."""
+    """IR804: ids of special tokens that differ between files, or are not in the vocabulary."""
     embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
     tokens = entries_of(folder.parts.get("tokenizer")) or {}
     rows = embedding[1] if embedding is not None else max(tokens, default=-1) + 1
@@ -201,7 +201,7 @@ def special_tokens(folder: Folder) -> Iterator[IRError]:
         for claim in claims:
             outside = [token for token in claim.ids if rows and not 0 <= token < rows and token != _ABSENT]
             if outside:
-                message = f"{kind}_token_id is {outside[0]}, and there are {rows} tokens"
+                message = f"{kind}_token_id is {outside[0]}, expected 0 to {rows - 1}"
                 yield _fault(Code.special_tokens, message, claim.place)
         yield from _contradictions(kind, claims)
 
@@ -240,7 +240,7 @@ def _rt_place(part: FolderPart, name: str) -> Location:
 
 
 def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
-    """Claims of which no id is that of most others."""
+    """Report claims without the most common id."""
     counts = Counter(token for claim in claims for token in set(claim.ids))
     if len(claims) < 2 or not counts:
         return
@@ -252,10 +252,10 @@ def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
     severity: Severity = "error" if kind == "eos" or (number > 1 and kind == "bos") else "warning"
     for claim in odd:
         if claim.ids == (_ABSENT,):
-            message = f"{kind}_token is a text that the vocabulary does not have; {usual.source} says {most}"
+            message = f"{kind}_token is not in the vocabulary, expected token {most} as in {usual.source}"
         else:
             ids = ", ".join(map(str, claim.ids))
-            message = f"{kind}_token_id is {ids} in {claim.source} and {most} in {usual.source}"
+            message = f"{kind}_token_id is {ids} in {claim.source}, but {most} in {usual.source}"
         yield _fault(Code.special_tokens, message, claim.place, severity, related=(usual.place,))
 
 
@@ -267,11 +267,11 @@ _INPUTS = {
     "position_ids": ElementType.i64,
     "beam_idx": ElementType.i32,
 }
-"""What pipelines feed to a language model, by name."""
+"""The inputs that pipelines pass to a language model, by name."""
 
 
 def pipeline_ports(folder: Folder) -> Iterator[IRError]:
-    """IR805: inputs and outputs that the pipeline looks for by name."""
+    """IR805: missing inputs and outputs that the pipeline finds by name, and wrong element types."""
     decoder = folder.decoder
     if decoder is not None and decoder.loaded is not None and folder.kind in _LANGUAGE:
         first = "inputs_embeds" if folder.kind == "language model with vision" else "input_ids"
@@ -294,17 +294,16 @@ def _absent(
     part: FolderPart, needed: list[str], found: Mapping[str, tuple[Any, tuple[str, ...]]], what: str, known: set[str]
 ) -> Iterator[IRError]:
     names = {name for _, names in found.values() for name in names}
-    # Only names that no pipeline knows can be one that was renamed.
+    # Only names that no pipeline uses may be renamed ports.
     others = [name for name in found if name not in known | set(needed) and not name.startswith(("past", "present"))]
     for name in needed:
         if name in names:
             continue
         near = difflib.get_close_matches(name, others, n=1, cutoff=0.5) or (others if len(others) == 1 else [])
         place = found[near[0]][0].location if near else part.place
-        hint = f"is {near[0]} meant?" if near else None
-        yield _fault(
-            Code.pipeline_ports, f"there is no {what} {name}, which pipelines use by this name", place, hint=hint
-        )
+        hint = f"did you mean {near[0]}?" if near else None
+        message = f"there is no {what} {name}, which pipelines find by this name"
+        yield _fault(Code.pipeline_ports, message, place, hint=hint)
 
 
 def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Iterator[IRError]:
@@ -313,25 +312,23 @@ def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Itera
         declared = getattr(node.op, "element_type", None)
         if kind is not None and isinstance(declared, ElementType) and declared.is_known and declared is not kind:
             name = next(name for name in names if name in expected)
-            yield _fault(
-                Code.pipeline_ports, f"the input {name} is {declared}, and pipelines give {kind}", node.location
-            )
+            yield _fault(Code.pipeline_ports, f"the input {name} is {declared}, expected {kind}", node.location)
 
 
 _PAST = re.compile(r"^(?P<stem>.*?\.\d+\.)(?P<what>key|value)(?P<rest>.*)$")
 
 
 def pipeline_state(folder: Folder) -> Iterator[IRError]:
-    """IR806: variables of the cache that do not make pairs, or have one id."""
+    """IR806: variables of the cache that are not pairs, or have the same id."""
     for part in folder.parts.values():
         reads = [node for node in part.nodes if isinstance(node.op, ReadsVariable)]
         assigns = [node for node in part.nodes if isinstance(node.op, AssignsVariable)]
         for nodes, what in ((reads, "read"), (assigns, "assigned")):
             seen: dict[str, Any] = {}
             for node in nodes:
-                variable = node.op.variable_id  # type: ignore[union-attr]  # both kinds have it
+                variable = node.op.variable_id  # type: ignore[union-attr]  # both classes have it
                 if variable in seen:
-                    message = f"the variable {variable!r} is {what} by two layers"
+                    message = f"the variable {variable!r} is {what} by two layers, expected one"
                     yield _fault(Code.pipeline_state, message, node.location, related=(seen[variable].location,))
                 seen[variable] = node
         ids = {node.op.variable_id: node for node in reads}  # type: ignore[union-attr]
@@ -339,7 +336,8 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
         for (stem, what), node in kinds.items():
             other = "value" if what == "key" else "key"
             if (stem, other) not in kinds:
-                yield _fault(Code.pipeline_state, f"the cache has {stem}{what} without {stem}{other}", node.location)
+                message = f"the cache has {stem}{what} without {stem}{other}, expected both"
+                yield _fault(Code.pipeline_state, message, node.location)
     decoder = folder.decoder
     layers = folder.setting("config.json", "num_hidden_layers")
     if decoder is None or folder.kind != "language model" or not isinstance(layers, int):
@@ -349,7 +347,7 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
     has_attention_everywhere = folder.setting("config.json", "layer_types") is None
     if keys and keys != layers and has_attention_everywhere:
         place = folder.settings["config.json"].place("num_hidden_layers")
-        message = f"num_hidden_layers is {layers}, and the network keeps the keys of {keys} layers"
+        message = f"num_hidden_layers is {layers}, but the model has a cache of {keys} layers"
         yield _fault(Code.settings_contradict, message, place, related=(decoder.place,))
 
 
@@ -357,14 +355,14 @@ _CHAT_MARKS = ("<|im_start|>", "<|start_header_id|>", "<|eot", "<|user|>", "<sta
 
 
 def chat_templates(folder: Folder) -> Iterator[IRError]:
-    """IR807: templates that are missing, differ, or cannot be compiled."""
+    """IR807: missing, different or invalid chat templates."""
     if folder.kind not in _LANGUAGE:
         return
     found = list(templates_of(folder))
     if not found:
         marks = [mark for mark in _CHAT_MARKS if any(mark in text for text in json_tokens(folder).values())]
         if marks:
-            message = f"there is no chat template, and the vocabulary has {marks[0]}, as models for chats have"
+            message = f"the chat template is missing, but the vocabulary has {marks[0]}, a token of chat models"
             yield _fault(Code.chat_template, message, Location(path=folder.path), "warning")
         return
     last = found[-1]
@@ -373,14 +371,14 @@ def chat_templates(folder: Folder) -> Iterator[IRError]:
         if reason is not None:
             yield _fault(Code.chat_template, f"the chat template of {name} cannot be compiled: {reason}", place)
         elif text.strip() != last[2].strip():
-            message = f"the chat template of {name} differs from that of {last[0]}, which is used"
+            message = f"the chat template of {name} differs from the one of {last[0]}, which is used"
             yield _fault(Code.chat_template, message, place, "warning", related=(last[1],))
         elif not text.strip():
             yield _fault(Code.chat_template, f"the chat template of {name} is empty", place, "warning")
 
 
 def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
-    """The templates in the order in which one replaces another."""
+    """Yield the chat templates in order; a later template replaces an earlier one."""
     for name in ("tokenizer", "detokenizer"):
         part = folder.parts.get(name)
         text = part.rt_info("chat_template") if part is not None else None
@@ -396,26 +394,26 @@ def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
 
 
 def _refusal(text: str) -> str | None:
-    """Why jinja2 does not compile a template; None where it does, or is not installed."""
+    """Return the reason why jinja2 does not compile a template; None if it does, or is not installed."""
     if find_spec("jinja2") is None:
         return None
     from jinja2 import TemplateSyntaxError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     environment = ImmutableSandboxedEnvironment(extensions=["jinja2.ext.loopcontrols"])
-    # transformers adds a tag that marks what the model writes.
+    # transformers adds a tag that marks generated text.
     text = re.sub(r"\{%-?\s*(end)?generation\s*-?%\}", "", text)
     try:
         environment.parse(text)
     except TemplateSyntaxError as error:
-        return f"{error.message} in its line {error.lineno}"
+        return f"{error.message} in line {error.lineno}"
     except RecursionError:
         return "it is nested too deeply"
     return None
 
 
 def versions(folder: Folder) -> Iterator[IRError]:
-    """IR808: parts that were written by different releases."""
+    """IR808: parts written by different releases."""
     releases: dict[str, tuple[str, FolderPart]] = {}
     for name, part in folder.parts.items():
         text = part.rt_info("Runtime_version") or part.rt_info("openvino_version")
@@ -426,27 +424,27 @@ def versions(folder: Folder) -> Iterator[IRError]:
     for name, (release, part) in releases.items():
         if release != common[0][0]:
             others = next(other for other in releases.values() if other[0] == common[0][0])
-            message = f"the {name} was written by OpenVINO {release}, other parts by {common[0][0]}"
+            message = f"the {name} was written by OpenVINO {release}, but other parts by {common[0][0]}"
             yield _fault(Code.part_versions, message, part.place, "warning", related=(others[1].place,))
     tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
     for name in ("openvino_tokenizers_version", "transformers_version", "original_tokenizer_class"):
         first = tokenizer.rt_info(name) if tokenizer is not None else None
         second = detokenizer.rt_info(name) if detokenizer is not None else None
         if first and second and first != second and tokenizer is not None and detokenizer is not None:
-            message = f"{name} is {second} here and {first} in the tokenizer"
+            message = f"{name} is {second} in the detokenizer, but {first} in the tokenizer"
             yield _fault(
                 Code.part_versions, message, _rt_place(detokenizer, name), "warning", related=(tokenizer.place,)
             )
 
 
 def settings_against_network(folder: Folder) -> Iterator[IRError]:
-    """IR809: sizes that config.json says and the network does not have; a weight format that it does not have."""
+    """IR809: sizes of config.json, and weight formats of rt_info, that the model does not have."""
     config, decoder = folder.settings.get("config.json"), folder.decoder
     embedding = embedding_of(folder.parts.get("text embeddings") or decoder)
     size = folder.setting("config.json", "hidden_size") or folder.setting("config.json", "n_embd")
     own = folder.setting("config.json", "embedding_size") or folder.setting("config.json", "word_embed_proj_dim")
     if config is not None and embedding is not None and isinstance(own or size, int) and (own or size) != embedding[2]:
-        message = f"hidden_size is {own or size}, and the embedding of the network has {embedding[2]} columns"
+        message = f"hidden_size is {own or size}, but the model's embedding has {embedding[2]} columns"
         yield _fault(Code.settings_contradict, message, config.place("hidden_size"), related=(embedding[0].location,))
     if config is not None and decoder is not None and decoder.types is not None:
         heads = folder.setting("config.json", "num_key_value_heads")
@@ -456,7 +454,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
                 continue
             shape = getattr(node.op, "variable_shape", None)
             if shape is not None and shape.rank == 4 and shape[1].is_static and shape[1].size != heads:
-                message = f"num_key_value_heads is {heads}, and the cache of the network has {shape[1].size}"
+                message = f"num_key_value_heads is {heads}, but the model's cache has {shape[1].size}"
                 place = config.place("num_key_value_heads")
                 yield _fault(Code.settings_contradict, message, place, related=(node.location,))
             break
@@ -464,7 +462,7 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
     if config is not None and folder.kind == "language model" and isinstance(architectures, list):
         has_cache = any(isinstance(node.op, ReadsVariable) for node in decoder.nodes) if decoder is not None else False
         if has_cache and not any(re.search("LM|Generation", str(one)) for one in architectures):
-            message = f"the architecture is {architectures[0]}, and the network keeps a cache as language models do"
+            message = f"the architecture is {architectures[0]}, but the model has a cache, expected a language model"
             yield _fault(Code.settings_contradict, message, config.place("architectures"))
     for part in folder.parts.values():
         yield from _weight_format(part)
@@ -478,7 +476,7 @@ def _weight_format(part: FolderPart) -> Iterator[IRError]:
     found = {weight.element_type.name for weight in packed_weights(part)}
     if not wanted & found:
         kinds = ", ".join(sorted(found))
-        message = f"rt_info says that weights are {mode}, and the constants of the network are {kinds}"
+        message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"
         yield _fault(Code.settings_contradict, message, part.place, "warning")
 
 

@@ -1,11 +1,11 @@
-"""Choosing the next token by its logits: penalties, tokens that are forbidden or forced, and draws with a seed.
+"""Selection of the next token by its logits: penalties, forbidden and forced tokens, and sampling with a seed.
 
     settings = GenerationSettings(repetition_penalty=1.3, do_sample=True, temperature=0.7, top_k=20)
     choose = Chooser(settings, seed=1)
     token = choose([1, 15, 7], prompt=3, logits=logits)
 
-Names, defaults and formulas are those of `generation_config.json` as transformers reads it; `presence_penalty` and
-`frequency_penalty`, which it lacks, are those of OpenVINO GenAI, and count new tokens alone.
+Names, defaults and formulas are those of `generation_config.json` in transformers. `presence_penalty` and
+`frequency_penalty`, which transformers does not have, are those of OpenVINO GenAI, and count new tokens only.
 """
 
 from __future__ import annotations
@@ -26,17 +26,20 @@ __all__ = ["Chooser", "GenerationOptions", "GenerationSettings", "settings_from"
 
 
 class GenerationOptions(TypedDict, total=False):
-    """Options of `generate`; what is not given is as in generation_config.json.
+    """Options of `generate`; the defaults are the values of generation_config.json.
 
-    max_new_tokens: most tokens, 100 where the file has none. min_new_tokens: end tokens before are forbidden.
-    eos_token_id: one end token or several.
-    stop_strings: text that ends the generation; it is not part of the text.
-    repetition_penalty: positive logits of tokens in the text so far are divided by it, negative ones multiplied.
-    presence_penalty: is taken from the logits of new tokens. frequency_penalty: for each time.
-    no_repeat_ngram_size: so many tokens in a row never come twice.
-    do_sample: draw tokens. temperature: divides the logits; given alone it sets `do_sample`, and 0 takes the likeliest.
-    top_k: draw among so many tokens, 0 for all. top_p: among the likeliest that together have this probability.
-    min_p: among those with this share of the greatest probability.
+    max_new_tokens: the maximum number of new tokens; 100 if the file does not declare it.
+    min_new_tokens: the minimum number of new tokens before an end token.
+    eos_token_id: one or several end tokens.
+    stop_strings: texts that end the generation; they are not part of the result.
+    repetition_penalty: a divisor of positive logits, and a factor of negative logits, of tokens in the text so far.
+    presence_penalty: subtracted from the logits of new tokens that occur. frequency_penalty: subtracted for each
+        occurrence.
+    no_repeat_ngram_size: the length of token sequences that must not be repeated.
+    do_sample: sample tokens. temperature: a divisor of the logits; without `do_sample`, a value above 0 enables
+        sampling, and 0 selects the most likely token.
+    top_k: sample from this number of most likely tokens, 0 for all. top_p: sample from the most likely tokens with this
+        total probability. min_p: sample from tokens with at least this fraction of the highest probability.
     """
 
     max_new_tokens: int
@@ -56,11 +59,11 @@ class GenerationOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class GenerationSettings:
-    """Settings of sampling and of the length: the fields of `GenerationOptions`, and those of the file only.
+    """Settings of sampling and length: the fields of `GenerationOptions`, and fields that only the file has.
 
-    suppress_tokens: are forbidden. begin_suppress_tokens: are forbidden as first new token.
-    bad_words_ids: tokens in a row that are forbidden. forced_bos_token_id, forced_eos_token_id: the first and the last
-        token of a decoder with an encoder.
+    suppress_tokens: forbidden tokens. begin_suppress_tokens: forbidden first tokens.
+    bad_words_ids: forbidden sequences of tokens. forced_bos_token_id, forced_eos_token_id: the first and the last token
+        of a decoder with an encoder.
     """
 
     max_new_tokens: int = 100
@@ -96,8 +99,8 @@ class GenerationSettings:
             ("presence_penalty", isfinite(self.presence_penalty), "a finite number"),
             ("frequency_penalty", isfinite(self.frequency_penalty), "a finite number"),
             ("no_repeat_ngram_size", self.no_repeat_ngram_size >= 0, "0 or more"),
-            ("stop_strings", all(self.stop_strings), "no empty text"),
-            # Files have values such as -1 where nothing is drawn.
+            ("stop_strings", all(self.stop_strings), "texts that are not empty"),
+            # Files without sampling have values such as -1.
             *(draws if self.do_sample else ()),
         ):
             if not is_right:
@@ -105,12 +108,12 @@ class GenerationSettings:
                 raise EvaluationError(message, code=Code.bad_value)
 
     def with_options(self, options: GenerationOptions) -> GenerationSettings:
-        """These settings, replaced by what is given. A temperature above 0 without `do_sample` sets it."""
+        """Return these settings with options replaced. A temperature above 0 without `do_sample` enables sampling."""
         values: dict[str, Any] = {name: _converted(name, value, "") for name, value in options.items()}
         if "temperature" in values and "do_sample" not in values:
             values["do_sample"] = values["temperature"] > 0
         if values.keys() & {"temperature", "top_k", "top_p", "min_p"}:
-            # A value that cannot be is refused though nothing is drawn.
+            # Invalid values are rejected even without sampling.
             replace(self, **values | {"do_sample": True})
         return replace(self, **values)
 
@@ -119,9 +122,9 @@ _HINTS = get_type_hints(GenerationSettings)
 
 
 def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
-    """The settings of a file of JSON; null is as if it were not there, and unknown names are left alone.
+    """Return the settings of a JSON file; null values and unknown names are ignored.
 
-    `do_sample` stays False: a reference selects the most likely token by default.
+    `do_sample` is False: a reference selects the most likely token by default.
 
     Raises EvaluationError (IR704) for values of the wrong type or out of range.
     """
@@ -131,7 +134,7 @@ def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
 
 
 def _converted(name: str, value: Any, file: str) -> Any:
-    """The value as its field has it: one for several, and lists as tuples."""
+    """Convert a value to the type of its field: single values and lists to tuples."""
     hint = _HINTS.get(name)
     try:
         if hint == tuple[int, ...]:
@@ -166,7 +169,7 @@ def _text(value: Any) -> str:
 
 
 class Chooser:
-    """Chooses tokens after each other by settings; draws are those of the seed."""
+    """Selects tokens one after the other by settings; sampling is reproducible by the seed."""
 
     def __init__(self, settings: GenerationSettings, seed: int = 0, *, has_encoder: bool = False) -> None:
         self._settings = settings
@@ -174,14 +177,14 @@ class Chooser:
         self._random = np.random.default_rng(seed)
 
     def __call__(self, ids: Sequence[int], prompt: int, logits: Array) -> int:
-        """The token after `ids`, of which the first `prompt` are the prompt.
+        """Select the token after `ids`; `prompt` is the number of prompt tokens in it.
 
-        Raises EvaluationError (IR704) for logits that are NaN, and where every token is forbidden.
+        Raises EvaluationError (IR704) for logits that are NaN, or if every token is forbidden.
         """
         scores = self.scores(ids, prompt, logits)
         best = int(np.argmax(scores))
         if scores[best] == -np.inf:
-            message = f"no token is left after token {len(ids) - prompt}: the settings forbid every one"
+            message = f"the settings forbid every token after new token {len(ids) - prompt}"
             raise EvaluationError(message, code=Code.bad_value)
         if not self._settings.do_sample or not self._settings.temperature:
             return best
@@ -190,12 +193,12 @@ class Chooser:
         return int(self._random.choice(order, p=_softmax(scores[order])))
 
     def scores(self, ids: Sequence[int], prompt: int, logits: Array) -> Array:
-        """The logits after all settings, f32, [vocabulary]; -inf for tokens that are not chosen."""
+        """Return the logits after all settings, f32, [vocabulary]; -inf for excluded tokens."""
         if np.isnan(logits).any():
             message = (
                 f"{int(np.isnan(logits).sum())} of the {logits.size} logits of new token {len(ids) - prompt} are NaN"
             )
-            hint = "`ir-exec run --validate` names the first layer that gives NaN"
+            hint = "run `ir-exec run --validate` to find the first layer that computes NaN"
             raise EvaluationError(message, code=Code.bad_value, hint=hint)
         scores = logits.astype(np.float32)
         for step in _STEPS:
@@ -215,7 +218,7 @@ def _softmax(scores: Array) -> Array:
 
 
 _Step = Callable[[Array, Sequence[int], int, GenerationSettings], None]
-"""Changes scores in place, by the text so far and how much of it is the prompt."""
+"""A function that modifies scores in place, by the text so far and the number of its prompt tokens."""
 
 
 def _repetition(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
@@ -242,7 +245,7 @@ def _no_repeated_ngram(scores: Array, ids: Sequence[int], prompt: int, settings:
 def _bad_words(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
     for row in settings.bad_words_ids:
         is_end = len(row) == 1 and row[0] in settings.eos_token_id
-        # A row longer than the text is not looked for, as in transformers.
+        # As in transformers, a row longer than the text is not matched.
         is_short = len(row) == 1 or 0 < len(row) <= len(ids)
         if is_short and not is_end and tuple(ids[len(ids) - len(row) + 1 :]) == row[:-1]:
             _forbid(scores, row[-1:])
@@ -264,7 +267,7 @@ _STEPS: tuple[_Step, ...] = (_repetition, _counts, _no_repeated_ngram, _bad_word
 
 
 def _force(scores: Array, ids: Sequence[int], prompt: int, settings: GenerationSettings) -> None:
-    """The tokens that a decoder with an encoder begins and ends with."""
+    """Force the first and the last token of a decoder with an encoder."""
     for token, is_now in (
         (settings.forced_bos_token_id, len(ids) == 1),
         (settings.forced_eos_token_id, len(ids) - prompt == settings.max_new_tokens - 1),

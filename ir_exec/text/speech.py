@@ -1,6 +1,6 @@
-"""The tokens with which the decoder of a speech model begins: its language and its task.
+"""The first tokens of the decoder of a speech model: the language and the task.
 
-Source: `WhisperForConditionalGeneration._retrieve_init_tokens` in transformers, without time stamps.
+Source: `WhisperForConditionalGeneration._retrieve_init_tokens` in transformers, without timestamps.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ __all__ = ["start_tokens"]
 def start_tokens(
     folder: Folder, first: int, logits: Callable[[Sequence[int]], Array], language: str | None, task: str | None
 ) -> list[int]:
-    """The tokens before the text.
+    """Return the tokens before the text.
 
-    first: the decoder's start token. logits: those after tokens, to find the language where it is not given.
+    first: the decoder's start token. logits: computes the logits after tokens, to detect the language if it is None.
     language: `en` or `<|en|>`. task: `transcribe` or `translate`.
 
-    Raises EvaluationError (IR704) for languages and tasks that the model does not have.
+    Raises EvaluationError (IR704) for languages and tasks that the model does not support.
     """
     languages = _table(folder, "lang_to_id")
     tasks = _table(folder, "task_to_id")
@@ -70,12 +70,12 @@ def _table(folder: Folder, name: str) -> dict[str, int]:
 def _lookup(table: Mapping[str, int], name: str, kind: str) -> int:
     if name not in table:
         names = ", ".join(sorted(table)[:100]) or "none"
-        raise EvaluationError(f"the {kind} {name} is not one of the model's: {names}", code=Code.bad_value)
+        raise EvaluationError(f"the {kind} is {name}, expected one of: {names}", code=Code.bad_value)
     return table[name]
 
 
 def _forced(folder: Folder) -> list[int | None]:
-    """The tokens that older files force at the places 1, 2, ... of the decoder."""
+    """The tokens that older files force at the positions 1, 2, ... of the decoder."""
     rows = _value(folder, "forced_decoder_ids") or folder.setting("config.json", "forced_decoder_ids")
     found: list[int | None] = []
     for row in rows if isinstance(rows, list) else ():

@@ -1,4 +1,4 @@
-"""Text that is passed on while its tokens come."""
+"""Streaming of text during generation."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ __all__ = ["TextStream"]
 
 
 class TextStream:
-    """Passes new text on as soon as its characters are whole, and what may begin a stop string when it does not.
+    """Passes on new text once its characters are complete and it cannot be the start of a stop string.
 
-    decode: makes text of tokens. on_text: gets each new piece. stop_strings: are not passed on, nor what follows them.
+    decode: converts tokens to text. on_text: called with new text. stop_strings: not passed on, nor any text after
+    them.
     """
 
     def __init__(
@@ -23,14 +24,14 @@ class TextStream:
         self._passed = ""
 
     def add(self, token: int) -> None:
-        """Pass on the text that is whole with this token."""
+        """Add a token, and pass on the text that is complete."""
         self._ids.append(token)
         text = self._decode(self._ids)
         if not text.endswith("\ufffd") and text.startswith(self._passed):
             self._pass(text, len(text) - self._held(text))
 
     def end(self) -> None:
-        """Pass on the rest."""
+        """Pass on the remaining text."""
         if self._ids:
             text = self._decode(self._ids)
             self._pass(text, len(text))

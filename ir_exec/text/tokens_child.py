@@ -1,4 +1,4 @@
-"""Tokens of other runtimes, in a process of its own. Started by `debug.child.Child`, never imported."""
+"""Tokens of other runtimes, computed in a separate process. Started by `debug.child.Child`, never imported."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import sys
 from typing import Any
 
 # Telemetry calls a server from a forked process, which outlives a crash and keeps the pipes open.
-sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
+sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None makes the import fail
 
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
-    # What runtimes print must not get between the answers.
+    # Output of the runtimes must not be mixed with the answers.
     os.dup2(2, 1)
     ways = {"openvino": _openvino, "genai": _genai, "transformers": _transformers}
     for line in sys.stdin.buffer:
         request = json.loads(line)
         try:
             answer: dict[str, Any] = {"ids": ways[request["runtime"]](request)}
-        except Exception as error:  # every refusal is an answer
+        except Exception as error:  # every error is an answer
             answer = {"refused": " ".join(f"{type(error).__name__}: {error}".split())[-600:]}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
 
 def _openvino(request: dict[str, Any]) -> list[int]:
-    """Greedy tokens by OpenVINO's runtime; the network has its cache in variables, or none."""
+    """Return greedy tokens of OpenVINO's runtime; the model has a cache in variables, or no cache."""
     import numpy as np
-    import openvino as ov  # type: ignore[import-untyped]  # it has no types
+    import openvino as ov  # type: ignore[import-untyped]  # the package has no types
 
     core = ov.Core()
     compiled = core.compile_model(request["model"], request["device"], request["options"])
@@ -58,7 +58,7 @@ def _openvino(request: dict[str, Any]) -> list[int]:
 def _genai(request: dict[str, Any]) -> list[int]:
     import numpy as np
     import openvino as ov
-    import openvino_genai  # type: ignore[import-not-found]  # not among what tests install
+    import openvino_genai  # type: ignore[import-not-found]  # not installed by the tests
 
     pipeline = openvino_genai.LLMPipeline(request["folder"], request["device"], **request["options"])
     inputs = openvino_genai.TokenizedInputs(
@@ -69,8 +69,8 @@ def _genai(request: dict[str, Any]) -> list[int]:
 
 
 def _transformers(request: dict[str, Any]) -> list[int]:
-    import torch  # type: ignore[import-not-found]  # not among what tests install
-    import transformers as hf  # type: ignore[import-not-found]  # the same
+    import torch  # type: ignore[import-not-found]  # not installed by the tests
+    import transformers as hf  # type: ignore[import-not-found]  # not installed by the tests
 
     has_encoder = hf.AutoConfig.from_pretrained(request["source"]).is_encoder_decoder
     kind = hf.AutoModelForSeq2SeqLM if has_encoder else hf.AutoModelForCausalLM

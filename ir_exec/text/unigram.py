@@ -1,4 +1,4 @@
-"""The best path through the entries of a unigram language model."""
+"""Tokens of a unigram language model: the path with the best score."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ir_exec.types import Array
 __all__ = ["Unigram"]
 
 _PENALTY = np.float32(10)
-"""By how much an unknown character scores less than the worst entry, as in SentencePiece."""
+"""The difference of the score of unknown characters from the worst entry, as in SentencePiece."""
 
 _WIDTHS = [1] * 12 + [2, 2, 3, 4]
-"""The bytes of a character by the upper half of its first byte."""
+"""The number of bytes of a character by the upper four bits of its first byte."""
 
 
 class Unigram:
-    """The tokens of pieces of text by a vocabulary with scores, f32."""
+    """Tokenizer by a vocabulary with scores, f32."""
 
     def __init__(self, texts: Sequence[bytes], scores: Array, unknown: int) -> None:
         self._unknown = unknown
@@ -31,7 +31,7 @@ class Unigram:
         self._lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def tokens(self, text: bytes) -> list[int]:
-        """The tokens of a piece; several unknown ones in a row are one."""
+        """Return the tokens of a text; consecutive unknown tokens are merged."""
         size = len(text)
         nothing = np.float32(-np.inf)
         best: list[np.float32] = [nothing] * (size + 1)
@@ -43,7 +43,7 @@ class Unigram:
             here = best[at]
             width = min(_WIDTHS[text[at] >> 4], size - at)
             if came_from[at] < 0:
-                # Inside of a character: no path ends here.
+                # No path ends within a character.
                 at += width
                 continue
             has_character = False

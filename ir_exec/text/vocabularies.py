@@ -1,4 +1,4 @@
-"""The vocabularies of a folder: of its tokenizer, its detokenizer, `tokenizer.json`, its embedding and its logits."""
+"""The vocabularies of a folder: tokenizer, detokenizer, `tokenizer.json`, embedding and logits."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _PLACES = {
     "VocabEncoder": 3,
     "VocabDecoder": 1,
 }
-"""The input at which the vocabulary of each operator begins."""
+"""The position of the first vocabulary input of each operator."""
 
 _ADDED = {15: 11, 18: 14}
-"""The input at which the added tokens of a BPETokenizer begin, by its number of inputs."""
+"""The position of the first input with added tokens of a BPETokenizer, by its number of inputs."""
 
 
 def entries_of(part: FolderPart | None) -> dict[int, bytes] | None:
-    """The text of each token of a tokenizer or detokenizer; None where it is not known."""
+    """Return the text of each token of a tokenizer or detokenizer; None if it is unknown."""
     if part is None or part.loaded is None:
         return None
     for node in part.of_type(*_PLACES):
@@ -60,7 +60,7 @@ def _strings(part: FolderPart, node: Node, first: int) -> list[bytes] | None:
 
 
 def json_tokens(folder: Folder) -> dict[int, str]:
-    """The tokens of `tokenizer.json`, added ones included; empty where there is none, or of a kind without a table."""
+    """Return the tokens of `tokenizer.json`, including added tokens; empty without the file or a vocabulary in it."""
     vocabulary = folder.setting("tokenizer.json", "model", "vocab")
     found: dict[int, str] = {}
     if isinstance(vocabulary, Mapping):
@@ -75,7 +75,10 @@ def json_tokens(folder: Folder) -> dict[int, str]:
 
 
 def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | bytes]) -> float:
-    """The share of tokens with the same text in both, however bytes and spaces are written; 1 without common ones."""
+    """Return the share of common tokens with the same text, independent of the notation of bytes and spaces.
+
+    Returns 1 without common tokens.
+    """
     common = entries.keys() & tokens.keys()
     if not common:
         return 1.0
@@ -93,7 +96,7 @@ def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | byte
 
 
 def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:
-    """The layer that looks up the tokens of `input_ids`, the rows of its table, and their length."""
+    """Return the layer that looks up the tokens of `input_ids`, and the rows and columns of its table."""
     if part is None or part.loaded is None or part.types is None:
         return None
     reached = {
@@ -113,7 +116,7 @@ def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:
 
 
 def logits_of(part: FolderPart | None) -> tuple[Node, int] | None:
-    """The layer that gives the logits, and how many there are for a token."""
+    """Return the Result of the logits, and the number of logits per token."""
     if part is None or part.loaded is None or part.types is None:
         return None
     found: Any = part.outputs.get("logits") or (next(iter(part.outputs.values())) if len(part.outputs) == 1 else None)

@@ -1,4 +1,4 @@
-"""Looking up the longest entry of a vocabulary."""
+"""Lookup of the longest entry of a vocabulary."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["LongestEntry"]
 
 
 class LongestEntry:
-    """Finds the longest entry with which a text goes on."""
+    """Finds the longest entry at a position of a text."""
 
     def __init__(self, entries: Mapping[bytes, int]) -> None:
         self._entries = dict(entries)
@@ -19,7 +19,7 @@ class LongestEntry:
         self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
 
     def find(self, text: bytes, at: int) -> tuple[int, int]:
-        """The token of the longest entry from `at` on and where it ends; -1 and `at` where there is none."""
+        """Return the token of the longest entry that begins at `at`, and its end; -1 and `at` if there is none."""
         if at < len(text):
             entries, left = self._entries, len(text) - at
             for length in self._lengths.get(text[at], ()):

@@ -17,12 +17,14 @@ import numpy as np
 import pytest
 
 from ir_exec import batch
+from ir_exec.batch import running
 from ir_exec.batch.models import NotHere, Parcel, compiled_for
 from ir_exec.batch.pools import Given, Here, Pool, Processes
 from ir_exec.batch.running import Pace
 from ir_exec.batch.worker import evaluate
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.runtime.compiled import compiled_with
 from ir_exec.types import Array
 from tests.helpers.deadly import Counted, Deadly, DeadlyOnce, Wrong, end, own_pid
 from tests.helpers.items import arrays, counting_network, weighed_network
@@ -50,6 +52,24 @@ def check(results: list[batch.ItemResult], count: int, failed: set[int] = frozen
 @pytest.mark.parametrize("chunk", [1, 7])
 def test_here(chunk: int) -> None:
     check(list(batch.run(weighed_network(), arrays(20), chunk=chunk)), 20)
+
+
+@pytest.mark.parametrize(("memory", "expands"), [(4 * 2 * WEIGHTS.nbytes, True), (4 * 2 * WEIGHTS.nbytes - 4, False)])
+def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_the_memory(
+    memory: int, expands: bool, processes: Processes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {}
+
+    def recorded(*arguments: Any, **keywords: Any) -> Any:
+        options.update(keywords)
+        return compiled_with(*arguments, **keywords)
+
+    monkeypatch.setattr(running, "compiled_with", recorded)
+    monkeypatch.setattr(running, "default_budget", lambda: memory)
+    check(list(batch.run(weighed_network(), arrays(4), processes)), 4)
+    assert options["expand_weights"] is expands
+    check(list(batch.run(weighed_network(), arrays(4), processes, weights="expand")), 4)
+    assert options["expand_weights"] is True
 
 
 @pytest.mark.parametrize("chunk", [1, 7])

@@ -113,7 +113,7 @@ def test_an_input_that_kept_its_shape() -> None:
     (error,) = check_model(raw, shapes="x[2,5]").errors
     assert error.code == Code.no_broadcast
     assert error.hint is not None
-    assert error.hint.startswith('dim 3 is that of layer 1 "y" (Parameter) f32[2,3], which was given no other shape')
+    assert error.hint.startswith('dim 3 is fixed by layer 1 "y" (Parameter) f32[2,3], ')
 
 
 def test_faults_of_the_file_are_not_reported_again() -> None:

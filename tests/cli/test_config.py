@@ -26,42 +26,44 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "named"),
     [
-        ("strct = true", "there is no setting 'strct'; did you mean 'strict'?"),
-        ("weights_value = true", "there is no setting 'weights_value'; did you mean 'weights-values'?"),
-        ("zzz = 1", "there is no setting 'zzz'"),
-        ('strict = "perhaps"', "strict: expected true or false, found 'perhaps'"),
-        ("jobs = 0", "jobs: expected a number from 1 on, found 0"),
-        ("target = 3", 'target: expected a release of OpenVINO, as "2023.1" is, found 3'),
-        ("ignore = 3", "ignore: expected a list of rules, found 3"),
-        ("ignore = [3]", "ignore.0: expected a text, found 3"),
-        ('level = "loud"', "level: expected error, warning or info, found 'loud'"),
-        ("severity = 1", "severity: expected a table of severities, found 1"),
-        ('severity.IR6 = "fatal"', "severity.IR6: expected error, warning or info, found 'fatal'"),
-        ('per-file-ignores."*.xml" = 3', "per-file-ignores.*.xml: expected a list of rules, found 3"),
-        ('target = "new"', "target: 'new' is not a release of OpenVINO, as 2023.1 is"),
-        ('select = ["declard-dims"]', "select: 'declard-dims' is no code"),
-        ('severity.declard-dims = "info"', "severity: 'declard-dims' is no code"),
-        ('per-file-ignores."*.xml" = ["x"]', "per-file-ignores.*.xml: 'x' is no code"),
-        ('baseline = "no.json"', "baseline: cannot read the baseline no.json: No such file or directory"),
+        ("strct = true", ["'strct'", "did you mean 'strict'?"]),
+        ("weights_value = true", ["'weights_value'", "did you mean 'weights-values'?"]),
+        ("zzz = 1", ["'zzz'"]),
+        ('strict = "perhaps"', ["strict", "'perhaps'"]),
+        ("jobs = 0", ["jobs", "0"]),
+        ("target = 3", ["target", "3"]),
+        ("ignore = 3", ["ignore", "3"]),
+        ("ignore = [3]", ["ignore.0", "3"]),
+        ('level = "loud"', ["level", "'loud'"]),
+        ("severity = 1", ["severity", "1"]),
+        ('severity.IR6 = "fatal"', ["severity.IR6", "'fatal'"]),
+        ('per-file-ignores."*.xml" = 3', ["per-file-ignores.*.xml", "3"]),
+        ('target = "new"', ["target", "'new'"]),
+        ('select = ["declard-dims"]', ["select", "'declard-dims'"]),
+        ('severity.declard-dims = "info"', ["severity", "'declard-dims'"]),
+        ('per-file-ignores."*.xml" = ["x"]', ["per-file-ignores.*.xml", "'x'"]),
+        ('baseline = "no.json"', ["baseline", "no.json"]),
     ],
 )
 @pytest.mark.parametrize("name", ["ir-exec.toml", "pyproject.toml"])
-def test_faults_of_a_file(text: str, message: str, name: str, tmp_path: Path) -> None:
+def test_faults_of_a_file(text: str, named: list[str], name: str, tmp_path: Path) -> None:
     head = "[tool.ir-exec]\n" if name == "pyproject.toml" else ""
     path = tmp_path / name
     path.write_text(head + text)
     result = run(WARNED)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {path}: {message}")
+    assert result.stderr.startswith(f"error: {path}: ")
+    assert [one for one in named if one not in result.stderr] == []
     assert "pydantic" not in result.stderr
     assert "--" not in result.stderr
 
 
 def test_a_table_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\nir-exec = 3")
-    assert "[tool.ir-exec] is no table" in run(WARNED).stderr
+    result = run(WARNED)
+    assert (result.exit_code, "[tool.ir-exec] is 3" in result.stderr) == (2, True)
 
 
 def test_did_you_mean() -> None:
@@ -213,7 +215,7 @@ def test_every_process_has_them(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("missing.py", None, "extension missing.py: FileNotFoundError: there is no such file"),
+        ("missing.py", None, "extension missing.py: FileNotFoundError"),
         ("no_such_module_at_all", None, "extension no_such_module_at_all: ModuleNotFoundError"),
         ("broken.py", "def", "extension broken.py: SyntaxError"),
         ("fails.py", "1 / 0", "extension fails.py: ZeroDivisionError: division by zero"),

@@ -59,8 +59,8 @@ def test_lines_for_git(changed: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([GNN], "give two files, or one with --textconv"),
-        ([GNN, GNN, "--textconv"], "give two files, or one with --textconv"),
+        ([GNN], "--textconv"),
+        ([GNN, GNN, "--textconv"], "--textconv"),
         ([GNN, "no/such.xml"], "IR001"),
         ([GNN, GNN, "--weights-b", "no/such.bin"], "IR201"),
         ([GNN, SAMPLES / "gnn_step.bin"], "IR00"),

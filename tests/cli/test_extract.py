@@ -59,12 +59,12 @@ def test_inside_of_a_body(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((GNN, "--output", "{tmp}/c.xml"), "give --from NAME, --to NAME, or both"),
+        ((GNN, "--output", "{tmp}/c.xml"), "--from NAME"),
         ((GNN, "--to", "hidden"), "Missing option '-o' / '--output'"),
-        ((GNN, "--to", "hidden", "--output", "{tmp}/c.bin"), "must end in .xml"),
+        ((GNN, "--to", "hidden", "--output", "{tmp}/c.bin"), "--output is "),
         ((GNN, "--to", "hiden", "--output", "{tmp}/c.xml"), "did you mean hidden"),
         ((GNN, "--from", "hidden", "--to", "messages", "--output", "{tmp}/c.xml"), "does not depend on 'hidden'"),
-        ((GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "x"), "no number from 0 on"),
+        ((GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "x"), "--iteration is 'x'"),
         ((GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "1,2", "--seed", "1"), "in no body"),
         ((GNN, "--to", "hidden", "--output", "/no/such/c.xml"), "IR009"),
         (("no/such.xml", "--to", "hidden", "--output", "{tmp}/c.xml"), "IR001"),

@@ -83,7 +83,7 @@ def test_a_node_with_its_layers(path: Path) -> None:
         assert result.exit_code == 0, result.output
         assert rows(result, "Attributes") == [["dilations", "1,1"]]
         assert rows(result, "Outputs") == [["h", "f32[?,3,4,4]"]]
-        assert [row[1:3] for row in rows(result, "Layers of IR")] == [
+        assert [row[1:3] for row in rows(result, "IR layers")] == [
             ["Convolution", "conv/WithoutBiases"],
             ["Const", "conv/Const"],
             ["Reshape", "conv/Reshape"],

@@ -56,7 +56,7 @@ def test_one_version() -> None:
 def test_a_type_that_does_not_exist() -> None:
     result = ops("Gathr-8")
     assert (result.exit_code, result.stderr) == (2, "error: there is no operator 'Gathr-8'; did you mean Gather?\n")
-    assert ops("???").stderr == "error: there is no operator '???'; `ir-exec ops` lists all\n"
+    assert "'???'; `ir-exec ops`" in ops("???").stderr
 
 
 def test_the_page() -> None:
@@ -113,7 +113,7 @@ def test_every_operator_names_a_page(cls: type[Op]) -> None:
 def test_a_version_is_told_with_what_it_builds_on() -> None:
     text = description_of(resolve("RDFT", "opset9"))
     assert "The DFT of real numbers." in text
-    assert "signal_size: The number of values" in text
+    assert "signal_size: A vector" in text
 
 
 def test_a_description_has_the_attributes_that_a_family_shares() -> None:

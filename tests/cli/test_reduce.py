@@ -76,7 +76,7 @@ def test_interrupted(name: str, tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert done.returncode == 130, done.stderr
-    assert done.stderr.splitlines() == ["interrupted: a smaller network that fails may be left to find"]
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["interrupted"]
     layers = computing(read_model(small))
     assert "Sin" in layers
     assert done.stdout.startswith(f"1000 layers reduced to {len(layers)} (")
@@ -111,12 +111,12 @@ def test_inputs_are_handed_on(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         ((GNN,), "--passes"),
-        ((GNN, "--until", "true"), "does not say where {model} goes"),
-        ((GNN, "--until", "true {model}"), "the whole network does not fail"),
+        ((GNN, "--until", "true"), "{model}"),
+        ((GNN, "--until", "true {model}"), "does not fail"),
         ((GNN, "--until", "no-such-program {model}"), "cannot start 'no-such-program'"),
-        ((GNN, "--until", "false {model}", "--output", GNN), "name another file"),
-        ((GNN, "--until", "false {model}", "--output", "small.txt"), "must end in .xml"),
-        ((GNN, "--until", "false {model}", "--bad-exit", "x"), "no exit code"),
+        ((GNN, "--until", "false {model}", "--output", GNN), f"--output {GNN}"),
+        ((GNN, "--until", "false {model}", "--output", "small.txt"), "--output is small.txt"),
+        ((GNN, "--until", "false {model}", "--bad-exit", "x"), "'x'"),
         ((GNN, "--until", "false {model}", "--output", "/no/such/folder/small.xml"), "cannot write"),
         (("no/such.xml", "--until", "false {model}"), "IR001"),
     ],

@@ -240,7 +240,7 @@ class TestInputs:
         np.save(tmp_path / "x=1.npy", np.array([[1, 2, 4]], np.float32))
         array = str(tmp_path / "x=1.npy")
         result = run(sum_file, "--input", f"in1={array}", "--input", f"x={array}", "--shape", "in0[1,3]")
-        assert (result.exit_code, "x is given" in result.stderr) == (2, True)
+        assert (result.exit_code, "--shape" in result.stderr) == (2, True)
         result = run(sum_file, "--input", f"in1={array}", "--input", f"in0={array}")
         assert rows(result, "Outputs") == [["out", "f32", "[1,3]", "2", "8", "4.66667", "0"]]
         # One array for two inputs, and no name.
@@ -310,7 +310,7 @@ class TestErrors:
         ("arguments", "words"),
         [
             (["--input", "z=a.npy"], "the inputs are: x, y"),
-            (["--input", "x"], "is not NAME=VALUE"),
+            (["--input", "x"], "--input is 'x'"),
             (["--input", "x=no/such.npy"], "cannot read arrays from no/such.npy"),
             (["--input", f"x={GNN}"], "cannot read arrays from"),
             (["--inputs", "no/such.npz"], "cannot read arrays from no/such.npz"),
@@ -335,12 +335,10 @@ class TestErrors:
 
     def test_wrong_archives(self, sum_file: Path, tmp_path: Path) -> None:
         np.savez(tmp_path / "in.npz", q=np.ones(3))
-        assert "'q', which is no input" in run(sum_file, "--inputs", tmp_path / "in.npz").stderr
+        assert "'q'" in run(sum_file, "--inputs", tmp_path / "in.npz").stderr
         assert "several arrays" in run(sum_file, "--input", f"x={tmp_path / 'in.npz'}").stderr
         np.save(tmp_path / "in.npy", np.ones(3))
-        assert (
-            f"one array is --input NAME={tmp_path / 'in.npy'}" in run(sum_file, "--inputs", tmp_path / "in.npy").stderr
-        )
+        assert f"--input NAME={tmp_path / 'in.npy'}" in run(sum_file, "--inputs", tmp_path / "in.npy").stderr
         np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
         assert "cannot read arrays" in run(sum_file, "--input", f"x={tmp_path / 'pickled.npy'}").stderr
 
@@ -355,7 +353,7 @@ class TestErrors:
         assert result.exit_code == 1
         assert "error[IR504 no-broadcast]" in result.stderr
         assert 'layer 2 "sum" (Add)' in result.stderr
-        assert "inputs that are drawn need not fit" in result.stderr
+        assert "`ir-exec shapes MODEL`" in result.stderr
 
     def test_a_run_that_takes_too_long(self, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert run(sum_file, "--max-seconds", "1000").exit_code == 0
@@ -372,7 +370,7 @@ class TestErrors:
         assert result.exit_code == 1
         assert result.stdout == ""
         assert result.stderr.count("error[") == 1
-        assert f"`ir-exec check {path}` shows everything" in result.stderr
+        assert f"`ir-exec check {path}`" in result.stderr
 
     def test_operators_that_are_missing(self) -> None:
         result = run(BAD / "IR902-extension-operator.xml")
@@ -389,7 +387,7 @@ class TestErrors:
     def test_an_unknown_rank_needs_a_shape(self, tmp_path: Path) -> None:
         text = adding("f32", (2,)).replace(b'shape="2"', b'shape="..."')
         path = write(tmp_path, text.replace(b"<dim>2</dim>", b""))
-        assert "give its shape with --shape x=..." in run(path).stderr
+        assert "--shape x=..." in run(path).stderr
         assert run(path, "--shape", "x=2", "--shape", "y=2,1").exit_code == 0
 
     def test_inputs_beyond_all_memory(self, sum_file: Path) -> None:

@@ -94,7 +94,7 @@ def test_what_names_start_with_is_shown_once_and_columns_are_spared() -> None:
     assert lines(deep(), 50) == [
         "Layers",
         "… at the start of a name: net.layers.",
-        "no room for: memory",
+        "columns left out: memory",
         "layer                      type         time",
         "────────────────────────────────────────────",
         "…0.attention.dense/MatMul  MatMul     1.5 µs",

@@ -63,7 +63,7 @@ class TestPorts:
             (-1, "there is no input -1"),
             ("dat", "there is no input 'dat'; the inputs are: data, indices"),
             (1.5, "there is no input 1.5"),
-            (None, "2 inputs: data, indices"),
+            (None, naming("2", "data", "indices")),
         ],
     )
     def test_there_is_no_such_port(self, key: str, words: str) -> None:

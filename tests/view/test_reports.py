@@ -60,7 +60,7 @@ def test_errors_of_a_comparison(changed: Path, tmp_path: Path) -> None:
         errors = {key: one.error.status for key, one in layers_of(page).items() if one.error}
         assert [key for key, status in errors.items() if status == "wrong"] == ["12"]
         assert errors["16"] == "carried"
-        assert "is the first that is wrong by itself" in page.sections[0].lines[0]
+        assert 'layer 12 "' in page.sections[0].lines[0]
 
 
 def test_times_of_a_profile(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What every member of `Code` means; explanations, docs/rules.md and the rule table of SARIF are made from these."""
+"""The rule of every member of `Code`, the source of explanations, docs/rules.md and the rule table of SARIF."""
 
 from ir_exec.check.catalogue.files import FILE_RULES, WEIGHT_RULES
 from ir_exec.check.catalogue.graph import GRAPH_RULES

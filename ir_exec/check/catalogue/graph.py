@@ -92,10 +92,10 @@ GRAPH_RULES = (
     Rule(
         Code.unreachable_layer,
         "info",
-        "No Result and no Assign depends on a layer: it is never computed.",
+        "No Result or Assign depends on a layer: it is never computed.",
         why="It is harmless, but an edge may be missing.",
-        bad="a ReLU whose output no layer takes",
-        good="a ReLU whose output a Result takes",
+        bad="a ReLU whose output no layer reads",
+        good="a ReLU whose output a Result reads",
     ),
     Rule(
         Code.duplicate_layer_name,
@@ -127,7 +127,7 @@ GRAPH_RULES = (
         Code.variable_without_pair,
         "error",
         "A variable is read but never assigned, or assigned but never read.",
-        why="OpenVINO refuses models with a ReadValue without an Assign of its variable, or an Assign without a "
+        why="OpenVINO rejects models with a ReadValue without an Assign of its variable, or an Assign without a "
         "ReadValue.",
         bad='<data variable_id="v" variable_type="f32" variable_shape="2,3"/>   (of a ReadValue, and no Assign)',
         good='<data variable_id="v"/>   (of an Assign as well)',
@@ -185,7 +185,7 @@ GRAPH_RULES = (
         Code.repeated_rt_info,
         "error",
         "An `<rt_info>` attribute that OpenVINO reads occurs twice at a layer or port.",
-        why="OpenVINO refuses the file: multiple rt_info attributes are detected. Attributes that OpenVINO does not "
+        why="OpenVINO rejects the file: multiple rt_info attributes are detected. Attributes that OpenVINO does not "
         "read may be repeated, and so may those of version 10.",
         bad='<attribute name="fused_names" version="0" value="a"/>\n'
         '<attribute name="fused_names" version="0" value="b"/>',
@@ -196,7 +196,7 @@ GRAPH_RULES = (
         "error",
         "In a model of version 10, an input or output has the same name as another one.",
         why="In version 10 inputs and outputs have the names of their layers, in addition to tensor names. OpenVINO "
-        "refuses files with equal names.",
+        "rejects files with equal names.",
         bad='<layer id="0" name="x" type="Parameter" version="opset1">   (and a Result of the layer "x")',
         good='<layer id="0" name="image" type="Parameter" version="opset1">   (and a Result of the layer "x")',
     ),
@@ -204,7 +204,7 @@ GRAPH_RULES = (
         Code.unsorted_nodes,
         "warning",
         "In an ONNX file, a node reads a value of a later node.",
-        why="ONNX requires sorted nodes: its checker and some runtimes refuse the file. ir_exec sorts them.",
+        why="ONNX requires sorted nodes: its checker and some runtimes reject the file. ir_exec sorts them.",
         bad="y = Relu(h)  h = Neg(x)",
         good="h = Neg(x)  y = Relu(h)",
     ),
@@ -219,7 +219,7 @@ GRAPH_RULES = (
     Rule(
         Code.repeated_value_name,
         "error",
-        "In an ONNX file, two nodes of a graph define values of the same name.",
+        "In an ONNX file, two nodes of a graph define values with the same name.",
         why="The name is ambiguous: every value must be defined once.",
         bad="h = Neg(x)  h = Relu(x)",
         good="h = Neg(x)  g = Relu(x)",
@@ -228,7 +228,7 @@ GRAPH_RULES = (
         Code.deprecated_operator,
         "warning",
         "In an ONNX file, a node has a deprecated or experimental operator.",
-        why="ir_exec runs its last version, but ONNX's checker and some runtimes refuse the file.",
+        why="ir_exec runs its last version, but ONNX's checker and some runtimes reject the file.",
         bad='opset_import: ["" : 13]  y = Upsample(x, scales)',
         good='opset_import: ["" : 13]  y = Resize(x, "", scales)',
     ),
@@ -245,7 +245,7 @@ GRAPH_RULES = (
         Code.repeated_node_name,
         "error",
         "In an ONNX file, two nodes of a graph have the same name.",
-        why="ONNX requires unique names, and onnxruntime refuses the file. Nodes without a name are valid.",
+        why="ONNX requires unique names, and onnxruntime rejects the file. Nodes without a name are valid.",
         bad="[a] h = Neg(x)  [a] y = Relu(h)",
         good="[a] h = Neg(x)  [b] y = Relu(h)",
     ),
@@ -253,7 +253,7 @@ GRAPH_RULES = (
         Code.shadowed_name,
         "error",
         "In an ONNX file, a value of a body has the same name as a value of the enclosing graph.",
-        why="ONNX forbids it. onnxruntime refuses the output of a node of the body. An input or initializer is a "
+        why="ONNX forbids it. onnxruntime rejects the output of a node of the body. An input or initializer is a "
         "warning: onnxruntime treats it as a different value.",
         bad="h = Neg(x)  y = If(c) <then_branch = g () => (r) { h = Relu(x)  r = Abs(h) }, ...>",
         good="h = Neg(x)  y = If(c) <then_branch = g () => (r) { i = Relu(x)  r = Abs(i) }, ...>",

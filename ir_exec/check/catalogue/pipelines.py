@@ -1,4 +1,4 @@
-"""Group 8: files of a folder that contradict each other, and targets that refuse a model."""
+"""Group 8: files of a folder that contradict each other, and targets that reject a model."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIPELINE_RULES = (
         "A .bin belongs to another .xml of the folder.",
         why='OpenVINO reports "Incorrect weights in bin file!" without naming the file, or reads wrong values.',
         bad="openvino_tokenizer.bin is a copy of openvino_model.bin",
-        good="every .bin is the one that was written with its .xml",
+        good="every .bin was written with its .xml",
         in_files=False,
     ),
     Rule(
@@ -48,7 +48,7 @@ PIPELINE_RULES = (
         Code.pipeline_ports,
         "error",
         "An input or output does not have the name or element type that pipelines expect.",
-        why="Pipelines find ports by name. An input that they do not find stays empty, and the text is wrong.",
+        why="Pipelines find ports by name. An input that they do not find remains empty, and the text is wrong.",
         bad='<port id="0" precision="I64" names="mask">',
         good='<port id="0" precision="I64" names="attention_mask">',
         in_files=False,
@@ -101,7 +101,7 @@ PIPELINE_RULES = (
     Rule(
         Code.refused_by_target,
         "error",
-        "The device or pipeline given by `--for` refuses the model, or is not documented to support it.",
+        "The device or pipeline given by `--for` rejects the model, or is not documented to support it.",
         why="The finding needs no machine with the device, and cites the public document that states the limit. Facts "
         "without a document are an info: unknown.",
         bad="ir-exec check model --for npu   (an input of [?,3,224,224])",

@@ -1,8 +1,8 @@
-"""Reports for people and machines: each format is a function from all reports to text, in a module of its own.
+"""Formats of reports: each module contains a function that converts all reports to text.
 
-- For people: text, which `ir_exec.check.text` makes of one report or finding.
+- For people: text, by `ir_exec.check.text`, for one report or finding.
 - For programs: JSON, and SARIF for code scanning.
-- What CI services show: of GitHub Actions, of GitLab, and JUnit XML.
+- For CI services: GitHub Actions, GitLab, and JUnit XML.
 """
 
 from __future__ import annotations
@@ -23,4 +23,4 @@ __all__ = ["FORMATS", "Format", "Places"]
 Format: TypeAlias = Callable[[Reports, Places], str]
 
 FORMATS: dict[str, Format] = {"json": as_json, "sarif": sarif, "github": github, "gitlab": gitlab, "junit": junit}
-"""Every format except text, by name; the output of each has no line break at its end."""
+"""All formats except text, by name; the output has no line break at the end."""

@@ -1,4 +1,4 @@
-"""The whole report as JSON, of the schema in schemas/."""
+"""The complete report as JSON, with the schema in schemas/."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def as_json(reports: Reports, places: Places) -> str:
 
 
 def _printable(value: Any) -> Any:
-    """The value with all text in it as it is shown: programs print what they read from a report."""
+    """Return the value with all its text made printable: programs print the text of reports."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):

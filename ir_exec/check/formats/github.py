@@ -17,12 +17,12 @@ _LEVELS = {"error": "error", "warning": "warning", "info": "notice"}
 
 
 def github(reports: Reports, places: Places) -> str:
-    """Workflow commands, which show each finding at its line of a pull request.
+    """Return workflow commands, which show each finding at its line of a pull request.
 
-    One line for each: `::error file=model.xml,line=42,title=IR601 declared-dims::message`.
+    Each finding is one line: `::error file=model.xml,line=42,title=IR601 declared-dims::message`.
     """
     found = [(report.path, one) for report in reports.files for one in report.diagnostics]
-    # GitHub shows ten findings of each kind.
+    # GitHub shows at most ten findings of each kind.
     return "\n".join(
         _command(path, one, places) for path, one in sorted(found, key=lambda pair: -weight(pair[1].severity))
     )
@@ -38,7 +38,7 @@ def _command(path: str | None, found: Diagnostic, places: Places) -> str:
         properties |= {"col": str(columns[0]), "endColumn": str(columns[1])}
     properties["title"] = f"{found.code} {found.name}"
     text = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    # The log of a job shows only the message, so it repeats the place.
+    # The log of a job shows only the message, so the message repeats the location.
     message = printable(f"{replace(found.location, path=file)}: {found.message}")
     hint = f"\nhint: {printable(found.hint)}" if found.hint else ""
     hint += f"\nsource: {printable(str(found.source))}" if found.source else ""

@@ -15,7 +15,7 @@ _SEVERITIES = {"error": "major", "warning": "minor", "info": "info"}
 
 
 def gitlab(reports: Reports, places: Places) -> str:
-    """The code quality report, shown in merge requests: a list of issues."""
+    """Return the code quality report, which merge requests show: a list of issues."""
     issues = [
         {
             "description": f"{sentence(found)} ({found.name})",

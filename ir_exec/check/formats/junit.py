@@ -1,4 +1,4 @@
-"""JUnit XML, which most CI services take as test results."""
+"""JUnit XML, which most CI services accept as test results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["junit"]
 
 
 def junit(reports: Reports, places: Places) -> str:
-    """One test suite; a file with errors is a failed test case, whose text is that of its errors."""
+    """Return one test suite; a file with errors is a failed test case with the text of the errors."""
     failed = sum(not report.ok for report in reports.files)
     counts = {"tests": str(len(reports.files)), "failures": str(failed), "errors": "0"}
     root = etree.Element("testsuites", counts)

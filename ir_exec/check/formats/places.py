@@ -1,4 +1,4 @@
-"""Where the files of a report are, and what formats show of a finding."""
+"""Paths and columns of the findings of a report, and the texts of a finding that formats share."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ __all__ = ["Places", "identified", "sentence"]
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where the files of a report are, and what is on their lines.
+    """The locations of the files of a report, and their lines.
 
-    folder: absolute; the paths of the report are relative to it. root: the top of the repository, absolute; services
-        find a file only by its path from there. If either is None, paths stay as they are.
-    lines_of: the lines of a file; without it no columns are known.
+    folder: the absolute folder that the paths of the report are relative to.
+    root: the absolute path of the repository; services require paths relative to it. Paths are unchanged if `folder` or
+        `root` is None.
+    lines_of: returns the lines of a file; columns are unknown without it.
     """
 
     folder: str | None = None
@@ -32,7 +33,7 @@ class Places:
     lines_of: LinesOf | None = None
 
     def path(self, path: str | None) -> PurePath:
-        """The path from the top of the repository; absolute for a file outside of it."""
+        """Return the path relative to the repository, or an absolute path for a file outside of it."""
         if path is None or self.folder is None or self.root is None:
             return PurePath(path or "<bytes>")
         whole = os.path.normpath(os.path.join(self.folder, path))
@@ -43,7 +44,7 @@ class Places:
         return PurePath(whole if inside.split(os.sep)[0] == os.pardir else inside)
 
     def columns(self, found: Diagnostic) -> tuple[int, int] | None:
-        """The first column of the fault, counted from 1, and the one after its last."""
+        """Return the first column of the fault, counted from 1, and the column after the last."""
         place = found.location
         if self.lines_of is None or place.path is None or place.line is None:
             return None
@@ -57,13 +58,13 @@ class Places:
 
 
 def sentence(found: Diagnostic) -> str:
-    """The message with its layer, which the line of the file often does not show, in text that can be shown."""
+    """Return the message with its layer, which the line in the file often does not show, as printable text."""
     layer = str(replace(found.location, path=None, line=None))
     return printable(f"{layer}: {found.message}" if layer else found.message)
 
 
 def identified(reports: Reports, places: Places) -> Iterator[tuple[Report, Diagnostic, str]]:
-    """Every finding with an identity that is unique and does not depend on line numbers."""
+    """Yield every finding with a unique identity that does not depend on line numbers."""
     seen: Counter[str] = Counter()
     for report in reports.files:
         for found in report.diagnostics:

@@ -1,4 +1,4 @@
-"""SARIF 2.1.0, which code scanning of GitHub and many editors read.
+"""SARIF 2.1.0, which GitHub code scanning and many editors read.
 
 https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
 """
@@ -29,7 +29,7 @@ _ROOT = "%SRCROOT%"
 
 
 def sarif(reports: Reports, places: Places) -> str:
-    """One run with the table of all rules and a result for each finding."""
+    """Return one run with the table of all rules, and a result for each finding."""
     rules = [rule for rule in RULES.values() if rule.in_files or any(_breaks(rule, report) for report in reports.files)]
     index: dict[str, int] = {rule.code: place for place, rule in enumerate(rules)}
     run: dict[str, Any] = {
@@ -83,7 +83,7 @@ def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, i
         "level": _SARIF_LEVELS[found.severity],
         "message": {"text": sentence(found) + hint},
         "locations": [_location(found.location, report.path, places, places.columns(found))],
-        # Without this name GitHub uses the text of the line, and many lines of a file are equal.
+        # By default GitHub uses the text of the line, but many lines of a file are equal.
         "partialFingerprints": {"primaryLocationLineHash": identity},
     }
     if found.code in index:
@@ -99,7 +99,7 @@ def _result(report: Report, found: Diagnostic, identity: str, index: dict[str, i
 def _location(
     place: Location, path: str | None, places: Places, columns: tuple[int, int] | None = None
 ) -> dict[str, Any]:
-    # GitHub refuses places without a line.
+    # GitHub rejects locations without a line.
     line = place.line or 1
     region = {"startLine": line}
     if columns is not None:
@@ -119,7 +119,7 @@ def _layer(place: Location) -> str:
 
 
 def _artifact(path: PurePath, places: Places) -> dict[str, str]:
-    """The file, by its relative path if it has one: so services find it in the repository."""
+    """The file, by its relative path if it has one: services look it up in the repository."""
     is_inside = places.root is not None and not path.is_absolute()
     return {"uri": _uri(path), **({"uriBaseId": _ROOT} if is_inside else {})}
 

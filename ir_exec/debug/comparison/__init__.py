@@ -1,1 +1,1 @@
-"""Two runs compared layer by layer: own and carried errors, tolerances, and the verdict."""
+"""Comparison of two runs layer by layer: own and carried errors, tolerances, and the verdict."""

@@ -1,6 +1,6 @@
-"""Second opinions on a layer that is beyond its tolerance: is it this network's fault, or the reference's?
+"""Second answers of a reference for a layer beyond its tolerance, which may show a fault of the reference.
 
-A reference that computes a layer in several ways and does not agree with itself is no judge of that layer.
+A reference whose methods of computing a layer disagree cannot decide whether that layer is wrong.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ _ADVISERS: Mapping[str, str] = MappingProxyType(
 
 
 class Advice(NamedTuple):
-    """note: whom each other way of the reference agrees with. is_reference: whether one agrees with this network."""
+    """Result of comparing the reference's second answers with both sides.
+
+    note: the side that each second answer agrees with. is_reference: True if one agrees with the model.
+    """
 
     note: str | None = None
     is_reference: bool = False
@@ -47,12 +50,13 @@ def advice_of(
     *,
     is_chain: bool,
 ) -> Advice:
-    """Ask the reference for other ways to compute a layer, and compare them with both sides.
+    """Compute a layer with the reference's other methods, and compare the results with both sides.
 
-    inputs: those from which `made` was computed. wanted: the value of the reference's run of the whole network.
-    partners: the names of the layer's outputs in the reference. is_chain: whether `made` is what several layers make.
+    One side is `made`, the other the value in the reference's run of the complete model.
+    inputs: the inputs from which `made` was computed. partners: the names of the layer's outputs in the reference.
+    is_chain: True if `made` is the result of several layers.
     """
-    # A reference that fuses layers computes our layer alone; others compute a layer of their own, which may be several.
+    # A reference that fuses layers computes this layer alone. Others compute one of their layers, which may differ.
     if not isinstance(reference, Adviser) or wanted is None or (is_chain and reference.fuses):
         return Advice()
     return judged(reference.opinions(node, inputs, partners), position, made, wanted, tolerance)
@@ -61,13 +65,13 @@ def advice_of(
 def judged(
     opinions: Mapping[str, Sequence[Array | None]], position: int, made: Array, wanted: Array, tolerance: Tolerance
 ) -> Advice:
-    """Say whom each opinion agrees with; one that agrees with both or with neither says nothing."""
+    """Return the side that each second answer agrees with, omitting those that agree with both or neither."""
     notes, agree = [], False
     for who, arrays in opinions.items():
         array = arrays[position] if position < len(arrays) else None
         if array is None:
             continue
-        sides = {"ir_exec": made, "its run of the network": wanted}
+        sides = {"ir_exec": made, "its run of the model": wanted}
         agrees = [name for name, side in sides.items() if difference(array, side, tolerance).is_within]
         if len(agrees) == 1:
             notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
@@ -76,7 +80,7 @@ def judged(
 
 
 def computed_type(array: Array) -> ElementType:
-    """Return the type in which an array was computed: f32 for f64 that holds no digit beyond f32.
+    """Return the type in which an array was computed: f32 for an f64 array whose elements are all f32 numbers.
 
     OpenVINO's plugins compute f64 in f32.
     """

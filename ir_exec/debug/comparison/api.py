@@ -1,4 +1,4 @@
-"""`compare` and what it takes: references by their kind, inputs given or drawn."""
+"""The function `compare`, with its references and with given or drawn inputs."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ from ir_exec.types import Array
 __all__ = ["Probe", "ReferenceLike", "compare"]
 
 ONNX_REFERENCE = "onnx-reference:"
-"""What stands before the path of an ONNX file that onnx.reference runs, not onnxruntime."""
+"""Prefix of the path of an ONNX file to run with onnx.reference instead of onnxruntime."""
 
 Probe: TypeAlias = Literal["all", "bisect", "outputs"]
 
 ReferenceLike: TypeAlias = Model | Trace | Mapping[str, Array] | str | os.PathLike[str]
-"""A network, what `trace` gave, arrays by name, "openvino", "onnx-reference:FILE.onnx", or a path: an .xml, an .onnx,
-an .npz, or a folder that holds a trace or .npy files."""
+"""A model, the result of `trace`, arrays by name, "openvino", "onnxruntime", "onnx-reference:FILE.onnx", or a path: an
+.xml, an .onnx, an .npz, or a folder with a trace or .npy files."""
 
 
 def compare(
@@ -69,35 +69,35 @@ def compare(
     isolate: bool | str = False,
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
-    """Which layer of a network is wrong, by the values of a reference.
+    """Compare each value of a model with a reference, and find the wrong layers.
 
-    inputs: as for a call of a compiled model. Without them those of the reference, where it is a trace that holds them;
-        else they are drawn from `seed`, with `shapes`, and sizes that fit for dims that are still open.
-    then: the inputs of calls that follow, each of which goes on from the variables as its own network has left them.
-    calls: how many calls there are, where that is more: inputs that were given are given again, others drawn anew.
-        Without it and without inputs there are up to 4, until every body of the network has run.
-    rtol, atol: an element may differ by atol + rtol * (the reference's); without both, by what the element types and
-        the length of the layer's sums explain. A mapping gives them by the names of outputs, under "*" for all else.
-    nan_equal: count elements that are NaN or infinite on both sides as compared. Without it they are counted as not
-        compared, and where no other elements are left the verdict is "not compared".
-    pairs: names of values of MODEL, and of the reference's that go with them whatever their names are. Inputs and
-        outputs without a common name are paired by position, type and shape where only one choice makes sense.
-    metrics: functions of our value and the reference's, or `module:function`, to be told for each layer.
-    probe, device, hint, timeout: for "openvino". probe: which values are made outputs there: all at once, few in each
-        of several runs that close in on the first wrong one ("bisect"), or none but the outputs. hint: whether it
-        computes in the types of the file ("accuracy") or may choose shorter ones. timeout: seconds for one answer.
-    threads, precision: as for `compile_model`; an IR file that is the reference runs with the same.
-    isolate: for "openvino" and "onnxruntime": run each layer by itself there, too, on the inputs that it has in a run
-        by ir_exec; a pattern of names runs layers of one prefix as one block (`isolate="model.layers.*"`), where `*` is
-        any characters but dots and slashes, and `**` any. The report's `isolation` says which layers are wrong without
-        any fusion, and which are wrong only together.
-    progress: called with each layer's path, in bodies once for each iteration whose layers are looked at.
-    Raises what reading and running the networks raises, and EvaluationError IR705 where nothing can be compared, or
-    where several calls are to be compared with files of values.
+    inputs: as for a call of a compiled model. By default, the inputs of the reference if it is a trace that contains
+        them; else inputs are drawn from `seed`, with `shapes`. For open dims, suitable sizes are chosen.
+    then: the inputs of further calls. In each call, both sides continue from their own variables.
+    calls: the total number of calls, if larger: given inputs are repeated, others drawn anew. Without it and without
+        inputs, the model is called up to 4 times, until every body has run.
+    rtol, atol: an element may differ by atol + rtol * |reference|. Without both, the tolerance follows from the element
+        types and the length of the layer's sums. A mapping specifies them by output name, "*" for all other values.
+    nan_equal: count elements that are NaN or infinite on both sides as compared. By default they count as not compared,
+        and if an output has no other elements, the verdict is "not compared".
+    pairs: names of values of MODEL, with the names of the values of the reference to pair them with. Inputs and outputs
+        without a common name are paired by position, type and shape if there is one choice.
+    metrics: functions of the model's value and the reference's, or `module:function`, evaluated for each layer.
+    probe, device, hint, timeout: for "openvino". probe: the intermediate values to read as outputs: all at once, a few
+        in each of several runs that narrow down the first wrong value ("bisect"), or none ("outputs"). hint: compute in
+        the types of the file ("accuracy"), or allow shorter ones ("performance"). timeout: seconds per run.
+    threads, precision: as for `compile_model`; they also apply to a reference that is an IR file.
+    isolate: for "openvino" and "onnxruntime": also run each layer alone there, with its inputs in a run by ir_exec. A
+        pattern of names runs layers with the same prefix as one block (`isolate="model.layers.*"`). `*` matches any
+        characters except dots and slashes, and `**` any characters. The report's `isolation` lists the layers that are
+        wrong without any fusion, and those that are wrong only in combination.
+    progress: called with each layer's path, in bodies once per iteration whose layers are examined.
+    Raises what reading and running the models raises, and EvaluationError IR705 if nothing can be compared, or for
+    several calls with a reference that is a file of values.
     """
     model = model if isinstance(model, Model) else read_model(model)
     if isolate:
-        from ir_exec.debug.isolation.api import compare_isolated  # it needs the records of comparisons
+        from ir_exec.debug.isolation.api import compare_isolated  # it imports the records of comparisons
 
         settings = Settings(
             rtol=_general(rtol), atol=_general(atol), progress=progress, threads=threads, precision=precision
@@ -150,7 +150,8 @@ def compare(
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
         if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
-            raise EvaluationError(f"{found.title} has the values of one call", code=Code.unknown_input)
+            message = f"{found.title} has the values of one call, expected values of {len(rows)} calls"
+            raise EvaluationError(message, code=Code.unknown_input)
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
             rtol=_general(rtol),
@@ -172,7 +173,7 @@ def compare(
         except IRError as error:
             if not draws_again or not isinstance(found, IRReference) or len(rows) > 1:
                 raise
-            # The sizes that were drawn may fit this model alone: those that fit the reference may fit both.
+            # The drawn sizes may be valid only for this model. Sizes valid for the reference may be valid for both.
             try:
                 sizes = _sizes_of(found.model, model, seed, shapes)
                 inputs, record = checked_inputs(model, seed, sizes, known, **options)
@@ -190,7 +191,7 @@ def _whole(
     shapes: Mapping[str, ShapeLike] | None,
     options: Mapping[str, Any],
 ) -> tuple[ForCalls, Drawn | None]:
-    """The network that a partial model is for the calls; inputs that neither the caller nor a trace gives are drawn."""
+    """Return a partial model completed for the calls; inputs given by neither the caller nor a trace are drawn."""
     record: Drawn | None = None
     if inputs is None:
         known: Mapping[str, Array] = {}
@@ -203,7 +204,7 @@ def _whole(
 
 
 def _for_reference(reference: Model, model: Model, inputs: Inputs) -> Inputs:
-    """The inputs of a model as those of a reference: by name where it has the same names, else by position."""
+    """Return the inputs of a model for a reference: by name if it has the same names, else by position."""
     arrays = bind_inputs(inputs, model.inputs)
     named = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
     names = [port.name for port in reference.inputs]
@@ -213,14 +214,14 @@ def _for_reference(reference: Model, model: Model, inputs: Inputs) -> Inputs:
 def _sizes_of(
     reference: Model, model: Model, seed: int, shapes: Mapping[str, ShapeLike] | None
 ) -> dict[str, ShapeLike]:
-    """Return the shapes of inputs that are drawn for a reference, by the names of the model's; `shapes` come first."""
+    """Return the shapes of inputs drawn for a reference, by the model's input names; `shapes` have priority."""
     theirs = [array.shape for array in drawn_inputs(reference, seed).values()]
     ours = [port.name for port in model.inputs]
     return {**dict(zip(ours, theirs, strict=False)), **(shapes or {})}
 
 
 _ALL = "*"
-"""In place of the name of an output: every value without tolerances of its own."""
+"""Key for every value without a specific tolerance, in place of the name of an output."""
 
 
 def _general(given: float | Mapping[str, float] | None) -> float | None:
@@ -230,7 +231,7 @@ def _general(given: float | Mapping[str, float] | None) -> float | None:
 def _output_tolerances(
     model: Model, rtol: float | Mapping[str, float] | None, atol: float | Mapping[str, float] | None
 ) -> dict[Key, Tolerance]:
-    """Return the tolerances of outputs that have one of their own; raises EvaluationError for names of no output."""
+    """Return the specific tolerances of outputs; raises EvaluationError for a name that is not an output."""
     by_name = {
         name: result.values_in[0]
         for result, port in zip(model.graph.results, model.outputs, strict=True)
@@ -241,7 +242,7 @@ def _output_tolerances(
     for name in dict.fromkeys(name for one in given for name in one if name != _ALL):
         if name not in by_name:
             names = ", ".join(port.name for port in model.outputs)
-            message = f"there is no output {name!r} to have a tolerance; the outputs are: {names}"
+            message = f"tolerance for unknown output {name!r}, expected one of: {names}"
             raise EvaluationError(message, code=Code.unknown_input, hint=suggested(name, by_name))
         relative, absolute = (one.get(name, one.get(_ALL, 0.0)) for one in given)
         value = by_name[name]
@@ -263,7 +264,7 @@ def _reference(
     hint: str,
     timeout: float,
 ) -> Reference:
-    """options: of runs by ir_exec: threads and precision."""
+    """Open a reference of any kind. options: threads and precision of runs by ir_exec."""
     outputs = [port.name for port in model.outputs]
     if isinstance(reference, Model):
         return IRReference(reference, reference.graph.path or reference.name, **options)
@@ -300,8 +301,8 @@ def _reference(
         return ArraysReference(arrays, os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)
-    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder of a trace"
-    choices += " or of .npy files"
-    message = f"{os.fspath(reference)!r} is no reference: expected {choices}"
+    choices = "openvino, onnxruntime, an .xml, an .onnx, onnx-reference:FILE.onnx, an .npz, or a folder with a trace"
+    choices += " or .npy files"
+    message = f"{os.fspath(reference)!r} is not a reference, expected {choices}"
     near = suggested(os.fspath(reference), ["openvino", "onnxruntime"]) or path_hint(os.fspath(reference))
     raise EvaluationError(message, code=Code.unknown_input, hint=near)

@@ -1,7 +1,7 @@
-"""How large the terms are that the sums of a layer are made of, where these may cancel.
+"""Magnitudes of the terms of a layer's sums, for terms that may cancel.
 
-A sum is as exact as its terms: of 1, -1 and what remains between them, rounding leaves a part of 1, however small the
-result is.
+The rounding error of a sum is relative to its largest terms: if 1 and -1 cancel, the error is relative to 1, however
+small the result is.
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ __all__ = ["cancelling_terms", "terms_count"]
 
 
 def cancelling_terms(node: Node, inputs: Sequence[Array]) -> Array | None:
-    """For each element of the first output the sum of the magnitudes of its terms, f64; None for layers without sums
-    that could cancel. What is not finite is 0: it says nothing."""
+    """Return the sum of the magnitudes of the terms of each element of the first output, in f64.
+
+    Sums that are not finite are returned as 0. Returns None for layers without sums that may cancel.
+    """
     magnitudes = _SUMS_OF.get(canonical(node.type))
     if magnitudes is None or node.op is None or not inputs or not ElementType.of(inputs[0]).is_float:
         return None
@@ -34,12 +36,12 @@ def cancelling_terms(node: Node, inputs: Sequence[Array]) -> Array | None:
         with np.errstate(all="ignore"):
             found: Array = magnitudes(node.op, wide)
     except (IRError, ValueError):
-        return None  # kernels of single types do not take f64
+        return None  # kernels for specific types reject f64
     return np.where(np.isfinite(found), found, 0.0)
 
 
 def _linear(*positions: int) -> Callable[[Any, list[Array]], Array]:
-    """For layers that are linear in these inputs, of which the last may be left out: all else is as it is."""
+    """Return the magnitudes for layers that are linear in these inputs; the last of them is optional."""
 
     def magnitudes(op: Any, inputs: list[Array]) -> Array:
         taken = [np.abs(array) if position in positions else array for position, array in enumerate(inputs)]
@@ -124,7 +126,7 @@ _SUMS_OF: Mapping[str, Callable[[Any, list[Array]], Array]] = MappingProxyType(
 
 
 def terms_count(node: Node, inputs: Sequence[Array]) -> int:
-    """About how many terms each element of the output is a sum of."""
+    """Return the approximate number of terms in the sum of each output element."""
     kind = canonical(node.type)
     shapes: list[tuple[int, ...]] = [array.shape for array in inputs]
     if kind == "MatMul" and len(shapes[0]) >= 1:
@@ -138,7 +140,7 @@ def terms_count(node: Node, inputs: Sequence[Array]) -> int:
     if kind in _LONG_SUMS and shapes:
         return max(math.prod(shapes[0]), 1)
     if kind in _RECURRENT and shapes:
-        # Rounding goes on from step to step.
+        # Rounding accumulates over the steps.
         return sum(shape[-1] for shape in shapes if len(shape) == 3) * max(shapes[0][1] if len(shapes[0]) > 1 else 1, 1)
     return 1
 

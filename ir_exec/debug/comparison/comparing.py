@@ -1,8 +1,8 @@
-"""Two runs of a network, layer by layer: the first layer that is wrong, and which are wrong by themselves.
+"""Layer-by-layer comparison of two runs of a model, with the own and carried error of each layer.
 
-Our run goes along the reference's values. Each of our values has an anchor: the value that the reference has in its
-place, or what our layers make of the anchors above where it has none. A layer computed from the anchors of its
-inputs shows the error that is its own; our value shows the error that was carried to it as well.
+The run of the model is compared with the reference's values. Each value of the run has an anchor: the corresponding
+value of the reference or, if the reference has none, the result of the model's layers for the anchors of their inputs.
+A layer computed from the anchors of its inputs shows its own error. Its value in the run includes the carried error.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from ir_exec.types import Array, ElementType
 __all__ = ["compare_with"]
 
 _MOST_CALLS = 4
-"""With inputs that are drawn anew to run every branch."""
+"""Maximum number of calls with newly drawn inputs, to run every branch."""
 
 
 def compare_with(
@@ -67,14 +67,14 @@ def compare_with(
     drawn: Drawn | None = None,
     name: str | None = None,
 ) -> Comparison:
-    """Run both from the same inputs, which are in the order of the network's, and compare every value.
+    """Run a model and its reference with the same inputs, in the order of the model's inputs, and compare every value.
 
-    calls: the inputs of calls in a row; each goes on from what its own network has left in the variables.
-    further: gives the inputs of a call from its number on, for calls after these while there are bodies that none has
-        run.
-    asked: names of values of both networks that go together, ours first.
-    drawn: what was drawn of the first inputs.
-    Raises what a run raises; a reference that fails on its way is told by `notes` and leaves values without partner.
+    The caller may pair values by their names, with the model's name first.
+    calls: the inputs of consecutive calls; in each call, both sides continue from their own variables.
+    further: returns the inputs of a call for its number, used for additional calls while no call has run some bodies.
+    drawn: a record of the drawn inputs of the first call.
+    Raises what a run raises. If the reference fails during its run, `notes` reports it and the remaining values have no
+    partner.
     """
     ours = list(entries_of(model))
     theirs = reference.entries()
@@ -85,8 +85,8 @@ def compare_with(
     stored, conversions = same_storage(ours, theirs, partners)
     partners |= stored
     if not any(not entry.is_input and not entry.is_constant for entry in ours if entry.key in partners):
-        message = f"{reference.title} has no value in common with the network: no name of a tensor or layer is the same"
-        hint = "name an output of each that go together: --map OURS=THEIRS"
+        message = f"{reference.title} has no value in common with the model: no tensor or layer names match"
+        hint = "pair an output of the model with one of the reference: --map OURS=THEIRS"
         raise EvaluationError(message, code=Code.unknown_input, hint=hint)
     wanted = {partner.key for partner in partners.values()}
     comparing = _Comparing(model, reference, by_key(ours), partners, settings, folded)
@@ -109,7 +109,10 @@ def compare_with(
 
 
 class _Comparing:
-    """The visitor of our runs. calls: how many there were. values: compares values, with the settings of the call."""
+    """Visitor of the model's runs.
+
+    calls: number of runs so far. values: compares values, with the settings of the call.
+    """
 
     def __init__(
         self,
@@ -145,7 +148,7 @@ class _Comparing:
         self.calls += 1
         self.values.call = self.calls
         self._frames.clear()
-        # What the reference has assigned in the call before is what its layers are to read in this one.
+        # In this call, the reference's layers read the values that it assigned in the previous call.
         self._kept, self._assigned = self._assigned, {}
         whole = self._is_same_iteration if isinstance(self._reference, IRReference) else None
         self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
@@ -170,7 +173,7 @@ class _Comparing:
             frame.pop(number, None)
 
     def _frame(self, where: Where) -> dict[int, Anchor]:
-        """The anchors of a graph that runs now, by the numbers of its values; those of bodies that have ended go."""
+        """Return the anchors of the running graph by value number, and drop those of finished bodies."""
         depth = len(where.iterations)
         del self._frames[depth + 1 :]
         while len(self._frames) <= depth:
@@ -180,16 +183,15 @@ class _Comparing:
         return self._frames[depth][1]
 
     def _is_known_constant(self, node: Node, where: Where) -> bool:
-        """Whether this is a constant of a body that ran before, in the first iteration or in a later one of a loop
-        around it. Only what stands for it may be another in each iteration."""
+        """Return True for a constant of a body that has run before, unless its partner may vary between iterations."""
         if not isinstance(node.op, Const) or not any(where.iterations) or (where.scope, node) not in self._constants:
             return False
         partner = self._partners.get((where.scope, node.id, 0))
         return partner is None or partner.is_constant
 
     def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
-        """Whether nothing is to be added to what is known of the layers of a body but that they ran once more."""
-        assert isinstance(self._reference, IRReference), "others hold no iterations"
+        """Return True if an iteration of a body adds no findings about its layers, after counting their runs."""
+        assert isinstance(self._reference, IRReference), "only these references store whole iterations"
         if self.values.settings.metrics:
             return False
         body = self._bodies.get(where.scope) or self._body(graph, where.scope, self._reference)
@@ -204,7 +206,7 @@ class _Comparing:
         return True
 
     def _body(self, graph: Graph, scope: tuple[str, ...], reference: IRReference) -> BodyPair | None:
-        """A body whose layers are all known, whose values have partners, and whose constants are the reference's."""
+        """Return a body with its partner; None if a layer is not judged or a value or constant has no partner."""
         layers, partners = [], []
         for node in graph.nodes:
             if isinstance(node.op, Const):
@@ -223,8 +225,10 @@ class _Comparing:
         return BodyPair(keys[0][1][0], [(number, reference.number(key)) for number, key in keys], layers)
 
     def _is_same_again(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> bool:
-        """Whether a layer that has run before gives what the reference gives, so that nothing is to be added to what is
-        known; outputs of the network are looked at in every call."""
+        """Return True if a further run of a layer equals the reference's and adds no findings, after counting the run.
+
+        Outputs of the model are compared in every call.
+        """
         known = self._found.get((visit.where.scope, visit.node.id))
         if known is None or known.layer.status == "unmatched" or self.values.settings.metrics:
             return False
@@ -249,7 +253,7 @@ class _Comparing:
         is_read = [value.number not in visit.dying for value in node.outputs]
         for position, (value, ours, wanted) in enumerate(zip(node.outputs, visit.outputs, values, strict=False)):
             if any(is_read) and not is_read[position]:
-                continue  # whatever it holds, nothing comes of it
+                continue  # no layer reads this output
             entry = self._entries[where.scope, node.id, position]
             made = None if own is None else own[position]
             layer, same = self.values.compared(visit, entry, ours, wanted, made, inputs, includes)
@@ -276,8 +280,8 @@ class _Comparing:
                 layer = self._with_advice(layer, visit, inputs, position, own[position], values[position], tolerance)
         elif layer.status == "carried" and layer.own is not None and inputs is not None:
             wanted = values[position]
-            assert layer.carried is not None, "it is known to be carried"
-            assert wanted is not None, "it was compared"
+            assert layer.carried is not None, "the status is carried"
+            assert wanted is not None, "the value was compared"
             jump = jump_of(
                 node,
                 visit.inputs,
@@ -305,7 +309,7 @@ class _Comparing:
         wanted: Array | None,
         tolerance: Tolerance,
     ) -> ComparedLayer:
-        """The layer with what else is known of it: it may be the reference's fault."""
+        """Return a wrong layer with the reference's other results for it, which may show a fault of the reference."""
         if visit.where.scope:
             return layer
         partners = [self._partners.get((visit.where.scope, visit.node.id, one.position)) for one in visit.node.outputs]
@@ -325,7 +329,7 @@ class _Comparing:
         return layer.model_copy(update={"status": status, "note": found.note})
 
     def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
-        """Remember layers whose outputs differ in ties and on steps alone, seen from our inputs as well."""
+        """Record layers whose outputs differ only on steps and in ties, for the model's own inputs as well."""
         if (
             on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.values.settings.computes_in)
             is not None
@@ -337,14 +341,17 @@ class _Comparing:
         return None if partner is None else self._reference.value(partner.key, where.iterations)
 
     def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
-        """What the layer makes of the anchors of its inputs, those anchors, and why it cannot."""
+        """Compute a layer from the anchors of its inputs.
+
+        Returns the outputs, the inputs and an error message; each is None if it does not exist.
+        """
         node = visit.node
         if isinstance(node.op, Parameter) and visit.where.scope:
             return None, None, None
         if not all(anchor.is_known for anchor in anchors):
             return None, None, None
         if isinstance(node.op, ReadsVariable) and (visit.where.scope or self.calls > 1):
-            # What the reference reads is what it wrote before, in which our layer has no part.
+            # The reference reads the value that it assigned before. It does not depend on this layer.
             kept = None if visit.where.scope else self._kept.get(node.op.variable_id)
             if kept is None:
                 return None, None, None
@@ -357,7 +364,7 @@ class _Comparing:
             return self._walker.again(node, inputs), inputs, None
         except (IRError, ValueError) as error:
             message = error.message if isinstance(error, IRError) else str(error)
-            return None, None, f"does not run on the reference's inputs: {message}"
+            return None, None, f"fails on the reference's inputs: {message}"
 
     def _anchor(
         self,
@@ -384,7 +391,7 @@ class _Comparing:
 
     def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
         array = self._reference.value(key, iterations)
-        assert array is not None, "it was there before"
+        assert array is not None, "the value was loaded before"
         return array
 
     def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
@@ -394,7 +401,7 @@ class _Comparing:
             self._found[place] = LayerFindings(layer, self._untested(visit))
             return
         known.ran(visit.node, visit.outputs)
-        # The first call that shows what is the matter with a layer tells more than later ones, which follow from it.
+        # The first call that shows a fault of a layer is kept: later calls may differ as a consequence.
         is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
         if is_first and layer.rank > known.layer.rank:
             known.layer = layer
@@ -445,13 +452,13 @@ class _Comparing:
         )
 
     def not_run(self) -> int:
-        """Return the number of layers in bodies that no call has run."""
+        """Return the number of layers in bodies that have not run in any call."""
         run = {scope for scope, _ in self._found}
         left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
         return sum(scope != () for scope, _ in left)
 
     def _is_on_steps(self, layer: ComparedLayer) -> bool:
-        """Return True if a layer differs on steps and in ties alone, from our inputs and from the reference's."""
+        """Return True if a layer differs only on steps and in ties, for the model's inputs and the reference's."""
         scope = self._scopes.get(layer.path, ())
         return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
 

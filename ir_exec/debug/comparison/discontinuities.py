@@ -1,4 +1,4 @@
-"""Differences that are nobody's fault: steps of functions that jump, ties, and layers that make much of little."""
+"""Differences that are not faults: steps of discontinuous functions, ties, and layers that amplify small errors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ __all__ = ["Jump", "jump_of", "on_steps"]
 
 _ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
 _COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
-"""Layers that have a step at whole numbers or between them, and those that have one where both operands are equal."""
+"""Layers with steps at integers or halfway between them, and layers with a step at equal operands."""
 
 _NEAR = 64
-"""How many steps of its element type a number may be from where the function jumps."""
+"""Maximum distance of a number from a step of the function, in ULP."""
 
 
 def on_steps(
@@ -32,10 +32,10 @@ def on_steps(
     tolerance: Tolerance,
     computes_in: ElementType | None = None,
 ) -> str | None:
-    """What to say where a layer differs in ties and on steps alone; None where it differs elsewhere too.
+    """Return a note if a layer differs only in ties and on steps; None if it differs elsewhere, too.
 
-    inputs: those from which `ours` was computed. reference: its outputs, as far as they are known.
-    computes_in: a coarser type than that of the inputs, in which the reference has computed.
+    inputs: the inputs from which `ours` was computed. reference: the reference's outputs; None for unknown ones.
+    computes_in: the type in which the reference computed, if it is coarser than the type of the inputs.
     """
     kind = canonical(node.type)
     coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
@@ -55,7 +55,7 @@ def on_steps(
             undefined = differs & _has_no_place(as_numbers(inputs[0]), found.dtype)
             differs &= ~undefined
             if count and not differs.any():
-                return f"{count} of {found.size} elements are beyond the range of {ElementType.of(found)}: undefined"
+                return f"{count} of {found.size} elements are beyond the range of {ElementType.of(found)} (undefined)"
         if kind == "FakeQuantize":
             excused = _quantized(node, inputs, a, b, coarse)
         elif kind in _COMPARING:
@@ -67,27 +67,27 @@ def on_steps(
     if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
         return None
     apart = "" if kind in _COMPARING else "; one step apart"
-    return f"{count} of {found.size} elements lie on a step{apart}"
+    return f"{count} of {found.size} elements are on a step{apart}"
 
 
 _STEPS = {"f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}
 
 
 def _step_of(array: Array, coarse: float) -> float:
-    """The relative step of the element type, or a coarser one."""
+    """Return the relative step of the element type, or a coarser one."""
     return max(_STEPS.get(ElementType.of(array).name, 2.0**-23), coarse)
 
 
 def _has_no_place(numbers: Array, dtype: np.dtype[Any]) -> Array:
-    """Where a number has no counterpart among the integers of a type: what it becomes is left open, as in C++."""
+    """Return a mask of numbers beyond the range of an integer type, whose conversion is undefined as in C++."""
     limits = np.iinfo(dtype)
     whole = np.trunc(numbers)
-    # The greatest integer of 64 bits is none of f64; the power of two above it is.
+    # f64 cannot represent the greatest 64-bit integer, but the power of two above it.
     return ~((whole >= float(limits.min)) & (whole < float(limits.max) + 1.0))
 
 
 def _near(left: Array, right: Array, coarse: float) -> Array:
-    """Where two operands are as good as equal."""
+    """Return a mask of the elements in which two operands are almost equal."""
     a, b = as_numbers(left), as_numbers(right)
     limit = _NEAR * max(_step_of(left, coarse), _step_of(right, coarse)) * np.maximum(np.abs(a), np.abs(b))
     near: Array = np.abs(a - b) <= limit
@@ -95,13 +95,13 @@ def _near(left: Array, right: Array, coarse: float) -> Array:
 
 
 def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
-    """Where the number is at the place where it is rounded the other way, and the results are one step apart."""
+    """Return a mask of numbers near a rounding threshold whose results are at most one step apart."""
     numbers = as_numbers(inputs[0])
     unit: float | Array = 1.0
     if kind in ("Mod", "FloorMod"):
         divisor = as_numbers(inputs[1])
         numbers, unit = numbers / divisor, np.abs(divisor)
-    # Round jumps between whole numbers, the others at them.
+    # Round has steps halfway between integers, the other functions at integers.
     place = numbers - 0.5 if kind == "Round" else numbers
     gap = np.abs(place - np.rint(place))
     if kind == "Sign":
@@ -125,7 +125,7 @@ def _quantized(node: Node, inputs: Sequence[Array], ours: Array, reference: Arra
 def _ties(
     node: Node, data: Array, ours: Sequence[Array], reference: Sequence[Array | None], coarse: float
 ) -> str | None:
-    """Of equal elements either may come first; what was chosen must be as large."""
+    """Return a note if the chosen elements are equal and differ only in order or position; None otherwise."""
     if len(ours) < 2 or reference[1] is None:
         return None
     axis = getattr(node.op, "axis", -1)
@@ -151,12 +151,12 @@ def _ties(
 
 
 class Jump(Record):
-    """What a layer with steps, right by itself, makes of inputs that differ within the tolerance.
+    """Effect of inputs that differ within the tolerance on a correct layer with steps.
 
-    count: of `elements` those beyond the tolerance. input: the position of the input that differs most; max_abs,
-    max_ulp: by how much at most, at the elements beyond the tolerance where the output has the shape of that input.
-    made_by: the path of the layer whose own rounding the difference comes from, the nearest one above; None where that
-    is not known.
+    count: the number of `elements` that are beyond the tolerance. input: the position of the input that differs most.
+    max_abs, max_ulp: the maximum difference of that input, only at the elements beyond the tolerance if the output has
+    the same shape. made_by: the path of the nearest upstream layer whose rounding causes the difference; None if
+    unknown.
     """
 
     count: int
@@ -167,9 +167,9 @@ class Jump(Record):
     made_by: str | None = None
 
     def __str__(self) -> str:
-        what = f"{self.count:,} of {self.elements:,} elements fall on the other side of a step"
-        maker = "" if self.made_by is None else f', made by layer "{self.made_by}"'
-        return f"{what}; input {self.input} differs there by {_ulps(self.max_ulp)} at most ({self.max_abs:.2g}){maker}"
+        what = f"{self.count:,} of {self.elements:,} elements are on the other side of a step"
+        maker = "" if self.made_by is None else f', caused by layer "{self.made_by}"'
+        return f"{what}; input {self.input} differs there by at most {_ulps(self.max_ulp)} ({self.max_abs:.2g}){maker}"
 
 
 def _ulps(count: float) -> str:
@@ -186,9 +186,9 @@ def jump_of(
     within: Callable[[Sequence[ElementType]], Tolerance],
     made_by: str | None,
 ) -> Jump | None:
-    """What to say of an output that differs from the one wanted by `carried`, though the layer makes it of `theirs`.
+    """Return the jump of an output with the difference `carried`, although the layer is correct for `theirs`.
 
-    None where this output has no steps, or where an input is beyond the tolerance, `within` for its element types.
+    None if this output has no steps, or if an input is beyond the tolerance, `within` for its element types.
     """
     if ElementType.of(output).is_float and not (node.op is not None and node.op.is_discontinuous):
         return None
@@ -219,7 +219,7 @@ def jump_of(
 
 
 def _beyond(output: Array, wanted: Array, carried: Difference) -> Array | None:
-    """Which elements are beyond the tolerance; None where the shapes differ."""
+    """Return a mask of the elements beyond the tolerance; None if the shapes differ."""
     if output.shape != wanted.shape:
         return None
     a, b = as_numbers(output), as_numbers(wanted)

@@ -1,9 +1,9 @@
-"""Values inside a fusion of the reference: what is seen there is not what the layers of the file give.
+"""Values inside a fusion of the reference, which are not results of layers of the file.
 
-A reference that fuses layers may show a value of another shape or meaning for a layer inside, and be right again at the
-end of the fusion. Where a layer is beyond its tolerance, its value is in doubt. A layer behind it is computed from the
-value in doubt and, where that does not give the reference's value, from what our layers make of the values above the
-fusion. Where that does, the layers between are not comparable.
+A reference that fuses layers may return a value with a different shape or meaning for a layer inside a fusion, although
+the result of the fusion is correct. If a layer is beyond its tolerance, its value is doubtful. The next layer is then
+computed from the doubtful value and, if the result differs from the reference's value, from the results of the model's
+layers for the values before the fusion. If that result agrees, the layers between are not comparable.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _DOUBTED = ("wrong", "reference", "failed")
 _MOST_INCLUDED = 20
 
 Own: TypeAlias = tuple[list[Array] | None, Sequence[Array] | None, str | None]
-"""The outputs of a layer from the values of anchors, these values, and the reason why there are none."""
+"""The outputs of a layer computed from anchors, the values of the anchors, and the error message of a failed layer."""
 
 
 class Computed(NamedTuple):
     """A layer computed from anchors.
 
-    anchors, own: those that count, and what it makes of them. above: where some are in doubt still, those above the
-    doubt. other: what the layer makes of the undoubted anchors.
+    anchors, own: the anchors that count, and the layer's result for them. above: if some of them are still doubtful,
+    the undoubted anchors before. other: the layer's result for the undoubted anchors.
     """
 
     anchors: Sequence[Anchor]
@@ -49,9 +49,9 @@ def from_undoubted(
     settings: Settings,
     found: MutableMapping[Place, LayerFindings],
 ) -> Computed:
-    """Compute a layer from the reference's values or, where these are in doubt and do not give its value, from ours.
+    """Compute a layer from the reference's values or, if these are doubtful and the result differs, from the model's.
 
-    values: the outputs that the reference has. found: where layers inside a fusion are marked as not comparable.
+    values: the reference's outputs. found: findings, in which layers inside a fusion are marked as not comparable.
     """
     own = compute(anchors)
     if all(anchor.other is None for anchor in anchors):
@@ -68,7 +68,7 @@ def from_undoubted(
 
 
 def _agree(outputs: Sequence[Array] | None, values: Sequence[Array | None], settings: Settings) -> bool:
-    """Return True if all outputs that the reference has a value for are as near as a chain of layers comes."""
+    """Return True if all outputs with a value in the reference are within the tolerance of a chain of layers."""
     if outputs is None:
         return False
     for made, wanted in zip(outputs, values, strict=False):
@@ -90,12 +90,12 @@ def _skip(anchors: Sequence[Anchor], found: MutableMapping[Place, LayerFindings]
 
 
 def is_doubtful(layer: ComparedLayer, computed: Computed) -> bool:
-    """Return True if the reference may go on with other values of a layer than those that it shows."""
+    """Return True if the reference may use different values of a layer than those that it returns."""
     return layer.status in _DOUBTED or (layer.status == "unmatched" and computed.above is not None)
 
 
 def in_doubt(visit: Visit, computed: Computed, frame: MutableMapping[int, Anchor]) -> None:
-    """Keep beside the anchors of a layer's outputs what our layers make in their place."""
+    """Store the results of the model's layers as alternatives to the doubtful anchors of a layer's outputs."""
     above = computed.above or computed.anchors
     includes = dict.fromkeys(name for one in above for name in one.includes)
     inside = dict.fromkeys(place for one in above for place in one.inside)

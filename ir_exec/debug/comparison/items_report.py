@@ -1,7 +1,4 @@
-"""What a comparison over many inputs answers.
-
-CI servers take it in the form of JUnit.
-"""
+"""Reports of a comparison with many inputs, also in the JUnit format of CI servers."""
 
 from __future__ import annotations
 
@@ -18,7 +15,10 @@ __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
 
 
 class ComparedItem(Record):
-    """One set of inputs. item: its name. error: why it could not be compared; `comparison` is None then."""
+    """The result for one set of inputs.
+
+    item: the name of the set. error: the reason why it could not be compared, with `comparison` None.
+    """
 
     item: str
     error: str | None = None
@@ -26,19 +26,19 @@ class ComparedItem(Record):
 
     @property
     def equal(self) -> bool:
-        """Whether it could be compared, and its outputs are within the tolerance."""
+        """True if the item was compared and its outputs are within the tolerance."""
         return self.comparison is not None and self.comparison.equal
 
     @property
     def verdict(self) -> str:
-        """The answer in one line."""
+        """The result in one line."""
         if self.comparison is not None:
             return headline(self.comparison)
         return f"could not be compared: {self.error}".splitlines()[0]
 
 
 class WorstLayer(NamedTuple):
-    """A layer as it is in the item in which it is worst. wrong: in how many items it is wrong by itself."""
+    """A layer with its worst result, in `item`. wrong: the number of items in which it is wrong."""
 
     layer: ComparedLayer
     item: str
@@ -46,7 +46,7 @@ class WorstLayer(NamedTuple):
 
 
 class Comparisons(Record):
-    """The answer of `compare` over many inputs, each compared for itself. equal: whether all are."""
+    """The report of `compare` for many inputs, each compared separately. equal: True if all items are equal."""
 
     format: Literal[1] = 1
     model: str
@@ -56,18 +56,18 @@ class Comparisons(Record):
 
     @classmethod
     def of(cls, model: str, reference: str, items: Sequence[ComparedItem]) -> Comparisons:
-        """The answer over these items, which are equal where each of them is."""
+        """Return the report on these items; it is equal if each of them is."""
         equal = all(item.equal for item in items)
         return cls(model=model, reference=reference, equal=equal, items=tuple(items))
 
     @property
     def is_whole(self) -> bool:
-        """Whether every item could be compared."""
+        """True if every item was compared."""
         unusable = ("failed", "not compared")
         return all(item.comparison is not None and item.comparison.verdict not in unusable for item in self.items)
 
     def worst_layers(self) -> list[WorstLayer]:
-        """Every layer that ran on any of the items, in the order of computation."""
+        """Return every layer that ran for any item, in the order of computation."""
         found: dict[tuple[str, str], WorstLayer] = {}
         for item in self.items:
             for layer in () if item.comparison is None else item.comparison.layers:
@@ -79,7 +79,7 @@ class Comparisons(Record):
         return list(found.values())
 
     def to_csv(self) -> str:
-        """A row for each layer of each item, as `Comparison.to_csv` has them, and one for each item without."""
+        """Return the rows of `Comparison.to_csv` for each item as CSV text; an item without layers has one row."""
         rows: list[dict[str, Any]] = []
         for item in self.items:
             if item.comparison is None:
@@ -95,8 +95,11 @@ class Comparisons(Record):
 
 
 def junit(report: Comparison | Comparisons) -> str:
-    """A test case for each layer: where outputs differ, those that are wrong by themselves fail; those that cannot be
-    judged are skipped; a further one for the whole comparison. Of many inputs each is a test suite."""
+    """Return a report in JUnit format, with a test case for each layer and one for the whole comparison.
+
+    Wrong layers fail if the outputs differ. Layers that cannot be judged are skipped. With many inputs, each item is a
+    test suite.
+    """
     if isinstance(report, Comparison):
         suites = [_suite(f"{report.model} against {report.reference}", report, None)]
     else:
@@ -112,9 +115,9 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
         body = ""
         if layer.alone in ("wrong", "crashed", "refused"):
             lines = [told(layer.alone_error)] if layer.alone_error else [layer.note or ""]
-            body = _failure(f"{layer.type} is {layer.alone} by itself", lines)
+            body = _failure(f"{layer.type} alone: {layer.alone}", lines)
         elif layer.status == "wrong" and report is not None and not report.equal:
-            body = _failure(f"{layer.type} is wrong by itself", [told(layer.own)] if layer.own else [])
+            body = _failure(f"{layer.type} is wrong", [told(layer.own)] if layer.own else [])
         elif layer.status in ("unmatched", "failed", "skipped"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
         elif layer.status in ("step", "wrong", "reference"):
@@ -126,7 +129,7 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
         if part.kind != "layer":
             lines = [told(part.error)] if part.error else [part.note or ""]
             fails = part.status in ("wrong", "crashed", "refused")
-            body = _failure(f"the {part.kind} is {part.status} by itself", lines) if fails else ""
+            body = _failure(f"{part.kind} alone: {part.status}", lines) if fails else ""
             cases.append(_case(part.kind, ", ".join(part.layers) if part.kind == "fusion" else part.name, body))
     counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
     failures, errors, skipped = counts
@@ -156,5 +159,5 @@ def _failure(message: str, lines: Iterable[str]) -> str:
 
 
 def _clean(text: str) -> str:
-    """Without the characters that XML cannot hold."""
+    """Replace the characters that are invalid in XML."""
     return "".join(one if one in "\t\n" or (one >= " " and one not in "\ufffe\uffff") else "?" for one in text)

@@ -1,4 +1,4 @@
-"""The verdict of a comparison: outputs first, and nothing is equal that was not compared."""
+"""Verdict of a comparison, based on the outputs; values that were not compared do not count as equal."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def judged_outputs(
     """Return each output of a model with its worst call.
 
     Args:
-        partners: The reference's values, by ours.
-        errors: How far each output is from the reference's, by its value and the call, counted from 1.
-        visible: The same against the reference's answer when its other values were visible, where that is another.
-        shapes: Those of the outputs, by their values.
-        on_steps: Layers that differ on steps and in ties alone.
-        calls: The number of calls that were compared.
+        partners: The reference's values, by the model's values.
+        errors: The difference of each output from the reference's, by its value and the call, counted from 1.
+        visible: The difference from the reference's answer with its intermediate values as outputs, if that differs.
+        shapes: The shapes of the outputs, by value.
+        on_steps: Layers that differ only on steps and in ties.
+        calls: The number of compared calls.
     """
     found = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
@@ -96,9 +96,9 @@ def _status(error: Difference | None, is_on_steps: bool) -> OutputStatus:
 
 
 def elements_not_compared(model: Model, outputs: Sequence[ComparedOutput], layers: Sequence[ComparedLayer]) -> int:
-    """Return the number of elements of outputs that could not differ, as they are not finite on either side.
+    """Return the number of elements of outputs that cannot show a difference: they are not finite on either side.
 
-    Outputs of integers and booleans count where everything that they follow from is not finite.
+    Outputs of integers and booleans count if they depend only on values that are not finite.
     """
     dead = {layer.layer_id for layer in layers if layer.untested == "not finite" and not layer.iterations}
     count = 0
@@ -112,7 +112,7 @@ def elements_not_compared(model: Model, outputs: Sequence[ComparedOutput], layer
 
 
 def _follows_from(value: Value, dead: Collection[str]) -> bool:
-    """Return True if the nearest values of floats above are all those of these layers."""
+    """Return True if the nearest upstream floating-point values all come from these layers."""
     if value.node.id in dead:
         return True
     pending, seen, found = [one.node for one in value.node.values_in], set[Node](), False
@@ -138,9 +138,9 @@ def verdict_of(
     reference: _Judged,
     is_on_steps: Callable[[ComparedLayer], bool],
 ) -> Verdict:
-    """Return the verdict. Without any output to compare with, the values that the reference has decide.
+    """Return the verdict. If the reference has no outputs, its other values decide.
 
-    not_compared: the number of elements of outputs that are not finite on either side; 0 where these count as compared.
+    not_compared: the number of elements of outputs that are not finite on either side; 0 if these count as compared.
     """
     if reference.failure is not None:
         return "failed"

@@ -1,4 +1,4 @@
-"""What is known of layers while a comparison goes on."""
+"""Findings about layers during a comparison."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ __all__ = ["SAME", "Anchor", "BodyPair", "LayerFindings", "Place", "Takers", "as
 
 
 Place: TypeAlias = tuple[tuple[str, ...], str]
-"""A layer: the scope that it is in, and its id."""
+"""A layer: its scope and its id."""
 
 
 @dataclass(slots=True)
 class Anchor:
-    """What the reference has in the place of one of our values.
+    """The value of the reference that corresponds to a value of the model.
 
-    load: the array. same: whether it is our value to the bit. is_known: whether the reference says anything of it.
-    includes: layers without a partner between the reference's values and this one. maker: the path of the nearest layer
-    above whose own error is in it. other: where the reference's value is in doubt, what our layers make in its place;
-    inside: of such a value, the layers whose values are in doubt.
+    load: returns the array. same: True if it is bit-identical to the model's value. is_known: True if it follows from
+    values of the reference. includes: layers without a partner between the reference's values and this one. maker: the
+    path of the nearest upstream layer whose own error it includes. other: for a doubtful value of the reference, the
+    result of the model's layers. inside: the layers with doubtful values before such a result.
     """
 
     load: Callable[[], Array]
@@ -44,7 +44,7 @@ class Anchor:
 
 
 def _ours() -> Array:
-    raise AssertionError("where both are the same ours is at hand")
+    raise AssertionError("identical values are not loaded")
 
 
 SAME = Anchor(_ours, same=True)
@@ -52,21 +52,21 @@ SAME = Anchor(_ours, same=True)
 
 @dataclass(slots=True)
 class LayerFindings:
-    """What is known of a layer after some of its runs. untested: why none of them could have shown a fault."""
+    """Findings about a layer after some of its runs. untested: the reason why none of them can show a fault."""
 
     layer: ComparedLayer
     untested: Untested | None = None
     runs: int = 1
 
     def ran(self, node: Node, outputs: Sequence[Array]) -> None:
-        """Count a further run, which may be the first that could have shown a fault."""
+        """Count a further run, which may be the first that can show a fault."""
         self.runs += 1
         if self.untested is not None:
             self.untested = untested(node, outputs)
 
     @property
     def counted(self) -> ComparedLayer:
-        """The layer with the number of its runs, and why none of them could have shown a fault."""
+        """The layer with the number of its runs, and the reason why none of them can show a fault."""
         agrees = self.layer.status in ("equal", "close", "unmatched")
         untested = self.untested if agrees else None
         if (self.layer.runs, self.layer.untested) == (self.runs, untested):
@@ -75,9 +75,10 @@ class LayerFindings:
 
 
 class BodyPair(NamedTuple):
-    """A body beside the reference's.
+    """A body of the model and its partner in the reference.
 
-    scope: that of theirs. numbers: of values, ours and theirs. layers: ours, with what is known of them.
+    scope: the scope of the reference's body. numbers: pairs of value numbers, the model's first. layers: the layers of
+    the model's body, with their findings.
     """
 
     scope: tuple[str, ...]
@@ -85,12 +86,12 @@ class BodyPair(NamedTuple):
     layers: list[tuple[Node, LayerFindings]]
 
     def is_same(self, ours: Sequence[Array], theirs: Sequence[Array]) -> bool:
-        """Whether the values of an iteration are the same."""
+        """Return True if all values of an iteration are equal."""
         return all(same_bits(ours[number], theirs[other]) for number, other in self.numbers)
 
 
 class Takers:
-    """For the place of a layer the names of the layers that take its outputs."""
+    """Mapping of the place of a layer to the names of the layers that read its outputs."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -120,34 +121,36 @@ def unmatched_of(
     partners: Mapping[Key, Entry],
     found: Mapping[tuple[tuple[str, ...], str], LayerFindings],
 ) -> list[Unmatched]:
-    """Every value of either side that nothing stands for; what did not run on either side is not told of."""
+    """Return the values of either side without a partner; values that ran on neither side are omitted."""
     listed = []
     for entry in ours:
         if entry.key not in partners:
-            why = "the reference has no layer or tensor that it could be"
+            why = "the reference has no matching layer or tensor"
             listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why=why))
             continue
         known = found.get((entry.scope, entry.layer_id))
         if known is not None and known.layer.status == "unmatched":
-            listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why="the reference gave no value"))
+            listed.append(
+                Unmatched(side="model", path=entry.path, type=entry.type, why="the reference has no value for it")
+            )
     used = {partner.key for partner in partners.values()}
     for entry in theirs:
         if entry.key not in used:
-            why = "the network has no layer or tensor that it could be"
+            why = "the model has no matching layer or tensor"
             listed.append(Unmatched(side="reference", path=entry.path, type=entry.type, why=why))
     return listed
 
 
 def maker_of(anchors: Sequence[Anchor]) -> str | None:
-    """The nearest layer above whose own error is in one of these."""
+    """Return the path of the nearest upstream layer whose own error is included in one of the anchors."""
     return next((anchor.maker for anchor in anchors if anchor.maker is not None), None)
 
 
 def as_type_of(array: Array, other: Array) -> Array:
-    """The array in the element type of another; ValueError where one of them has strings."""
+    """Return an array converted to the element type of another; raises ValueError if only one of them has strings."""
     if array.dtype == other.dtype:
         return array
     kind = ElementType.of(other)
     if kind in STRING or ElementType.of(array) in STRING:
-        raise ValueError(f"it has {ElementType.of(array)} where this network has {kind}")
+        raise ValueError(f"element type is {ElementType.of(array)}, expected {kind}")
     return convert(array, kind)

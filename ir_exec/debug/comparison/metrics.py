@@ -1,4 +1,4 @@
-"""How far two values are apart, and how far they may be."""
+"""Differences between two values, and the settings of a comparison."""
 
 from __future__ import annotations
 
@@ -36,24 +36,24 @@ __all__ = [
 
 
 Metric: TypeAlias = Callable[[Array, Array], float]
-"""A metric of one's own: a number from our value and the reference's, which have one shape."""
+"""A custom metric: returns a number for the model's value and the reference's, which have the same shape."""
 
 COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_ulp", "beyond")
-"""The metrics that every difference has."""
+"""The metrics of every difference."""
 
 
 class Difference(Record):
-    """How far our value is from the reference's.
+    """Difference of a value of the model from the reference's value.
 
-    max_abs, mean_abs, rmse: of the absolute error. max_rel: of the error relative to the reference's element. cosine:
-    of the angle between both as vectors; None where one is zero. sqnr_db: the signal to noise ratio in decibels; None
-    without noise. max_ulp: in steps of the coarser of both element types at the reference's element. beyond: the share
-    of elements beyond the tolerance, `beyond_count` of `elements`. not_finite: the number of elements that are NaN, or
-    the same infinity, on both sides: they are not beyond the tolerance, and show nothing. worst: the index of the worst
-    element, `ours` and `reference` the values there. Where one side alone is not finite the error is infinite and left
-    out of the means. rtol, atol: the tolerance, atol with its scale worked
-    in, and the size of the terms of the worst element where they cancel. problem: why the values cannot be compared by
-    elements. custom: by the names of metrics of one's own.
+    max_abs, mean_abs, rmse: the absolute error. max_rel: the maximum error relative to the reference's element. cosine:
+    the cosine of the angle between both values as vectors; None if one is zero. sqnr_db: the signal-to-noise ratio in
+    decibels; None without noise. max_ulp: the maximum error in ULP of the coarser element type at the reference's
+    element. beyond: the fraction of elements beyond the tolerance, `beyond_count` of `elements`. not_finite: the number
+    of elements that are NaN, or the same infinity, on both sides. They are not beyond the tolerance, and cannot show a
+    fault. worst: the index of the worst element; `ours` and `reference` are its values. If only one side is not finite,
+    the error is infinite and excluded from the means. rtol, atol: the tolerance. atol includes the scale and, where
+    terms cancel, the terms of the worst element. problem: the reason why the elements cannot be compared. custom: the
+    results of custom metrics, by name.
     """
 
     max_abs: Number = 0.0
@@ -77,17 +77,17 @@ class Difference(Record):
 
     @property
     def is_within(self) -> bool:
-        """Whether no element is beyond the tolerance."""
+        """True if no element is beyond the tolerance."""
         return self.problem is None and not self.beyond_count
 
     @property
     def compared(self) -> int:
-        """The number of elements that could have shown a difference."""
+        """Number of elements that can show a difference."""
         return self.elements - self.not_finite
 
 
 def same_bits(ours: Array, reference: Array) -> bool:
-    """Whether both have one element type, one shape and the same elements; NaN is as good as NaN."""
+    """Return True if element types, shapes and elements are equal; NaN equals NaN."""
     if ours is reference:
         return True
     if ours.dtype != reference.dtype or ours.shape != reference.shape:
@@ -100,7 +100,7 @@ def same_bits(ours: Array, reference: Array) -> bool:
     ):
         return True
     if ours.dtype.kind == "f" or (ours.dtype.kind == "V" and not ours.dtype.names):
-        # Other bits may be the same number: -0, and NaN of other bits.
+        # Different bits may be equal: -0 and 0, and NaN with another payload.
         return bool(((ours == reference) | ((ours != ours) & (reference != reference))).all())
     if ours.dtype.names:
         ours, reference = ours.view(np.uint8), reference.view(np.uint8)
@@ -112,12 +112,12 @@ def _same_bytes(ours: Array, reference: Array) -> bool:
         return ours.tobytes() == reference.tobytes()
     word = 8 if ours.nbytes % 8 == 0 else 1
     a, b = (array.reshape(-1).view(np.uint8).view(f"u{word}") for array in (ours, reference))
-    # What differs mostly does so early.
+    # Arrays that differ usually differ near the beginning.
     return all(np.array_equal(a[i : i + PIECE], b[i : i + PIECE]) for i in range(0, a.size, PIECE))
 
 
 _FEW_BYTES = 2**14
-"""Bytes up to which copies are compared sooner than views of words are made."""
+"""Maximum bytes for which comparing copies is faster than creating views of words."""
 
 
 def difference(
@@ -127,14 +127,14 @@ def difference(
     metrics: Mapping[str, Metric] | None = None,
     terms: Callable[[], Array | None] | None = None,
 ) -> Difference:
-    """How far our value is from the reference's; they are looked at piece by piece.
+    """Return the difference of a value from the reference's, computed chunk by chunk.
 
-    terms: what gives for each element the sum of the magnitudes of its terms, f64. It is called where elements are
-    beyond the tolerance without them.
+    terms: returns the sum of the magnitudes of each element's terms, in f64. It is called if elements are beyond the
+    tolerance without them.
     """
     size = ours.size
     if ours.shape != reference.shape:
-        problem = f"the shape is {list(ours.shape)} here and {list(reference.shape)} in the reference"
+        problem = f"shape is {list(ours.shape)}, expected {list(reference.shape)}"
         return Difference(elements=size, beyond=1.0, beyond_count=max(size, 1), problem=problem)
     kinds = ElementType.of(ours), ElementType.of(reference)
     if any(kind in STRING for kind in kinds):
@@ -166,7 +166,7 @@ def difference(
 
 
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
-    """The difference of values of the same bits."""
+    """Return the difference of bit-identical values."""
     found = _none_of(ours.size, not_finite_in(ours))
     if not metrics:
         return found
@@ -195,7 +195,7 @@ _TINY = np.finfo(np.float64).tiny
 
 
 class _Sums:
-    """What is summed up over the pieces of two values."""
+    """Running sums and maxima over the chunks of two values."""
 
     def __init__(self, step: float) -> None:
         self._step = step
@@ -238,7 +238,7 @@ class _Sums:
         self._product += float(np.dot(a, b))
 
     def _add_finite(self, start: int, ours: Array, reference: Array, limit: Array) -> None:
-        """What `add` does, with fewer passes over the elements: what most layers need, and all that small ones take."""
+        """Add a chunk of finite elements, with fewer passes over them than `add`."""
         error, magnitude = np.abs(ours - reference), np.abs(reference)
         excess = error / np.maximum(limit, _TINY)
         place = int(excess.argmax())
@@ -288,7 +288,9 @@ class _Sums:
 
 def _of_strings(ours: Array, reference: Array) -> Difference:
     if ours.dtype != object or reference.dtype != object:
-        return Difference(elements=ours.size, beyond=1.0, beyond_count=max(ours.size, 1), problem="one side is strings")
+        return Difference(
+            elements=ours.size, beyond=1.0, beyond_count=max(ours.size, 1), problem="only one side has strings"
+        )
     differs = np.atleast_1d(ours != reference)
     count = int(np.count_nonzero(differs))
     if not count:
@@ -306,24 +308,27 @@ def _of_strings(ours: Array, reference: Array) -> Difference:
 
 
 def load_metric(name: str) -> Metric:
-    """The metric `module:function`; raises EvaluationError where it cannot be imported."""
+    """Return the metric `module:function`; raises EvaluationError if it cannot be imported."""
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
-        raise EvaluationError(f"there is no metric {name!r}: {error}", code=Code.unknown_input) from None
+        raise EvaluationError(f"cannot import the metric {name!r}: {error}", code=Code.unknown_input) from None
     if not callable(found):
-        raise EvaluationError(f"metric {name!r} cannot be called", code=Code.unknown_input)
-    return found  # type: ignore[no-any-return]  # whatever it gives is made a float
+        raise EvaluationError(f"the metric {name!r} is not callable", code=Code.unknown_input)
+    return found  # type: ignore[no-any-return]  # its result is converted to a float
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How to compare. rtol, atol: in place of the tolerances that follow from element types and sums; the one that is
-    None is then 0. outputs: tolerances of outputs, by their values. nan_equal: whether NaN and infinity on both sides
-    count as compared. metrics: of one's own, by name. progress: called with each layer's path. precision: what f16 and
-    bf16 are computed in. computes_in: a coarser type than that of its values, in which the reference computes. weights:
-    the shorter type to which the weights of one side are rounded."""
+    """Settings of a comparison.
+
+    rtol, atol: replace the tolerances derived from element types and sums. If only one is given, the other is 0.
+    outputs: tolerances of outputs, by value. nan_equal: count elements that are NaN or infinite on both sides as
+    compared. metrics: custom metrics, by name. progress: called with each layer's path. precision: the element type in
+    which f16 and bf16 are computed. computes_in: the element type in which the reference computes, if it is coarser
+    than the type of its values. weights: the shorter type to which the weights of one side are rounded.
+    """
 
     rtol: float | None = None
     atol: float | None = None
@@ -358,7 +363,7 @@ class Settings:
         return tolerance_of(computed, node)
 
     def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
-        """The tolerance of the own error of a chain of layers: its rounding is that of a network."""
+        """Return the tolerance for the own error of a chain of layers, which rounds like a complete model."""
         return replace(self, weights=None).carried(kinds)
 
     def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:

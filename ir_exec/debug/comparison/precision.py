@@ -1,4 +1,4 @@
-"""What if a network ran in fewer bits: each layer rounded by itself, all of them, and the fewest to keep in f32."""
+"""Simulation of a model in f16 or bf16: the effect of each layer, of all layers, and the layers to keep in f32."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ __all__ = ["PrecisionReport", "RoundedLayer", "lower_precision"]
 _LAYERS_SHOWN = 10
 
 _MOST_ROUNDS = 400
-"""Runs after which the search for fewer layers to keep ends."""
+"""Maximum number of runs in the search for fewer layers to keep."""
 
 
 class RoundedLayer(Record):
-    """A layer computed from inputs of the shorter type, its outputs rounded to it as well.
+    """A layer whose inputs and outputs are rounded to the shorter type.
 
-    own: how far it is then from what it gives in f32. overflows: finite elements that become infinite. flushed:
-    elements that are not 0 and become 0. saturated: for a constant, its elements beyond the type's range. subnormal:
-    elements that keep fewer digits than the type has, because they are so small. kept: whether it is one of the layers
-    to keep in f32. elements: of all outputs, over all `runs`. note: why it could not be judged.
+    own: the difference from its result in f32. overflows: the number of finite elements that become infinite. flushed:
+    the number of nonzero elements that become 0. saturated: the number of elements of a constant beyond the range of
+    the type. subnormal: the number of elements that lose precision as subnormal numbers of the type. kept: True for a
+    layer to keep in f32. elements: the number of elements of all outputs in all `runs`. note: the reason why the layer
+    could not be judged.
     """
 
     layer_id: str
@@ -58,13 +59,13 @@ class RoundedLayer(Record):
 
 
 class PrecisionReport(Record):
-    """What a network loses in a shorter type.
+    """Effect of a shorter element type on a model.
 
-    equal: whether all outputs stay within the tolerance with every layer in that type. keep: the paths of the layers to
-    keep in f32, with their constants, so that they do; none of them can be left out, unless `rounds` came to 400 first.
-    proven: whether a run with these kept has shown it. outputs, kept_outputs: how far each output is with every layer
-    rounded, and with these kept. inputs: the shapes of the network's inputs. seed: of those that were drawn.
-    rounds: how many runs that took.
+    equal: True if all outputs are within the tolerance with every layer in that type. keep: the paths of the layers to
+    keep in f32, with their constants, for outputs within the tolerance. None of them can be removed, unless the search
+    ended at 400 `rounds`. proven: True if a run with these layers in f32 confirmed it. outputs, kept_outputs: the error
+    of each output with every layer rounded, and with these layers in f32. inputs: the shapes of the model's inputs.
+    seed: the seed of drawn inputs. rounds: the number of runs.
     """
 
     format: Literal[1] = 1
@@ -89,17 +90,18 @@ class PrecisionReport(Record):
         if len(damaged) > _LAYERS_SHOWN:
             lines.append(f"  ... {len(damaged) - _LAYERS_SHOWN} more")
         end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
-        lines.append(f"{len(self.layers)} layers, {len(damaged)} lose by themselves; {end}")
+        lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)
 
 
 def _verdict(report: PrecisionReport) -> str:
     if report.equal:
-        return "every output stays within the tolerance"
+        return "every output is within the tolerance"
     if not report.proven:
-        return "outputs leave the tolerance, and no set of layers in f32 keeps them within it"
-    plural = "s" if len(report.keep) > 1 else ""
-    return f"outputs leave the tolerance; {len(report.keep)} layer{plural} in f32 keep them within it"
+        return "outputs are beyond the tolerance, also with all layers in f32"
+    count = len(report.keep)
+    layers = f"{count} layers in f32 keep" if count > 1 else f"{count} layer in f32 keeps"
+    return f"outputs are beyond the tolerance; {layers} them within it"
 
 
 def _damage(layer: RoundedLayer) -> str:
@@ -109,7 +111,7 @@ def _damage(layer: RoundedLayer) -> str:
             (layer.saturated, "saturate"),
             (layer.overflows, "overflow"),
             (layer.flushed, "become 0"),
-            (layer.subnormal, "lose digits for being small"),
+            (layer.subnormal, "become subnormal"),
         )
         if count
     ]
@@ -135,11 +137,11 @@ def lower_precision(
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> PrecisionReport:
-    """What a network loses in f16 or bf16, layer by layer, and which layers to keep in f32.
+    """Measure the effect of f16 or bf16 on each layer of a model, and find the layers to keep in f32.
 
-    The sums of a layer go on in f32, as they do on hardware; inputs and outputs of its layers are rounded, those of f32
-    and f64 alone. The outputs may differ by atol + rtol * (those in f32); without both, by what networks
-    of this type differ by as a rule. Raises what a run raises.
+    Inputs and outputs of layers in f32 and f64 are rounded. The sums within a layer remain in f32, as in hardware. The
+    outputs may differ by atol + rtol * |f32 output|. Without both, the tolerance is typical of models of this type.
+    Raises what a run raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
     is_drawn = inputs is None
@@ -152,7 +154,7 @@ def lower_precision(
 
 
 class RoundedRuns:
-    """Runs of one network with some of its layers rounded."""
+    """Runs of a model with some of its layers rounded."""
 
     def __init__(self, model: Model, kind: ElementType, arrays: Sequence[Array], settings: Settings) -> None:
         self._model = model
@@ -197,7 +199,7 @@ class RoundedRuns:
         )
 
     def _judge(self, visit: Visit) -> None:
-        """What the layer loses by itself: the network around it goes on in f32."""
+        """Record the error of one rounded layer; all other layers continue in f32."""
         node, where = visit.node, visit.where
         if self._settings.progress is not None:
             self._settings.progress(visit.path)
@@ -252,14 +254,17 @@ class RoundedRuns:
         )
 
     def _rounded(self, array: Array, *, bounded: bool = False) -> Array:
-        """bounded: what is beyond the range of the type stays, for the layer that gave it is told of it."""
+        """Return an array rounded to the shorter type.
+
+        bounded: keep elements beyond the range of the type, as the layer that computes them reports the overflow.
+        """
         if not _is_wide(array):
             return array
         found = convert(convert(array, self._kind), ElementType.of(array))
         return np.where(np.isinf(found), array, found) if bounded else found
 
     def _differences(self, keep: Collection[Place]) -> dict[str, Difference]:
-        """How far the outputs are with every layer rounded except these and the constants that they take."""
+        """Return the error of each output with every layer rounded except these and the constants that they read."""
         kept = {*keep, *(source for place in keep for source in self._weights.get(place, ()))}
 
         def lower(visit: Visit) -> list[Array] | None:
@@ -273,7 +278,7 @@ class RoundedRuns:
         differences = {}
         for number, (port, array) in enumerate(zip(self._model.outputs, found, strict=True)):
             exact = self._outputs.get(number)
-            assert exact is not None, "the first run has put it there"
+            assert exact is not None, "the first run stored all outputs"
             kinds = (ElementType.of(array), self._kind) if ElementType.of(array).is_float else (ElementType.of(array),)
             given = self._settings.given
             differences[port.name] = difference(array, exact, tolerance_of(kinds) if given is None else given)
@@ -283,9 +288,10 @@ class RoundedRuns:
         return all(one.is_within for one in self._differences(frozenset(keep)).values())
 
     def _fewest(self) -> list[Place]:
-        """Layers to keep: the most damaged ones first, by bisection as many as it takes, and then as few as can be.
+        """Return a minimal set of layers to keep in f32.
 
-        Parts are left out, ever smaller ones, until not a single layer can be.
+        Bisection finds the necessary number of most damaged layers. Then ever smaller groups are removed until no
+        single layer can be removed.
         """
         places = [place for place, layer in self._layers.items() if canonical(layer.type) != "Const"]
         order = sorted(places, key=lambda place: _harm(self._layers[place]), reverse=True)
@@ -322,7 +328,7 @@ def _is_wide(array: Array) -> bool:
 
 
 def _own_tolerance(kind: ElementType, settings: Settings) -> Tolerance:
-    """What rounding once on the way in and once on the way out explains."""
+    """Return the tolerance for rounding the inputs and the outputs of a layer once."""
     if settings.given is not None:
         return settings.given
     step = 2.0**-10 if kind is ElementType.f16 else 2.0**-7

@@ -1,4 +1,4 @@
-"""What a comparison answers, as records."""
+"""Records of a comparison report."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ __all__ = [
 
 
 Verdict = Literal["equal", "different", "reference", "not compared", "failed"]
-"""equal: every output is within its tolerance. different: one is not. reference: one is not, and the reference's own
-second answer agrees with this model. not compared: an output has no finite element on either side, where no fault
-could show. failed: the reference gave no answer, or only a part of it."""
+"""equal: every output is within its tolerance. different: an output is not. reference: an output is not, but a second
+answer of the reference agrees with this model. not compared: an output has no finite element on either side, which
+would hide any fault. failed: the reference produced no results, or only some of them."""
 
 OutputStatus = Literal["equal", "close", "step", "different", "not compared", "unmatched"]
-"""equal: the same bits. close: within the tolerance. step: beyond it on steps and in ties alone. different: beyond it.
-not compared: no element is finite on both sides. unmatched: the reference has no such output."""
+"""equal: bit-identical. close: within the tolerance. step: beyond it, but only on steps and in ties. different: beyond
+it. not compared: no element is finite on either side. unmatched: the reference has no such output."""
 
 Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
-"""equal: the same bits. close: within the tolerance. carried: beyond it, from errors that came with the inputs.
-step: differs in ties or on steps alone, by itself or for inputs that differ within the tolerance. reference: beyond the
-tolerance, where the reference differs from itself: another way in which it computes the layer agrees with this network.
-wrong: beyond the tolerance by itself. failed: cannot be run on the reference's inputs. unmatched: the reference has no
-value for it. skipped: inside a fusion of the reference, whose values there are not those of the layers, or inside a
-compressed weight that is compared as a whole."""
+"""equal: bit-identical. close: within the tolerance. carried: beyond it because of errors in the inputs. step: differs
+only in ties or on steps, for the same inputs or for inputs that differ within the tolerance. reference: beyond the
+tolerance, but the reference differs from itself: its second answer for the layer agrees with this model.
+wrong: the own error is beyond the tolerance. failed: the layer fails on the reference's inputs. unmatched: the
+reference has no value for it. skipped: inside a fusion of the reference, where its values differ from those of the
+layers, or inside a compressed weight that is compared as a whole."""
 
 _SEVERITY: dict[Status, int] = {
     "unmatched": 0,
@@ -67,14 +67,14 @@ _SEVERITY: dict[Status, int] = {
 class ComparedLayer(Record):
     """One layer of MODEL.
 
-    path: `loop/body/name` for layers of bodies. partner: the layer of the reference, its path. own: the error that the
-    layer makes by itself, from the reference's inputs; None where the reference has too few values to tell. carried:
-    the error when both networks ran from the same inputs. Of several outputs and iterations the worst is told, and
-    `iterations` says which; of several calls the first that shows as much, and `call` says which, from 1 on. `runs`
-    counts all. includes: layers above, without a partner, whose errors are part of
-    `own`. jump: what a layer with steps makes of inputs within the tolerance. untested: why no element of it could have
-    shown a fault with these inputs. alone, alone_error: the layer by itself on the device, where the
-    comparison isolates layers. note: what else is to be said.
+    path: `loop/body/name` for layers of bodies. partner: the path of the reference's layer. own: the own error, of the
+    layer computed from the reference's inputs; None if the reference has too few values. carried: the error when both
+    models run from the same inputs. A layer with several outputs or iterations reports the worst one; `iterations` is
+    its index in each enclosing body. Of several calls, it reports the first one with the worst status; `call` is its
+    number, counted from 1. runs: the number of all runs. includes: upstream layers without a partner whose errors are
+    part of `own`. jump: the effect of inputs within the tolerance on a layer with steps. untested: the reason why these
+    inputs cannot show a fault in any element. alone, alone_error: the result of the layer alone on the device, if the
+    comparison isolates layers. note: further remarks.
     """
 
     layer_id: str
@@ -99,19 +99,22 @@ class ComparedLayer(Record):
 
     @property
     def severity(self) -> int:
-        """How bad the status is: the greater, the worse."""
+        """Severity of the status: greater is worse."""
         return _SEVERITY[self.status]
 
     @property
     def rank(self) -> tuple[int, float]:
-        """By this the worst of several runs of a layer is the greatest: by status, then by the share beyond."""
+        """Sort key of several runs of a layer, greatest for the worst: status, then fraction beyond the tolerance."""
         found = self.own if self.status in ("wrong", "reference", "step") and self.jump is None else self.carried
         return self.severity, found.beyond if found is not None else 0.0
 
 
 class LayerFault(Record):
-    """A layer that is wrong by itself, in the names of MODEL. call: the first in which it is, from 1 on. taken_by: of a
-    constant, the layers that take it."""
+    """A wrong layer, with the names of MODEL.
+
+    call: the number of the first call in which it is wrong, counted from 1. taken_by: the layers that read it, for a
+    constant.
+    """
 
     layer_id: str
     layer_name: str
@@ -128,9 +131,9 @@ class LayerFault(Record):
 class ComparedOutput(Record):
     """One output of MODEL.
 
-    name: that of the output. path: the layer that gives it. partner: the reference's value, its path. error: how far it
-    is from the reference's output, with the tolerance; None where the reference has none. Of several calls the worst
-    counts, and `call` says which, from 1 on.
+    name: the name of the output. path: the layer that computes it. partner: the path of the reference's value. error:
+    the difference from the reference's output, with the tolerance; None if the reference has no such output. Of several
+    calls it is the worst one; `call` is its number, counted from 1.
     """
 
     name: str
@@ -145,10 +148,10 @@ class ComparedOutput(Record):
 
 
 class ComparedModule(Record):
-    """A module of a recording. path: as the network's layers are named. layers: those that give its outputs.
+    """A module of a recording.
 
-    status: wrong where a layer of it or of a module in it is wrong by itself. own: the error of that layer. carried:
-    that of its outputs.
+    path: in the form of layer names of the model. layers: the layers that compute its outputs. status: wrong if a layer
+    of the module or of a nested module is wrong. own: the error of that layer. carried: the error of its outputs.
     """
 
     path: str
@@ -159,7 +162,7 @@ class ComparedModule(Record):
 
 
 class Unmatched(Record):
-    """A layer without a partner. side: whose it is. why: what is known of the reason."""
+    """A layer without a partner. side: the model or the reference that contains it. why: the reason."""
 
     side: Literal["model", "reference"]
     path: str
@@ -168,26 +171,26 @@ class Unmatched(Record):
 
 
 class Comparison(Record):
-    """The answer of `compare`.
+    """The report of `compare`.
 
-    verdict: the answer in a word. equal: the verdict is "equal": outputs were compared, every one has a partner and is
-    within its tolerance. output_results: each output, in the order of the model's. outputs: the layers that give them.
-    not_compared: the number of elements of outputs that are NaN or infinite on both sides. untested: the number of
-    layers of which no element could have shown a fault with these inputs. first_fault: the first layer, in the order of
-    calls and of computation, that is wrong by itself; outputs may be equal all the same. faults: all of them. layers:
-    in the order of computation. pairings: inputs and outputs, and values that the caller named, that go together by
-    something else than a name. unmatched: layers without a partner on either side. notes: what a reader should know of
-    the comparison itself.
-    first_carried: the first layer beyond the tolerance at all. inputs: the shapes of the network's inputs in the first
-    call, by name. seed: of the inputs that were drawn, None where none were. drawn: what they are. calls: how many were
-    compared. rounds: how often the reference ran. not_run: layers of bodies that no call ran, which count as untested,
-    too. failure: why it could not give all its values, None where it could: `equal` is false then.
-    computes_in: the type in which the reference computed, where that is coarser than its values.
-    weights: what the weights of one side are rounded to, where they are; no constant is wrong for it.
-    quantized: compressed weights of either side against those of the other. ranges: FakeQuantize layers that the
-    reference does not have.
-    modules: those of a recording, in its order. first_module: the innermost module that has the first wrong layer.
-    isolation: each part by itself on the device, where that was asked for.
+    verdict: the result in one word. equal: True if the verdict is "equal": outputs were compared, each has a partner
+    and is within its tolerance. output_results: the outputs, in the order of the model. outputs: the layers that
+    compute them. not_compared: the number of elements of outputs that are NaN or infinite on both sides. untested: the
+    number of layers in which these inputs cannot show a fault. first_fault: the first wrong layer, in the order of
+    calls and of computation; outputs may be equal nevertheless. faults: all wrong layers. layers: in the order of
+    computation. pairings: inputs, outputs and values named by the caller that are paired by something other than a
+    name. unmatched: layers of both sides without a partner. notes: remarks on the comparison itself.
+    first_carried: the first layer whose value is beyond the tolerance. inputs: the shapes of the model's inputs in the
+    first call, by name. seed: the seed of drawn inputs; None if no inputs were drawn. drawn: a record of the drawn
+    inputs. calls: the number of compared calls. rounds: the number of runs of the reference. not_run: the number of
+    layers in bodies that have not run in any call; they count as untested. failure: the reason why the reference did
+    not produce all values; None if it did. With a failure, `equal` is false.
+    computes_in: the element type in which the reference computed, if it is coarser than the type of its values.
+    weights: the rounding of one side's weights to a shorter type, if any; it makes no constant wrong.
+    quantized: compressed weights of either side, compared with those of the other side. ranges: FakeQuantize layers
+    that the reference does not have.
+    modules: the modules of a recording, in its order. first_module: the innermost module with the first wrong layer.
+    isolation: the results of each part alone on the device, if requested.
     """
 
     format: Literal[1] = 1
@@ -224,14 +227,14 @@ class Comparison(Record):
     @model_validator(mode="before")
     @classmethod
     def _of_earlier_releases(cls, data: Any) -> Any:
-        """Give reports that were written before there were verdicts the one that they mean."""
+        """Add the verdict to reports of releases without verdicts."""
         if isinstance(data, dict) and "verdict" not in data and "equal" in data:
             failed = data.get("failure") is not None
             return {**data, "verdict": "failed" if failed else "equal" if data["equal"] else "different"}
         return data
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """A flat row for each layer: what `--format csv` writes."""
+        """Return a flat row for each layer, as written by `--format csv`."""
         rows = []
         for layer in self.layers:
             row: dict[str, Any] = {
@@ -259,24 +262,24 @@ class Comparison(Record):
         return rows
 
     def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame; ImportError where pandas is not installed."""
-        import pandas  # type: ignore[import-untyped]  # its stubs are a package of their own
+        """Return the rows as a pandas DataFrame; raises ImportError if pandas is not installed."""
+        import pandas  # type: ignore[import-untyped]  # its stubs are a separate package
 
         return pandas.DataFrame(self.to_rows())
 
     def to_csv(self) -> str:
-        """The rows as text with a heading."""
+        """Return the rows as CSV text with a header."""
         return rows_as_csv(self.to_rows())
 
     def __str__(self) -> str:
-        """The report as text, as the command line prints it."""
-        from ir_exec.debug.comparison.report_text import render  # it needs the records
+        """Return the report as text, as printed by the command line."""
+        from ir_exec.debug.comparison.report_text import render  # it imports this module
 
         return "\n".join(render(self))
 
 
 def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Rows as text, with a heading of all their names."""
+    """Return rows as CSV text, with a header of all column names."""
     text = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["layer_id"]
     writer = csv.DictWriter(text, names, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""What a comparison answers, in words: the verdict first, then the layers that matter."""
+"""Text of a comparison report: the verdict, then the details that explain it."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ __all__ = [
 _MOST_LISTED = 10
 
 _HOW = {
-    "structure": "by the layers around",
+    "structure": "by adjacent layers",
     "position": "by position",
     "type and shape": "by type and shape",
-    "asked": "as asked",
+    "asked": "as requested",
 }
 
 _NOTABLE = 1e-3
-"""The share of the elements of outputs that are not finite from which the first line counts them."""
+"""Minimum fraction of non-finite elements in outputs that the first line reports."""
 
 
 def render(report: Comparison) -> Iterator[str]:
-    """The report in lines, without the table of all layers."""
+    """Yield the lines of a report, without the table of all layers."""
     yield headline(report)
     yield from details(report)
     yield ""
@@ -48,10 +48,10 @@ def render(report: Comparison) -> Iterator[str]:
 
 
 def headline(report: Comparison) -> str:
-    """The answer in one line: whether the outputs agree, then what was not compared, then the first wrong layer."""
+    """Return the verdict in one line, with the elements and layers that were not tested or the first wrong layer."""
     calls = f" in {report.calls} calls" if report.calls > 1 else ""
     if report.verdict == "failed":
-        return f"could not compare all: {report.failure}"
+        return f"could not compare all values: {report.failure}"
     if report.verdict == "not compared":
         return f"not compared: {_blind(report)}{calls}{_untested(report)}"
     if report.verdict == "equal":
@@ -70,7 +70,7 @@ def headline(report: Comparison) -> str:
 def _agreement(report: Comparison) -> str:
     matched = [one for one in report.output_results if one.error is not None]
     if not matched:
-        return "the reference has none of the outputs, and every value that it has agrees"
+        return "the reference has none of the outputs; all of its values agree"
     errors = [one.error for one in matched if one.error is not None]
     worst = max(errors, key=lambda error: error.max_abs)
     if all(one.status in ("equal", "not compared") for one in matched):
@@ -81,11 +81,11 @@ def _agreement(report: Comparison) -> str:
     if any(one.status == "step" for one in matched):
         how += ", except on steps and in ties"
     if report.computes_in is not None:
-        how += f", by the tolerances of {report.computes_in}"
+        how += f", within the tolerances of {report.computes_in}"
     count = len(matched)
     subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
     left = len(report.output_results) - count
-    return f"{subject}, {how}" + (f"; the reference has no other of {left + count} outputs" if left else "")
+    return f"{subject}, {how}" + (f"; the reference lacks {left} of {left + count} outputs" if left else "")
 
 
 def _sqnrs(errors: Sequence[Difference]) -> list[float]:
@@ -93,11 +93,11 @@ def _sqnrs(errors: Sequence[Difference]) -> list[float]:
 
 
 def _differing(report: Comparison) -> str:
-    """The outputs that differ, with the error of the first."""
+    """Describe the outputs that differ, with the error of the first one."""
     differ = [one for one in report.output_results if one.status in ("different", "unmatched")]
     if not differ:
         beyond = [one for one in report.layers if one.partner is not None and not _fits(one)]
-        return f"{len(beyond)} of the values that the reference has"
+        return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
     error = "the reference has no such output" if first.error is None else brief(first.error)
@@ -106,33 +106,33 @@ def _differing(report: Comparison) -> str:
 
 
 def _second_opinion(report: Comparison) -> str:
-    """Where the reference's other answer agrees with this model, as the end of a sentence."""
+    """Return the end of the first line for a reference whose second answer agrees with the model."""
     layer = next((one for one in report.layers if one.status == "reference"), None)
     if layer is not None:
         return f'; layer {layer.layer_id} "{layer.path}" ({layer.type}): {layer.note}'
-    return "; with its inner values made outputs it agrees, so what it fuses between them changes its answer"
+    return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
 
 
 def _cause(report: Comparison) -> str:
-    """The layer that explains outputs that differ, as the end of a sentence."""
+    """Return the end of the first line: the layer that explains the differing outputs."""
     if report.first_fault is not None:
         fault = report.first_fault
         more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
         if fault.taken_by:
-            return f"; {_layer(fault)} holds other values{more}"
+            return f"; {_layer(fault)} has different values{more}"
         call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
-        return f"; {_layer(fault)} is the first that is wrong by itself{call}{more}"
+        return f"; {_layer(fault)} is the first wrong layer{call}{more}"
     first = next((one for one in report.layers if one.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
         where = f'layer {first.layer_id} "{first.path}" ({first.type})'
-        return f"; no layer is wrong by itself: {where} is a step that makes small errors large"
-    return f"; no layer is wrong by itself: errors pass the tolerance from {first.path} on"
+        return f"; no single layer is wrong: {where} has a step that amplifies small errors"
+    return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
 
 
 def _blind(report: Comparison) -> str:
-    """The outputs in which no fault could have shown."""
+    """Describe the outputs in which a fault would not be visible."""
     names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
     if not names:
         return "no value has a finite element on both sides"
@@ -154,19 +154,19 @@ def _untested(report: Comparison) -> str:
 
 
 def _paired(report: Comparison) -> str:
-    """How many ends go together without a common name."""
+    """Return the end of the first line: the number of outputs that were paired without a common name."""
     count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
     return f"; {count} output{'s' * (count > 1)} paired without a common name" if count else ""
 
 
 def _beyond(report: Comparison) -> str:
-    """The number of layers that are wrong while the outputs agree."""
+    """Return the end of the first line: the number of wrong layers although the outputs agree."""
     count = len(report.faults)
-    return f"; {count:,} layer{'s' * (count > 1)} beyond tolerance" if count else ""
+    return f"; {count:,} layer{'s' * (count > 1)} beyond the tolerance" if count else ""
 
 
 def brief(error: Difference) -> str:
-    """A difference in a few words."""
+    """Return a short description of a difference."""
     if error.problem is not None:
         return error.problem
     sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
@@ -178,24 +178,24 @@ def _fits(layer: ComparedLayer) -> bool:
 
 
 def is_output(layer: ComparedLayer, report: Comparison) -> bool:
-    """Whether an output of the network is one of the layer's: `split:1` is one of `split`."""
+    """Return True if an output of the model is an output of this layer: `split:1` is an output of `split`."""
     names = {layer.path, *(f"{layer.path}:{name.rpartition(':')[2]}" for name in report.outputs)}
     return not names.isdisjoint(report.outputs)
 
 
 def beyond(report: Comparison) -> Iterator[str]:
-    """The layers that are wrong by themselves while the outputs agree, a line each."""
+    """Yield a line for each wrong layer of a comparison whose outputs agree."""
     for fault in report.faults[:_MOST_LISTED]:
         note = f"; {fault.note}" if fault.note else ""
-        yield f"  beyond tolerance: {_layer(fault)}: {'' if fault.own is None else told(fault.own)}{note}"
+        yield f"  beyond the tolerance: {_layer(fault)}: {'' if fault.own is None else told(fault.own)}{note}"
     if len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
 
 
 def details(report: Comparison) -> Iterator[str]:
-    """What explains the verdict: the faults, steps and ties, layers without partner, notes."""
+    """Yield the lines that explain the verdict: faults, steps and ties, layers without a partner, and notes."""
     if report.isolation is not None:
-        from ir_exec.debug.isolation.report_text import isolation_lines  # it needs the lines of differences
+        from ir_exec.debug.isolation.report_text import isolation_lines  # it imports this module
 
         yield from isolation_lines(report.isolation)
     if report.verdict == "equal":
@@ -209,7 +209,7 @@ def details(report: Comparison) -> Iterator[str]:
         if fault.taken_by:
             yield f"    taken by       {_some(fault.taken_by)}"
         if fault.includes:
-            yield f"    or above it    {_some(fault.includes)} (the reference has no values there)"
+            yield f"    or upstream    {_some(fault.includes)} (no values in the reference)"
         if fault.note:
             yield f"    note           {fault.note}"
     if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
@@ -226,7 +226,7 @@ def details(report: Comparison) -> Iterator[str]:
         yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
     for one in report.pairings:
         yield f"  paired: {one.end} {one.model} with {one.reference}: {_HOW[one.how]}"
-    for side, title in (("model", "without partner"), ("reference", "in the reference alone")):
+    for side, title in (("model", "without a partner"), ("reference", "only in the reference")):
         listed = [one for one in report.unmatched if one.side == side]
         if listed:
             names = [f"{one.path} ({one.type})" if one.type else one.path for one in listed]
@@ -236,7 +236,7 @@ def details(report: Comparison) -> Iterator[str]:
 
 
 def _quantized(report: Comparison) -> Iterator[str]:
-    """The compressed weights of the greatest error, and the ranges that clip most."""
+    """Yield lines for the compressed weights with the largest errors and the ranges that clip most."""
     weights = sorted(report.quantized, key=lambda one: (not one.is_fault, _order(one.error.sqnr_db)))
     for weight in weights[:_MOST_LISTED]:
         yield f"  weight {weight.path}: {weight_line(weight)}"
@@ -253,13 +253,13 @@ def _order(sqnr_db: float | str | None) -> float:
 
 
 def _modules(report: Comparison) -> Iterator[str]:
-    """The modules of a recording as a tree: those that are not equal, and where the first fault is."""
+    """Yield the modules of a recording that are not equal, as a tree, and the module with the first fault."""
     shown = [one for one in report.modules if one.status not in ("equal", "close", "unmatched")]
     if report.modules:
         found = sum(bool(one.layers) for one in report.modules)
         yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
     if report.first_module is not None and report.first_fault is not None:
-        yield f"  first wrong module: {report.first_module}, in it {_layer(report.first_fault)}"
+        yield f"  first wrong module: {report.first_module}, wrong in {_layer(report.first_fault)}"
     paths = {one.path for one in shown}
     for module in sorted(shown, key=lambda one: [_numbered(part) for part in one.path.split(".")]):
         parts = module.path.split(".")
@@ -275,7 +275,7 @@ def _numbered(part: str) -> tuple[int, str]:
 
 
 def counts(report: Comparison) -> str:
-    """How many layers are in which state."""
+    """Return the number of layers with each status, and of layers that were not tested, in one line."""
     kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
     parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
@@ -288,7 +288,7 @@ def counts(report: Comparison) -> str:
 
 
 def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
-    """The end of a line: with which seed inputs of these shapes were drawn, where they were."""
+    """Return the end of a line with the seed and the shapes of drawn inputs; empty if no inputs were drawn."""
     if seed is None:
         return ""
     named = [f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items()]
@@ -296,7 +296,7 @@ def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
 
 
 def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:
-    """The layers of the table: all, or those that are not equal, the worst by themselves first."""
+    """Return the layers for the table: all if `every`, else those that are not equal, sorted by status."""
     if every:
         return list(report.layers)
     chosen = [layer for layer in report.layers if layer.status in ("wrong", "reference", "step", "failed", "carried")]
@@ -307,7 +307,7 @@ def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]
 
 
 def told(found: Difference) -> str:
-    """A difference in a line."""
+    """Return a description of a difference in one line."""
     if found.problem is not None:
         return found.problem
     text = f"max abs {number(found.max_abs)}, rel {number(found.max_rel)}"
@@ -322,7 +322,7 @@ def told(found: Difference) -> str:
 
 
 def number_pair(value: float | str | None, other: float | str | None) -> tuple[str, str]:
-    """Return two numbers with as many digits as it takes to see that they differ."""
+    """Return two numbers with enough digits to show that they differ."""
     if isinstance(value, str) or isinstance(other, str) or value is None or other is None or value == other:
         return number(value), number(other)
     pair = number(value), number(other)
@@ -336,7 +336,7 @@ def number_pair(value: float | str | None, other: float | str | None) -> tuple[s
 
 
 def number(value: float | str | None) -> str:
-    """A number as tables show it; a dash for none."""
+    """Return a number as shown in tables, and a dash for None."""
     if value is None:
         return "-"
     return value if isinstance(value, str) else f"{value:.4g}"

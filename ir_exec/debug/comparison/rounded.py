@@ -1,7 +1,7 @@
-"""Weights of one side that are those of the other side in a shorter element type.
+"""Weights of one side that are the other side's weights rounded to a shorter element type.
 
-A network and its copy with f16 weights hold the same constants but for rounding. What the copy loses is a property of
-all weights together, so it is reported once, and no constant is wrong for it.
+A model and its copy with f16 weights have the same constants except for rounding. This is a property of all weights,
+so it is reported once and makes no constant wrong.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ __all__ = ["ROUNDED", "RoundedWeights", "WeightsNote", "rounded_to", "same_stora
 Side = Literal["model", "reference", "a", "b"]
 
 ROUNDED = Tolerance(rtol=math.inf)
-"""Of constants that are those of the other side, rounded: they are within it, and their error is shown."""
+"""Tolerance for rounded constants of the other side: they are always within it, and their error is reported."""
 
 _SHORT = (ElementType.f16, ElementType.bf16)
 
 
 class WeightsNote(Record):
-    """Constants that are those of the other side, rounded.
+    """Constants that are the other side's constants, rounded.
 
-    element_type: what they are rounded to; the shortest where there are several. side: where they are: the model
-    or the reference of a comparison, `a` or `b` of a diff. count: the number of constants. elements: all of theirs.
-    sqnr_db: their signal to noise ratio, all together.
+    element_type: the type they are rounded to, the shortest of several. side: the side with the rounded constants: the
+    model or the reference of a comparison, `a` or `b` of a diff. count: the number of constants. elements: the total
+    number of their elements. sqnr_db: their overall signal-to-noise ratio.
     """
 
     element_type: str
@@ -45,14 +45,19 @@ class WeightsNote(Record):
 
     def __str__(self) -> str:
         ratio = "" if self.sqnr_db is None else f": SQNR {self.sqnr_db:.1f} dB"
-        where = {"model": "", "reference": " in the reference", "a": " in the first", "b": " in the second"}[self.side]
+        where = {
+            "model": "",
+            "reference": " in the reference",
+            "a": " in the first",
+            "b": " in the second",
+        }[self.side]
         return f"weights are {self.element_type}{where}{ratio} ({self.count:,} constant{'s'[: self.count != 1]})"
 
 
 def rounded_to(wide: Array, short: Array) -> ElementType | None:
     """Return the element type to which the elements of `wide` are rounded in `short`; None for other differences.
 
-    Numbers beyond the range of the type may be its greatest ones, or infinite.
+    Numbers beyond the range of the type may be clamped to its limits or become infinite.
     """
     if wide.shape != short.shape or not wide.size:
         return None
@@ -80,7 +85,7 @@ def _is_rounded(wide: Array, short: Array, kind: ElementType) -> bool:
 
 
 _MANY = 16
-"""How many elements of other values it takes to see that they are rounded, and not other numbers."""
+"""Minimum number of different values that distinguishes rounding from other differences."""
 
 
 def _are_many(wide: Array, short: Array) -> bool:
@@ -90,11 +95,11 @@ def _are_many(wide: Array, short: Array) -> bool:
 
 _GREATEST = {ElementType.f16: 65504.0, ElementType.bf16: float(np.finfo(np.float32).max)}
 _LEAST = {ElementType.f16: 2.0**-14, ElementType.bf16: 2.0**-126}
-"""The greatest finite and the smallest normal number."""
+"""The greatest finite and the smallest normal number of each type."""
 
 
 class RoundedWeights:
-    """What the constants of a comparison are rounded to."""
+    """The rounded constants of a comparison and their element types."""
 
     def __init__(self) -> None:
         self._found: dict[Key, tuple[ElementType, Side, Difference]] = {}
@@ -107,10 +112,11 @@ class RoundedWeights:
         found: Difference,
         stored: tuple[ElementType | None, ElementType | None] = (None, None),
     ) -> bool:
-        """Return True if one side is the other one rounded. found: the difference of both.
+        """Record a pair of constants and return True if one side is the other one rounded.
 
-        stored: the element types that the files have of them, None for those of the arrays. A constant that is stored
-        in a longer type must have many elements that are rounded: a few round numbers are no copy.
+        found: the difference of both.
+        stored: the element types in the files; None for the types of the arrays. A constant stored in a longer type
+        counts as rounded only if many of its elements are: a few round numbers do not make it a copy.
         """
         sides = (("reference", ours, wanted, stored[1]), ("model", wanted, ours, stored[0]))
         for side, wide, short, kept in sides:
@@ -122,12 +128,12 @@ class RoundedWeights:
 
     @property
     def element_type(self) -> ElementType | None:
-        """The shortest type, None where no constant is rounded."""
+        """The shortest type; None if no constant is rounded."""
         kinds = {kind for kind, _, _ in self._found.values()}
         return next((kind for kind in reversed(_SHORT) if kind in kinds), None)
 
     def note(self) -> WeightsNote | None:
-        """Return what to say of them; None where no constant is rounded."""
+        """Return a note on all rounded constants; None if no constant is rounded."""
         kind = self.element_type
         if kind is None:
             return None
@@ -150,7 +156,7 @@ class RoundedWeights:
 def same_storage(
     ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry]
 ) -> tuple[dict[Key, Entry], set[Key]]:
-    """Return further partners for conversions of stored constants, and the reference's conversions that need none.
+    """Return partners for conversions of stored constants, and the reference's conversions that need no partner.
 
     A constant that one side stores in f16 and converts is the other side's constant before and after the conversion.
     """

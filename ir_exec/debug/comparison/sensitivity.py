@@ -1,4 +1,4 @@
-"""Values in which a fault could not have shown: not finite, constant, or saturated in every element."""
+"""Values that cannot show a fault because every element is non-finite, equal, or saturated."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ir_exec.types import STRING, Array, ElementType
 __all__ = ["Untested", "driven_values", "untested"]
 
 Untested: TypeAlias = Literal["not finite", "constant", "saturated"]
-"""not finite: every element is NaN or infinite. constant: all elements are the same number. saturated: every element is
-at a limit of a bounded function."""
+"""not finite: every element is NaN or infinite. constant: all elements are equal. saturated: every element is at a
+limit of a bounded function."""
 
 _LIMITS: dict[str, tuple[float, ...]] = {
     "Sigmoid": (0.0, 1.0),
@@ -28,14 +28,14 @@ _LIMITS: dict[str, tuple[float, ...]] = {
     "SoftSign": (-1.0, 1.0),
     "SoftMax": (0.0, 1.0),
 }
-"""The limits of bounded functions, by the canonical type. Faults above a saturated layer do not change it."""
+"""The limits of bounded functions, by canonical type. Upstream faults do not change the result of a saturated layer."""
 
 _GLIMPSE = 32
-"""Elements that are looked at first: in nearly all values they differ, and no pass over the others is needed."""
+"""Number of elements to examine first: they differ in nearly all values, and the others need no pass."""
 
 
 def driven_values(graph: Graph) -> frozenset[Value]:
-    """Return the values of a graph that follow from the values of its Parameters, and not from their shapes alone."""
+    """Return the values of a graph that depend on the values of its Parameters, not only on their shapes."""
     driven: set[Value] = set()
     for node in graph.nodes:
         if isinstance(node.op, Const) or canonical(node.type) == "ShapeOf":
@@ -46,12 +46,12 @@ def driven_values(graph: Graph) -> frozenset[Value]:
 
 
 def untested(node: Node, outputs: Sequence[Array]) -> Untested | None:
-    """Return why no element of a layer's outputs could have shown a fault; None where one could.
+    """Return the reason why no element of a layer's outputs can show a fault; None if one can.
 
     Args:
         node: A layer that depends on the inputs of the model.
-        outputs: Its outputs. Those of integers, booleans and strings are taken as able to show a fault, and so are
-            finite outputs of a single element.
+        outputs: Its outputs. Integers, booleans, strings and finite outputs of a single element are assumed to show
+            faults.
     """
     limits = _LIMITS.get(canonical(node.type), ())
     reasons = [_reason(array, limits) for array in outputs]
@@ -73,7 +73,7 @@ def _reason(array: Array, limits: Sequence[float]) -> Untested | None:
 
 
 def _is_suspect(array: Array) -> bool:
-    """Return True unless the first elements have two finite numbers that differ."""
+    """Return True unless the first elements contain two different finite numbers."""
     with np.errstate(all="ignore"):
         numbers = as_numbers(array.reshape(-1)[:_GLIMPSE] if array.flags.c_contiguous else array.flat[:_GLIMPSE])
         finite = numbers[np.isfinite(numbers)]

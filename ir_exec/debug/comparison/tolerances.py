@@ -1,4 +1,4 @@
-"""How far values of two implementations may be apart: by element type, by operator, and by the length of sums."""
+"""Tolerances between two implementations, from element types, operators and the length of sums."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["ACCURACY", "Accuracy", "Tolerance", "own_tolerance", "relative_step"
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Elements may differ by atol + scale * (greatest finite element of the reference) + rtol * (the reference's).
+    """Maximum difference of an element: atol + scale * max(|finite elements of the reference|) + rtol * |reference|.
 
-    terms: or, where that is more, by this much of the sum of the magnitudes of an element's terms, if those are known.
+    terms: if the terms of an element are known, `terms` * (sum of their magnitudes) applies instead where it is larger.
     """
 
     rtol: float = 0.0
@@ -30,11 +30,11 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What an operator may be off by beside the rounding of every layer, in ULP of the element type.
+    """Error allowed for an operator in addition to the rounding of every layer, in ULP of the element type.
 
-    absolute: ULP of 1, whatever the value. argument: ULP of the argument, for functions that multiply by it or lose
-    digits of it. positions: ULP of the greatest element for each position of the longest sampled axis. reason: why,
-    as the documentation prints it.
+    absolute: ULP of 1, for any value. argument: ULP of the argument, for functions that multiply by it or lose its
+    precision. positions: ULP of the greatest element per position of the longest sampled axis. reason: the reason, as
+    printed in the documentation.
     """
 
     absolute: float = 0.0
@@ -43,13 +43,15 @@ class Accuracy:
     reason: str = ""
 
 
-_SIGMOID = "bounded by 1; rational approximations and 1 / (1 + exp(-x)) are exact to digits of 1"
-_BOUNDED = "bounded; polynomials after a range reduction are exact to digits of 1"
-_LINEAR = "alpha * x + beta loses the digits of beta before it is clamped to 0 and 1"
-_GATED = "the argument times a bounded factor that is exact to digits of 1"
-_EXPM1 = "exp(x) - 1 loses the digits of 1 next to 0"
-_RECURRENT = "Sigmoid and Tanh of the gates, once a step"
-_SAMPLED = "a coordinate has the digits of the axis's length, and the slope between two elements multiplies its error"
+_SIGMOID = "bounded by 1; rational approximations and 1 / (1 + exp(-x)) have an absolute error relative to 1"
+_BOUNDED = "bounded; polynomials after a range reduction have an absolute error relative to 1"
+_LINEAR = "alpha * x + beta is rounded to the precision of beta before it is clamped to 0 and 1"
+_GATED = "the argument times a bounded factor, which has an absolute error relative to 1"
+_EXPM1 = "exp(x) - 1 cancels near 0"
+_RECURRENT = "Sigmoid and Tanh of the gates, once per step"
+_SAMPLED = (
+    "a coordinate is rounded relative to the axis length, and the slope between two elements multiplies this error"
+)
 
 ACCURACY: Mapping[str, Accuracy] = MappingProxyType(
     {
@@ -59,23 +61,23 @@ ACCURACY: Mapping[str, Accuracy] = MappingProxyType(
         "HardSigmoid": Accuracy(absolute=4, reason=_LINEAR),
         "HSigmoid": Accuracy(absolute=4, reason=_LINEAR),
         "SoftMax": Accuracy(absolute=1, reason="bounded by 1; exponentials below the smallest normal number become 0"),
-        "LogSoftmax": Accuracy(absolute=4, reason="the logarithm of a sum next to 1"),
-        "Sin": Accuracy(absolute=4, argument=1, reason=f"{_BOUNDED}; the reduction keeps the argument's digits"),
-        "Cos": Accuracy(absolute=4, argument=1, reason=f"{_BOUNDED}; the reduction keeps the argument's digits"),
+        "LogSoftmax": Accuracy(absolute=4, reason="the logarithm of a sum near 1"),
+        "Sin": Accuracy(absolute=4, argument=1, reason=f"{_BOUNDED}; the reduction has the precision of the argument"),
+        "Cos": Accuracy(absolute=4, argument=1, reason=f"{_BOUNDED}; the reduction has the precision of the argument"),
         "Asin": Accuracy(absolute=4, reason=_BOUNDED),
         "Acos": Accuracy(absolute=4, reason=_BOUNDED),
         "Atan": Accuracy(absolute=4, reason=_BOUNDED),
-        "SoftPlus": Accuracy(absolute=20, argument=2, reason="log(1 + exp(x)) and x + log(1 + exp(-x)) lose digits"),
+        "SoftPlus": Accuracy(absolute=20, argument=2, reason="log(1 + exp(x)) and x + log(1 + exp(-x)) lose precision"),
         "Swish": Accuracy(argument=4, reason=_GATED),
         "HSwish": Accuracy(argument=4, reason=_GATED),
         "Mish": Accuracy(argument=4, reason=_GATED),
         "Gelu": Accuracy(argument=8, reason=_GATED),
         "Elu": Accuracy(absolute=4, reason=_EXPM1),
         "Selu": Accuracy(absolute=8, reason=f"{_EXPM1}; lambda * alpha is 1.76"),
-        "Log": Accuracy(absolute=2, reason="table or polynomial of the mantissa plus the exponent"),
-        "Asinh": Accuracy(absolute=4, reason="the logarithm of a number next to 1"),
-        "Acosh": Accuracy(absolute=4, reason="the logarithm of a number next to 1"),
-        "Atanh": Accuracy(absolute=4, reason="the logarithm of a number next to 1"),
+        "Log": Accuracy(absolute=2, reason="a table or polynomial for the mantissa plus the exponent"),
+        "Asinh": Accuracy(absolute=4, reason="the logarithm of a number near 1"),
+        "Acosh": Accuracy(absolute=4, reason="the logarithm of a number near 1"),
+        "Atanh": Accuracy(absolute=4, reason="the logarithm of a number near 1"),
         "LSTMCell": Accuracy(absolute=8, reason=_RECURRENT),
         "LSTMSequence": Accuracy(absolute=8, reason=_RECURRENT),
         "GRUCell": Accuracy(absolute=8, reason=_RECURRENT),
@@ -90,28 +92,28 @@ ACCURACY: Mapping[str, Accuracy] = MappingProxyType(
         "DeformableConvolution": Accuracy(positions=3, reason=_SAMPLED),
     }
 )
-"""By operator; the figures are at least twice the greatest error found in OpenVINO 2026.4 and onnxruntime 1.32 (f32,
-AMD EPYC with AVX-512), as docs/explanation/tolerances.md lists them."""
+"""Additional errors by operator: at least twice the largest error measured in OpenVINO 2026.4 and onnxruntime 1.32
+(f32, AMD EPYC with AVX-512). docs/explanation/tolerances.md lists the measurements."""
 
 _NONE = Accuracy()
 
 _EPSILON = {"f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7, "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2}
 _CARRIED = {"f64": 1e-9, "f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}
-"""Of the largest element: how far outputs of networks of this type drift apart without any fault, by experience."""
+"""Difference of outputs of models without faults, relative to the largest element, by experience."""
 
 _SMALLEST_NORMAL = 2.0**-126
-"""Of f32 and bf16: processors that flush subnormal numbers to zero lose as much."""
+"""Smallest normal number of f32 and bf16, the error of processors that flush subnormal numbers to zero."""
 
 
 def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-    """Return the tolerance of a layer against another implementation of it, for the same inputs.
+    """Return the tolerance for two implementations of a layer with the same inputs.
 
-    It grows with the step of the coarsest element type, with the square root of the length of the layer's sums, and by
-    what `ACCURACY` holds of the operator. Integers, booleans and strings are to be equal.
+    It grows with the step of the coarsest element type, the square root of the length of the layer's sums, and the
+    operator's entry in `ACCURACY`. Integers, booleans and strings must be equal.
     """
     if not relative_step(kinds):
         return Tolerance()
-    # What comes in a short type may have been kept longer by the other implementation.
+    # The other implementation may have kept inputs of a short type in a longer one.
     step = relative_step([*kinds, *(ElementType.of(array) for array in inputs)])
     length = math.sqrt(terms_count(node, inputs))
     accuracy = ACCURACY.get(canonical(node.type), _NONE)
@@ -125,9 +127,9 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
 
 
 def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-    """Return the tolerance of values that rounding errors of many layers came to.
+    """Return the tolerance of values with the accumulated rounding errors of many layers.
 
-    node: the layer that gives the values, where it is known: the absolute error of its operator counts as well.
+    node: the layer that computes the values, if known. The absolute error of its operator is added.
     """
     if not any(kind.is_float for kind in kinds):
         return Tolerance()
@@ -139,7 +141,7 @@ def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tole
 
 
 def relative_step(kinds: Sequence[ElementType]) -> float:
-    """Return the relative step of the coarsest of these types; 0 where none is a float."""
+    """Return the relative step of the coarsest of these types; 0 if none is a float."""
     return max((_EPSILON.get(kind.name, 0.5) if kind.is_float else 0.0 for kind in kinds), default=0.0)
 
 

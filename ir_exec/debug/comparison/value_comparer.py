@@ -33,15 +33,16 @@ from ir_exec.types import Array, ElementType
 __all__ = ["MOST_INCLUDED", "ValueComparer"]
 
 MOST_INCLUDED = 20
-"""Of a chain of layers without partners no more are named."""
+"""Maximum number of layers without partners that are listed for a layer."""
 
 
 class ValueComparer:
-    """Compares values with those of the reference, and remembers the errors of the model's outputs.
+    """Compares values with those of the reference, and records the errors of the model's outputs.
 
-    settings: may be others for each call, and follow weights that are rounded. call: number of the running call.
-    is_wide: 16-bit floats are computed in f32. quantized: compressed weights, by the keys of the values that they end
-    in. output_errors, visible_errors, output_shapes: of the outputs, by call. ranges: of FakeQuantize, by key.
+    settings: the settings of the current call, adapted to rounded weights. call: the number of the current call.
+    is_wide: True if 16-bit floats are computed in f32. quantized: compressed weights, by the keys of their expanded
+    values. output_errors, visible_errors: the errors of the outputs, by call. output_shapes: their shapes. ranges: the
+    ranges of FakeQuantize layers, by key.
     """
 
     def __init__(
@@ -67,7 +68,7 @@ class ValueComparer:
         self.ranges: dict[Key, RangeCounter] = {}
 
     def is_same(self, ours: Array, wanted: Array) -> bool:
-        """Whether the reference has our value, as it is or rounded to the 16-bit type that the file says."""
+        """Return True if the reference's value is equal, directly or after rounding to the 16-bit type of the file."""
         if same_bits(ours, wanted):
             return True
         if not self._is_wide or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
@@ -153,7 +154,7 @@ class ValueComparer:
     def _quantized(
         self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
     ) -> QuantizedNote | None:
-        """The note on a value that the reference has before quantization; None for all others."""
+        """Return a note on a compressed weight or a range of FakeQuantize; None for all other values."""
         weight = self.quantized.get(entry.key)
         if weight is not None:
             return QuantizedNote(weight_line(weight), weight.is_fault)
@@ -165,7 +166,7 @@ class ValueComparer:
         return QuantizedNote(range_line(counter.result()), unexplained > 0)
 
     def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
-        """Return True for weights that are those of the reference in another type; the tolerances then follow it."""
+        """Return True for rounded weights of the reference, and adapt the tolerances to the shorter type."""
         kind = self._partners[entry.key].element_type
         stored = constant.element_type, None if kind is None else ElementType.parse(kind)
         found = self.settings.given is None and self.rounded.add(entry.key, ours, wanted, own, stored)
@@ -175,9 +176,9 @@ class ValueComparer:
     def _own_tolerance(
         self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
     ) -> Tolerance:
-        """The tolerance of what a layer makes of the reference's inputs.
+        """Return the tolerance of a layer's result for the reference's inputs.
 
-        In the bodies of a layer there may be weights that are rounded: their effect is none of the layer's own.
+        Bodies of a layer may contain rounded weights, whose effect does not count as an own error.
         """
         if node.bodies and self.settings.weights is not None:
             return self.settings.carried(kinds)

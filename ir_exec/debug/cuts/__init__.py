@@ -1,1 +1,1 @@
-"""Parts of a model: extracted, reduced to the smallest that fails, anonymized, bundled."""
+"""Extraction of a part of a model, reduction to the smallest failing part, anonymization, and bundles."""

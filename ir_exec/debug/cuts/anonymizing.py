@@ -1,4 +1,4 @@
-"""A network that does the same kind of work and tells nothing of where it comes from."""
+"""Anonymization: a model with the same structure, without its original names and weights."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _RECORDS = element_types("u1 u3 u6 nf4")
 _KEPT_INFO = frozenset(
     {"decompression", "precise", "layout", "old_api_map_order", "old_api_map_element_type", "nonconvertible_divide"}
 )
-"""What rt_info of layers and ports says to OpenVINO without a name in it."""
+"""Entries of rt_info of layers and ports that OpenVINO uses and that contain no names."""
 
 _QUANTILES = 256
 
 _LARGEST_KEPT_WIDTH = 8
-"""Bits: wider integers are indices, sizes and ids."""
+"""Maximum bits of integers that are replaced: wider integers are indices, sizes and ids."""
 
 
 def anonymous(model: Model, *, seed: int = 0, weights: bool = True) -> Model:
-    """The network with other names and weights, computing the same layers on the same shapes.
+    """Return a copy of a model with different names and weights, and the same layers and shapes.
 
-    Names of the network, of layers, tensors and variables become `layer7`, `tensor7`, `variable0`; of rt_info nothing
-    stays but the release that wrote the file and marks without names.
-    weights: whether floats, integers of up to 8 bits and strings are drawn anew, from `seed`, with the distribution of
-        each constant: see `redrawn`. Constants of which inference uses the values stay (shapes, axes, sizes), and wider
-        integers (indices).
+    Names of the model, of layers, tensors and variables become `layer7`, `tensor7`, `variable0`. Of rt_info, only the
+    release that wrote the file and entries without names remain.
+    weights: if True, floats, integers of up to 8 bits and strings are drawn from `seed`, with the distribution of each
+        constant (see `redrawn`). Constants whose values inference needs (shapes, axes, sizes) and wider integers
+        (indices) remain.
     """
     document = _Renamer().document(model.document)
     stored = model.weights
@@ -45,7 +45,7 @@ def anonymous(model: Model, *, seed: int = 0, weights: bool = True) -> Model:
 
 
 class _Renamer:
-    """Gives each name a new one, the same one wherever it stands."""
+    """Maps each name to a new one, the same one for every occurrence."""
 
     def __init__(self) -> None:
         self._names: dict[tuple[str, str], str] = {}
@@ -95,7 +95,7 @@ def _plain(info: RtInfo) -> RtInfo:
 
 
 class _Noting:
-    """Weights that note what is read of them."""
+    """Weights that record the offsets that are read."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
@@ -118,7 +118,7 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
         key = (node.op.offset, node.op.size, str(node.op.element_type))
         if key not in made and _is_weight(array):
             made[key] = weights.size + len(stored)
-            # Seeded by the place, so that one constant more or less does not change the others.
+            # The offset is part of the seed: adding or removing a constant does not change the others.
             content = encode(redrawn(array, np.random.default_rng((seed, node.op.offset))), weights.order)
             stored += content + bytes(max(node.op.size - len(content), 0))
     layers = tuple(_moved(document.layers, made))
@@ -143,10 +143,10 @@ def _moved(layers: Iterable[Layer], made: dict[tuple[int, int, str], int]) -> It
 
 
 def redrawn(array: Array, random: np.random.Generator) -> Array:
-    """Another array of the same element type, shape and distribution.
+    """Return a random array with the element type, shape and distribution of an array.
 
-    Floats: as many zeros, NaN and infinities, elsewhere; the others drawn between 256 quantiles. Integers: drawn from
-    the values that are there, as often as these are. Strings: letters, as many as before.
+    Floats have as many zeros, NaN and infinities, at random positions, and numbers drawn between 256 quantiles.
+    Integers are drawn from the existing values with their frequencies. Strings are random letters of the same lengths.
     """
     kind = ElementType.of(array)
     if kind in STRING:

@@ -1,4 +1,4 @@
-"""A network with its inputs, outputs, versions and reports in one .zip, and what it computes elsewhere."""
+"""Bundles: a model with its inputs, outputs, versions and reports in one .zip, to run on another machine."""
 
 from __future__ import annotations
 
@@ -45,16 +45,16 @@ _MOST_BYTES = 2**34
 _CHUNK = 2**20
 
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)
-"""What reading a damaged .zip may raise: a RuntimeError for members that are encrypted or compressed unknown ways."""
+"""Exceptions from reading a damaged .zip; RuntimeError for encrypted members and unknown compression methods."""
 
 _TRIED_SEEDS = 3
 
 _TOLD = """\
-A network in OpenVINO IR with inputs, and the outputs that ir_exec computed of them.
+A model in OpenVINO IR with inputs, and the outputs that ir_exec computed for them.
 
     ir-exec bundle --run {name}
 
-runs it again and tells whether it gives the same. bundle.json tells the versions that were used.
+runs the model again and compares the outputs. bundle.json lists the versions that were used.
 """
 
 _PACKAGES = ("ir-exec", "numpy", "ml_dtypes", "openvino", "onnxruntime")
@@ -69,11 +69,11 @@ class Member(Record):
 
 
 class Bundle(Record):
-    """`bundle.json`: what is in the .zip, and what it was made with.
+    """`bundle.json`: the contents of the .zip, and the versions that produced it.
 
-    versions: of ir_exec and packages beside it, where they are installed. anonymous: whether names and weights are
-    others than those of the network that it was made of. command: what was asked whether the network fails, left
-    out where it is anonymous. fails: the answer; None where nothing was asked.
+    versions: the versions of ir_exec and of installed related packages. anonymous: True if names and weights differ
+    from the original model. command: the command that checked for the fault, omitted in anonymous bundles. fails: True
+    if the command found the fault; None without a command.
     """
 
     format: Literal[1] = 1
@@ -88,9 +88,9 @@ class Bundle(Record):
 
 @dataclass(frozen=True)
 class Rerun:
-    """A bundle that was run again.
+    """Result of running a bundle again.
 
-    differences: by output, from what the bundle holds; None for one that it has no array for.
+    differences: the difference of each output from the array in the bundle; None if the bundle has no such array.
     """
 
     bundle: Bundle
@@ -98,7 +98,7 @@ class Rerun:
 
     @property
     def equal(self) -> bool:
-        """Whether every output is within the tolerance."""
+        """True if every output is within the tolerance."""
         return all(found is not None and found.is_within for found in self.differences.values())
 
 
@@ -113,16 +113,16 @@ def bundle(
     fails: Callable[..., bool] | None = None,
     command: str | None = None,
 ) -> Bundle:
-    """Put a network, its inputs, the outputs that ir_exec computes, versions and reports into one .zip.
+    """Write a model, its inputs, the outputs that ir_exec computes, versions and reports into one .zip.
 
     output: the .zip to write. reports: files to add.
-    anonymously: with other names and weights, as `anonymous` says, and other inputs of the same
-    distribution; integers of more than 8 bits and booleans stay. seed: for these.
-    fails: called as by `reduce`, with the network itself and with the anonymous one; where that does not fail, other
-        seeds are tried. The answer stands in the bundle, beside `command`, its text, which an anonymous bundle leaves
-        out: it may name what the bundle does not.
-    Raises what a run raises, EvaluationError where the network itself does not fail, and ResourceError where a file
-    cannot be written or a report not be read.
+    anonymously: replace names and weights as `anonymous` does, and inputs by others of the same distribution. Integers
+        of more than 8 bits and booleans remain. seed: the seed of the new weights and inputs.
+    fails: called as by `reduce`, with the original and the anonymous model. If the latter does not fail, further seeds
+        are tried. The bundle contains the result.
+    command: the text of `fails` to store. Anonymous bundles omit it, as it may contain names.
+    Raises what a run raises, EvaluationError if the original model does not fail, and ResourceError if a file cannot be
+    written or a report cannot be read.
     """
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)
@@ -132,7 +132,7 @@ def bundle(
         if fails is not None:
             answer = _fails(fails, model, arrays, place)
             if not answer:
-                raise EvaluationError("it does not fail on the network itself", code=Code.bad_value)
+                raise EvaluationError("the original model does not fail", code=Code.bad_value)
         if anonymously:
             whole, given = model, arrays
             for tried in range(seed, seed + (_TRIED_SEEDS if fails is not None else 1)):
@@ -159,7 +159,7 @@ def bundle(
 
 
 def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Array]:
-    """Write a network and its inputs; returns these by name."""
+    """Write a model and its inputs; returns the inputs by name."""
     given = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
     model.save(folder / _MODEL)
     write_npz(folder / _INPUTS, given)
@@ -178,7 +178,7 @@ def _other_input(array: Array, random: np.random.Generator) -> Array:
 
 
 def current_versions() -> dict[str, str]:
-    """Of ir_exec and the packages beside it that are installed."""
+    """Return the versions of ir_exec and of installed related packages."""
     found = {}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):
@@ -195,7 +195,7 @@ def _described(name: str, path: Path) -> Member:
 
 
 def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
-    """The .zip beside its place, then in it; equal content makes equal files."""
+    """Write the .zip to a temporary file and rename it; equal contents give equal files."""
     new = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
     try:
         try:
@@ -221,13 +221,12 @@ def _info(name: str) -> zipfile.ZipInfo:
 
 
 def rerun(path: str | os.PathLike[str], *, most_bytes: int = _MOST_BYTES, threads: int | None = None) -> Rerun:
-    """Run the network of a bundle on its inputs and compare the outputs with those that it holds.
+    """Run the model of a bundle on its inputs, and compare the outputs with those in the bundle.
 
-    Nothing of a bundle is executed but the network, by ir_exec; its command is only told. Only members of known names
-    are read, into a folder that goes again, and of these no more bytes than `bundle.json` says, `most_bytes` in all.
-    threads: as for `compile_model`.
-    Raises EvaluationError for a file that is no bundle or a damaged one, ResourceError for one that is too large, and
-    what a run raises.
+    ir_exec runs the model and nothing else; the command of the bundle is not run. Only members with known names are
+    read, into a temporary folder, up to the sizes in `bundle.json`.
+    most_bytes: maximum total size of the members. threads: as for `compile_model`.
+    Raises EvaluationError for a file that is not a bundle, is damaged, or exceeds `most_bytes`, and what a run raises.
     """
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
         about = _unpacked(Path(path), Path(folder), most_bytes)
@@ -249,25 +248,26 @@ def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
             infos = archive.infolist()
             names = [info.filename for info in infos]
             if len(infos) > _MOST_MEMBERS or len(set(names)) < len(names):
-                raise ValueError("it holds too many members, or some twice")
+                raise ValueError(f"{len(infos):,} members, expected at most {_MOST_MEMBERS}, each with a unique name")
             if _ABOUT not in names:
-                raise ValueError("it is no bundle: it holds no bundle.json")
+                raise ValueError("not a bundle, expected a member bundle.json")
             with archive.open(_ABOUT) as file:
                 text = file.read(_MOST_ABOUT + 1)
             if len(text) > _MOST_ABOUT:
-                raise ValueError("its bundle.json is too long")
+                raise ValueError(f"bundle.json is too large, expected at most {_MOST_ABOUT:,} bytes")
             about = Bundle.model_validate_json(text)
             members = {member.name: member for member in about.members}
             if lost := [name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS) if name not in members]:
-                raise ValueError(f"its bundle.json does not tell of {lost[0]}")
+                raise ValueError(f"bundle.json does not list {lost[0]}")
             wanted = [members[name] for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)]
             if sum(member.size for member in wanted) > most_bytes:
-                raise ValueError(f"unpacked it takes more than {most_bytes:,} bytes")
+                total = sum(member.size for member in wanted)
+                raise ValueError(f"the members have {total:,} bytes, expected at most {most_bytes:,}")
             for member in wanted:
                 with archive.open(member.name) as source, open(folder / member.name, "xb") as target:
                     _copy(source, target, member)
     except ValidationError:
-        raise damaged(path, ValueError("its bundle.json is not one of a bundle")) from None
+        raise damaged(path, ValueError("bundle.json does not match the schema of a bundle")) from None
     except (
         OSError,
         ValueError,
@@ -278,30 +278,30 @@ def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
         zlib.error,
         struct.error,
     ) as error:
-        # A RuntimeError is an encrypted member, or a method of compression that is not there.
+        # RuntimeError: an encrypted member, or an unavailable compression method.
         reason = error if isinstance(error, (OSError, ValueError)) else ValueError(str(error).strip("'\""))
         raise damaged(path, reason) from None
     return about
 
 
 def _copy(source: IO[bytes], target: IO[bytes], member: Member) -> None:
-    """Exactly as many bytes as the bundle tells, and those."""
+    """Copy a member; raises ValueError if its size or digest differs from bundle.json."""
     left, hashed = member.size, hashlib.sha256()
     while left >= 0 and (chunk := source.read(min(_CHUNK, left + 1))):
         left -= len(chunk)
         hashed.update(chunk)
         target.write(chunk)
     if left or hashed.hexdigest() != member.digest:
-        raise ValueError(f"{member.name} is not what its bundle.json tells")
+        raise ValueError(f"{member.name} differs from its size or digest in bundle.json")
 
 
 def _check_arrays(path: Path) -> None:
-    """Raise EvaluationError for an .npz whose arrays take more than its bytes: it is stored, not compressed."""
+    """Raise EvaluationError for an .npz with compressed arrays or with headers that exceed the stored data."""
     try:
         with zipfile.ZipFile(path) as archive:
             total = sum(info.file_size for info in archive.infolist())
             if total > path.stat().st_size:
-                raise ValueError("its arrays are compressed, which those of a bundle are not")
+                raise ValueError("its arrays are compressed, expected uncompressed arrays")
             for info in archive.infolist():
                 with archive.open(info) as member:
                     _check_header(member, info)
@@ -314,10 +314,10 @@ def _check_header(member: IO[bytes], info: zipfile.ZipInfo) -> None:
     read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     major = np.lib.format.read_magic(member)
     if major not in read:
-        raise ValueError(f"{info.filename} is of an unknown version of .npy")
+        raise ValueError(f"{info.filename} has .npy version {major[0]}.{major[1]}, expected 1.0 or 2.0")
     shape, _, dtype = read[major](member)
     needed = dtype.itemsize
     for size in shape:
         needed *= size
     if dtype.hasobject or needed > info.file_size:
-        raise ValueError(f"{info.filename} says that it holds more than it does")
+        raise ValueError(f"the header of {info.filename} declares more data than the file contains")

@@ -1,4 +1,4 @@
-"""A command that is run on a network, and whether it ends as it should not."""
+"""Commands that run on the file of a model, and their outcomes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ir_exec.types import Array
 __all__ = ["Command", "Outcome", "inputs_path"]
 
 Outcome: TypeAlias = int | Literal["timeout"]
-"""An exit code, negative for a signal, or that the command did not end in time."""
+"""An exit code, negative for a signal, or "timeout" if the command did not end in time."""
 
 MODEL, INPUTS = "{model}", "{inputs}"
 
@@ -29,29 +29,29 @@ _SHOWN = 200
 
 
 def inputs_path(path: str | os.PathLike[str]) -> Path:
-    """Where the inputs of an .xml lie: `net.inputs.npz` beside `net.xml`."""
+    """Return the path of the inputs of an .xml: `net.inputs.npz` for `net.xml`."""
     return Path(path).with_suffix(".inputs.npz")
 
 
 class Command:
-    """A command line; called with a network, it tells whether the command fails on it.
+    """A command line. Calling it with a model returns True if the command fails on the model.
 
-    text: split as a shell splits it, but run without one; `{model}` stands for the path of the .xml, `{inputs}` for an
-        .npz with the inputs by name.
-    bad_exit: the outcomes that are failures. Without them it is the first that is not 0: a command that finds a fault
-        with 1 and ends with 2 where it cannot look does not fail there.
-    timeout: seconds; what the command has started is killed with it when they have passed.
+    text: the command, split like in a shell but run without one. `{model}` is replaced by the path of the .xml,
+        `{inputs}` by the path of an .npz with the inputs by name.
+    bad_exit: the outcomes that are failures. By default, the first outcome that is not 0 is the only failure: if a
+        command exits with 1 for the fault, an exit code of 2 for an unusable model is not a failure.
+    timeout: maximum seconds. Then the command is killed with all processes that it started.
 
-    Raises EvaluationError for a command that cannot be started, and for one without `{model}`.
+    Raises EvaluationError for a command that cannot be started or that lacks `{model}`.
     """
 
     def __init__(self, text: str, *, bad_exit: Sequence[Outcome] = (), timeout: float = 600.0) -> None:
         try:
             self._parts = shlex.split(text)
         except ValueError as error:
-            raise EvaluationError(f"{text!r} is no command: {error}", code=Code.unknown_input) from None
+            raise EvaluationError(f"{text!r} is not a valid command: {error}", code=Code.unknown_input) from None
         if not any(MODEL in part for part in self._parts):
-            raise EvaluationError(f"the command does not say where {MODEL} goes: {text!r}", code=Code.unknown_input)
+            raise EvaluationError(f"the command {text!r} lacks the placeholder {MODEL}", code=Code.unknown_input)
         self.text = text
         self.timeout = timeout
         self.takes_inputs = any(INPUTS in part for part in self._parts)
@@ -59,26 +59,26 @@ class Command:
         self.last_line = ""
 
     def __call__(self, model: Model, inputs: Mapping[str, Array] | None = None) -> bool:
-        """Whether it fails on a network that lies in a file, its inputs beside it where it takes them."""
+        """Return True if the command fails on a model, which must be in a file with its inputs next to it."""
         path = model.graph.path
         if path is None:
-            raise EvaluationError("the network is in no file that a command could read", code=Code.unknown_input)
+            raise EvaluationError("the model has no file for the command to read", code=Code.unknown_input)
         outcome = self.run(path)
         if not self.bad and outcome == "timeout":
             message = f"the command did not end within {self.timeout:g} s"
-            hint = "a longer timeout lets it end; with the bad exit `timeout` that is the failure"
+            hint = "increase the timeout, or use the bad exit `timeout` to count this as the failure"
             raise EvaluationError(message, code=Code.bad_value, hint=hint)
         if not self.bad and outcome != 0:
             self.bad = frozenset([outcome])
         return outcome in self.bad
 
     def run(self, path: str | os.PathLike[str]) -> Outcome:
-        """How it ends on the network at this path."""
+        """Run the command on the model at this path and return its outcome."""
         named = {MODEL: os.fspath(path), INPUTS: str(inputs_path(path))}
         parts = [part.replace(MODEL, named[MODEL]).replace(INPUTS, named[INPUTS]) for part in self._parts]
         with tempfile.TemporaryFile() as said:
             try:
-                # A session of its own, so that what the command starts can be ended with it.
+                # In a new session, the processes that the command starts can be killed with it.
                 process = subprocess.Popen(
                     parts,
                     stdin=subprocess.DEVNULL,
@@ -102,18 +102,20 @@ class Command:
 
 
 def _environment() -> dict[str, str]:
-    """That of this process, in which programs beside its interpreter are found too: `ir-exec` of an environment that is
-    not activated."""
+    """Return the environment of this process, with the folder of its interpreter in PATH.
+
+    A command then finds `ir-exec` in a virtual environment that is not activated.
+    """
     places = [os.environ.get("PATH", os.defpath), os.path.dirname(sys.executable)]
     return {**os.environ, "PATH": os.pathsep.join(places)}
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process that runs, and all that it has started and that did not leave its group."""
+    """Kill a running process and all processes in its group."""
     if sys.platform == "win32":
         process.kill()
     else:
-        # It was not waited for, so that its number is not another's yet.
+        # The process has not been waited for, so its id cannot have been reused.
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -1,4 +1,4 @@
-"""The part of a network between some of its values, as a network with the values at the cut."""
+"""Extraction of the part of a model between some of its values, with the values at the cut."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ __all__ = ["Extracted", "extract", "values_at"]
 
 @dataclass(frozen=True)
 class Extracted:
-    """A network that was cut out of another one.
+    """A model that was extracted from another one.
 
-    inputs, outputs: the values at the cut by the names of its inputs and outputs; None without inputs of the whole.
+    inputs, outputs: the values at the cut, by the names of its inputs and outputs; None without inputs of the complete
+    model.
     """
 
     model: Model
@@ -37,9 +38,9 @@ class Extracted:
     outputs: dict[str, Array] | None = None
 
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Write `cut.xml`, `cut.bin`, and with values `cut.inputs.npz` and `cut.outputs.npz`; returns these paths.
+        """Write `cut.xml`, `cut.bin`, and with values `cut.inputs.npz` and `cut.outputs.npz`.
 
-        Raises IRError where a file cannot be written.
+        Returns the paths. Raises IRError if a file cannot be written.
         """
         target = Path(path)
         self.model.save(target)
@@ -61,21 +62,20 @@ def extract(
     output: str | os.PathLike[str] | None = None,
     threads: int | None = None,
 ) -> Extracted:
-    """The layers between some values and others, as a network.
+    """Extract the layers between some values of a model as a model.
 
-    from_, to: names of tensors or layers, `split:1` for one of several outputs, `loop/body/name` inside of bodies; all
-        in one body. Values `from_` become inputs. Without them everything stays that the others need, without `to`
-        everything that leads from them to outputs.
-    inputs: of the whole network, for the values at the cut. iteration: of the body, for them; for a body in a body one
-        number each, from the outside.
-    output: an .xml to write, as `Extracted.save` does. threads: of the run, as for `compile_model`.
+    from_, to: names of tensors or layers, `split:1` for one of several outputs, `loop/body/name` inside bodies, all in
+        the same body. The values `from_` become inputs. Without `from_`, the part contains everything that `to` depends
+        on. Without `to`, it contains everything between `from_` and the outputs.
+    inputs: inputs of the complete model, to compute the values at the cut. iteration: the iteration of the body for
+        these values; for nested bodies one number each, the outermost first.
+    output: an .xml to write, as by `Extracted.save`. threads: as for `compile_model`.
 
-    Between them are layers that depend on `from_` (or on a variable that they change) and that `to` depends on. Other
-    values that these read become inputs too; those that follow from weights stay, and those that inference knows become
-    constants. A variable stays where it is read and assigned between them.
+    The part consists of the layers that depend on `from_` (or on a variable that these change) and that `to` depends
+    on. Other values that they read become inputs. Values that follow from weights remain, and values known from
+    inference become constants. A variable remains if it is read and assigned within the part.
 
-    Raises EvaluationError IR705 for names that do not exist and those between which there is nothing, and what a run
-    raises.
+    Raises EvaluationError IR705 for names that do not exist or without layers between them, and what a run raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
     if inputs is None:
@@ -84,7 +84,7 @@ def extract(
         model, (inputs,), _ = for_calls(model, inputs)
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
-        raise EvaluationError("name a value to begin at or one to end at", code=Code.unknown_input)
+        raise EvaluationError("the cut has neither a start nor an end, expected at least one", code=Code.unknown_input)
     region, found = _found(model, [*starts, *ends])
     begin = list(dict.fromkeys(value for name in starts for value in found[name]))
     end = list(dict.fromkeys(value for name in ends for value in found[name]))
@@ -99,7 +99,7 @@ def extract(
 
 
 def with_values(made: Cut, values: Mapping[Value, Array] | None) -> Extracted:
-    """What was cut out, with the values at the cut by name."""
+    """Return an extracted part with the values at the cut by name."""
     if values is None:
         return Extracted(made.model)
     inputs = {port.name: values[value] for port, value in zip(made.model.inputs, made.inputs, strict=True)}
@@ -108,13 +108,14 @@ def with_values(made: Cut, values: Mapping[Value, Array] | None) -> Extracted:
 
 
 def _found(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[Value]]]:
-    """The region that the names are in, and the values of each; a layer of several outputs means all of them."""
+    """Return the region with all names, and the values of each name; the name of a layer means all its outputs."""
     entries = list(entries_of(model))
     chosen = {name: _meant(entries, name) for name in names}
     scopes = {entry.scope: name for name, found in chosen.items() for entry in found}
     if len(scopes) > 1:
         one, other = list(scopes.values())[:2]
-        raise EvaluationError(f"{one!r} and {other!r} are not in the same body", code=Code.unknown_input)
+        message = f"{one!r} and {other!r} are in different bodies, expected values of the same body"
+        raise EvaluationError(message, code=Code.unknown_input)
     region = region_at(model, next(iter(scopes)))
     nodes = {node.id: node for node in region.graph.nodes}
     return region, {
@@ -130,7 +131,7 @@ def _meant(entries: Sequence[Entry], name: str) -> list[Entry]:
 
 
 def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], names: Mapping[Value, str]) -> Cut:
-    """names: what the values were called by who asked for them."""
+    """Cut a region between values. names: the names of the values that the caller used."""
     stops = set(starts)
     behind = _dependent(region, stops, ())
     if not ends:
@@ -140,7 +141,7 @@ def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], nam
             raise EvaluationError(f"no output depends on {names[starts[0]]!r}", code=Code.unknown_input)
     targets = [source(value) for value in ends]
     if both := [names[value] for value in ends if source(value) in stops]:
-        raise EvaluationError(f"nothing lies between {both[0]!r} and itself", code=Code.unknown_input)
+        raise EvaluationError(f"{both[0]!r} is both start and end of the cut", code=Code.unknown_input)
     keep, needed = _kept(region, stops, targets)
     for asked, target in zip(ends, targets, strict=True):
         if target.node not in keep and (stops or isinstance(target.node.op, Const)):
@@ -166,12 +167,15 @@ def _listed(values: Sequence[Value], names: Mapping[Value, str]) -> str:
 
 
 def _is_among(constant: set[Value], node: Node) -> bool:
-    """Whether a layer makes something of weights alone; Consts themselves stay with whatever reads them."""
+    """Return True for a layer that computes values from weights only; Consts remain with the layers that read them."""
     return bool(node.values_in) and bool(node.outputs) and constant.issuperset(node.outputs)
 
 
 def _kept(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:
-    """The layers between, and all that the targets need; variables that are read and assigned between stay."""
+    """Return the layers to keep and all layers that the targets need.
+
+    Variables that are read and assigned within the part remain variables.
+    """
     nodes = region.graph.nodes
     assigns = {node.op.variable_id: node for node in nodes if isinstance(node.op, AssignsVariable)}
     variables: dict[str, Node] = {}
@@ -195,7 +199,7 @@ def _kept(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[
 
 
 def _dependent(region: Region, starts: set[Value], also: Iterable[Node]) -> set[Node]:
-    """The layers that depend on one of the values, and those named with what depends on them."""
+    """Return the layers that depend on one of the values, and the layers `also` with their dependents."""
     found = set(also)
     for node in region.graph.nodes:
         if any(value in starts or value.node in found for value in map(source, node.values_in)):
@@ -204,7 +208,7 @@ def _dependent(region: Region, starts: set[Value], also: Iterable[Node]) -> set[
 
 
 class _Enough(BaseException):
-    """All values are there: the rest of the run is not needed. No error, so that no layer takes it for its own."""
+    """Ends a run when all values are computed; not an Exception, which a layer could handle."""
 
 
 def values_at(
@@ -215,9 +219,9 @@ def values_at(
     *,
     threads: int | None = None,
 ) -> dict[Value, Array]:
-    """These values of a run from the inputs of the whole network, in one iteration of the body that they are in.
+    """Return these values from a run of the complete model, in one iteration of their body.
 
-    Raises what a run raises, and EvaluationError where the body does not run so often.
+    Raises what a run raises, and EvaluationError if the body runs fewer iterations.
     """
     depth = len(region.scope) // 2
     asked = (iteration,) if isinstance(iteration, int) else tuple(iteration)
@@ -226,7 +230,8 @@ def values_at(
             ",".join(map(str, asked)),
             f"{depth} bodies" if depth > 1 else "one body" if depth else "no body",
         )
-        raise EvaluationError(f"iteration {times} of a part that is in {bodies}", code=Code.unknown_input)
+        message = f"iteration is {times} for a part in {bodies}, expected one non-negative number per body"
+        raise EvaluationError(message, code=Code.unknown_input)
     where = Where(region.scope, ((0,) * depth + asked)[-depth:] if depth else ())
     left = dict.fromkeys(value for value in wanted)
     found: dict[Value, Array] = {}

@@ -1,4 +1,4 @@
-"""The smallest part of a network for which something still fails: delta debugging on its layers."""
+"""Reduction of a model to the smallest part that still fails, by delta debugging on its layers."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ from ir_exec.types import Array
 __all__ = ["Fails", "Reduced", "ReductionInterrupted", "fewest", "reduce"]
 
 Fails: TypeAlias = Callable[..., bool]
-"""Whether a network still fails: called with the Model, and with its inputs by name where there are inputs."""
+"""Returns True if a model fails. It is called with the Model and, for a reduction with inputs, its inputs by name."""
 
 _MOST_FOLDED = 2**26
-"""Bytes of a value that follows from weights and takes the place of the layers that make it."""
+"""Maximum bytes of a value computed from weights that replaces its layers."""
 
 _LARGE = 2**10
-"""Bytes from which a constant is tried as an input."""
+"""Minimum bytes of a constant that is tried as an input."""
 
 Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
 class Reduced(Extracted):
-    """The smallest network that was found.
+    """The smallest failing model that was found.
 
-    inputs, outputs: of it, the outputs as ir_exec computes them; None where the reduction had no inputs.
-    layers, before: how many layers it and the whole network have besides Parameters, constants and Results.
-    runs: how often it was asked whether a network fails.
+    inputs, outputs: its inputs, and its outputs as computed by ir_exec; None for a reduction without inputs.
+    layers, before: the number of layers of the smallest and of the complete model, excluding Parameters, constants and
+    Results.
+    runs: the number of models that were tested.
     """
 
     layers: int = 0
@@ -60,8 +61,10 @@ class Reduced(Extracted):
 
 
 class ReductionInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a reduction that has come somewhere. found: the smallest network so far; it has been written where
-    the reduction was to write one."""
+    """Ctrl-C during a reduction that had found a smaller model.
+
+    found: the smallest failing model so far. It is also written if the reduction has an output file.
+    """
 
     def __init__(self, found: Reduced) -> None:
         super().__init__("the reduction was interrupted")
@@ -78,22 +81,23 @@ def reduce(
     threads: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Reduced:
-    """The smallest network that still fails.
+    """Find the smallest part of a model that still fails.
 
-    fails: `fails(model)`, or `fails(model, inputs)` where inputs are given: those of that network, which are values of
-        a run of the whole one. The network was written and read back; its files are at `model.graph.path` during the
+    fails: `fails(model)`, or `fails(model, inputs)` for a reduction with inputs. The inputs of a part are values of a
+        run of the complete model. Each part is written and read back; its files are at `model.graph.path` during the
         call. A `Command` is such a function.
-    output: an .xml to write. limit: the number of calls after which it ends with what it has found.
+    output: an .xml to write. limit: maximum number of calls of `fails`; the reduction then ends with the smallest model
+        so far.
     threads: as for `compile_model`.
     progress: called with a line after each call.
 
-    Layers are left out by halves, quarters and so on down to single ones; what the others read of them becomes an
-    input, or a constant where it follows from weights. Then outputs are left out, layers replaced by one of their
-    inputs, bodies tried alone, and large constants tried as inputs. A network that `check` finds new errors in is never
-    tried. The same network and the same answers give the same result.
+    Layers are removed in halves, quarters and so on, down to single ones. Values that other layers read from them
+    become inputs, or constants if they follow from weights. Then outputs are removed, layers replaced by one of their
+    inputs, bodies tried alone, and large constants tried as inputs. Models in which `check` finds new errors are not
+    tried. The reduction is deterministic if `fails` is.
 
-    Raises EvaluationError where the whole network does not fail, what `fails` raises, and ReductionInterrupted for a
-    KeyboardInterrupt after the first smaller network was found.
+    Raises EvaluationError if the complete model does not fail, what `fails` raises, and ReductionInterrupted for a
+    KeyboardInterrupt after the first smaller model was found.
     """
     model = model if isinstance(model, Model) else read_model(model)
     arrays: list[Array] | None = None
@@ -112,7 +116,7 @@ def reduce(
                 raise
             is_interrupted = True
     state = reducer.best
-    assert state is not None, "the whole network fails, or an error was raised"
+    assert state is not None, "the complete model fails, or an error was raised"
     network = state.region.model
     found = Reduced(
         network,
@@ -134,7 +138,7 @@ def _by_name(model: Model, arrays: Sequence[Array] | None) -> dict[str, Array] |
 
 
 def _outputs(model: Model, arrays: Sequence[Array] | None, threads: int | None) -> dict[str, Array] | None:
-    """The outputs, None where the network does not run here: it may be what it was reduced for."""
+    """Return the outputs; None if the model does not run, which may be the failure."""
     if arrays is None:
         return None
     try:
@@ -146,7 +150,7 @@ def _outputs(model: Model, arrays: Sequence[Array] | None, threads: int | None) 
 
 @dataclass(frozen=True, eq=False)
 class _State:
-    """A network that fails, with its inputs."""
+    """A failing model with its inputs."""
 
     region: Region
     arrays: list[Array] | None
@@ -157,7 +161,7 @@ class _State:
 
     @property
     def size(self) -> tuple[int, int, int]:
-        """What is made smaller, the most important first."""
+        """Sizes to reduce, the most important first."""
         graph = self.region.graph
         inside = sum(1 for node in graph.all_nodes() if is_counted(node))
         bytes = sum(node.op.size for node in graph.nodes if isinstance(node.op, Const))
@@ -165,11 +169,11 @@ class _State:
 
 
 class _SearchEnded(Exception):  # noqa: N818  # no error: it ends the search
-    """Enough networks were tried."""
+    """The limit of calls is reached."""
 
 
 class _ReductionValues:
-    """The values of a network, for the inputs of its parts: of a run, drawn where it did not come so far."""
+    """The values of a model as inputs of its parts: from a run, or drawn if the run failed before."""
 
     def __init__(self, state: _State, threads: int | None) -> None:
         self._spill = Spill()
@@ -181,7 +185,7 @@ class _ReductionValues:
             if state.arrays is not None:
                 self._walker.run(state.arrays, self._keep)
         except IRError:
-            pass  # what was computed before is there
+            pass  # the values computed before the error are kept
         for node, array in zip(state.region.graph.parameters, state.arrays or (), strict=False):
             self._spill.put(node.outputs[0], array)
 
@@ -192,7 +196,7 @@ class _ReductionValues:
                     self._spill.put(value, array)
 
     def inputs(self, part: Cut) -> list[Array] | None:
-        """The inputs of a part; None for a network without inputs."""
+        """Return the inputs of a part; None for a reduction without inputs."""
         if self._arrays is None:
             return None
         ports = zip(part.model.inputs, part.inputs, strict=True)
@@ -203,12 +207,12 @@ class _ReductionValues:
         return draw(port, None, np.random.default_rng(value.number)) if found is None else found
 
     def folded(self, value: Value) -> Array:
-        """A value that follows from weights; IRError where it cannot be computed."""
+        """Return a value that follows from weights; raises IRError if it cannot be computed."""
         found = self._spill.get(value)
         if found is not None:
             return found
         if self._walker is None:
-            raise EvaluationError("the network has operators that cannot be run", code=Code.failed)
+            raise EvaluationError("the model has unsupported operators", code=Code.failed)
         arrays: dict[Value, Array] = {}
         wanted = needed([value.node], ())
         with np.errstate(all="ignore"):
@@ -246,10 +250,10 @@ class _Reducer:
         self.best: _State | None = None
 
     def reduce(self, whole: _State) -> None:
-        """Make `best` the smallest network that fails."""
+        """Reduce `best` to the smallest failing model."""
         self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
         if not self._asked(whole.region.model, whole.arrays):
-            message = "the whole network does not fail: there is nothing to reduce"
+            message = "the complete model does not fail, expected a failing model to reduce"
             raise EvaluationError(message, code=Code.bad_value)
         self.best = whole
         try:
@@ -285,7 +289,7 @@ class _Reducer:
         fewest(outputs, holds)
 
     def _bypassed(self, state: _State, values: _ReductionValues) -> None:
-        """Try for each layer whether one of its inputs does as well as what it computes."""
+        """Try to replace the output of each layer by one of its inputs."""
         region = state.region
         replaced: dict[Value, Value] = {}
 
@@ -312,7 +316,7 @@ class _Reducer:
                     del replaced[value]
 
     def _inside(self, state: _State, values: _ReductionValues) -> None:
-        """Try bodies alone, with the inputs of their first iterations."""
+        """Try bodies as models, with the inputs of their first iterations."""
         holders = state.region.graph.holder_names()
         for node in state.region.graph.nodes:
             for body in node.bodies:
@@ -344,12 +348,12 @@ class _Reducer:
                 opened.append(value)
 
     def _holds(self, values: _ReductionValues, made: Callable[[], Cut]) -> bool:
-        """Whether a part fails as well; then it is the best so far."""
+        """Return True if a part fails, and keep it as the best one so far."""
         try:
             part = made()
             arrays = values.inputs(part)
         except IRError:
-            return False  # it is no network, or one whose inputs cannot be had
+            return False  # not a valid model, or its inputs cannot be computed
         return self._accepted(part, arrays)
 
     def _accepted(self, part: Cut, arrays: list[Array] | None) -> bool:
@@ -367,7 +371,7 @@ class _Reducer:
         return True
 
     def _written(self, model: Model, arrays: list[Array] | None) -> Path:
-        """The files of a network, in the place of those of the one before."""
+        """Write the files of a model, replacing those of the previous one."""
         path = self._folder / "network.xml"
         model.save(path)
         given = _by_name(model, arrays)
@@ -379,7 +383,7 @@ class _Reducer:
         return frozenset(found.code for found in check_model(path).errors)
 
     def _asked(self, model: Model, arrays: list[Array] | None) -> bool:
-        """Whether the network that was written last fails."""
+        """Return True if the last written model fails."""
         self.runs += 1
         read = read_model(self._folder / "network.xml")
         fails = self._fails(read) if arrays is None else self._fails(read, _by_name(read, arrays))
@@ -390,7 +394,7 @@ class _Reducer:
 
 
 def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:
-    """Of what the layers read from others, the values that inference knows or that follow from weights."""
+    """Return the values read from other layers that are known from inference or follow from weights."""
     found: dict[Value, Array] = {}
     constant = constant_values(region.graph)
     for value in {source(one) for node in keep for one in node.values_in}:
@@ -413,8 +417,10 @@ def _bytes(region: Region, value: Value) -> int:
 
 
 def fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """Delta debugging (Zeller and Hildebrandt, 2002): the part of a list that holds and from which no single item can
-    be left out."""
+    """Return a minimal part of a list for which `holds` is True: no single item of it can be removed.
+
+    The algorithm is delta debugging (Zeller and Hildebrandt, 2002).
+    """
     left = list(items)
     parts = 2
     while len(left) > 1:

@@ -1,1 +1,1 @@
-"""The differences between two files."""
+"""Differences between two models."""

@@ -1,6 +1,6 @@
-"""What differs between two networks, whatever the ids, the order and the generated names of their layers.
+"""Differences between two models, independent of the ids, the order and generated names of their layers.
 
-Constants are compared as arrays, and compressed weights as what they expand to.
+Constants are compared as arrays, and compressed weights by their expanded values.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ __all__ = [
 
 
 class UnmatchedLayer(Record):
-    """A layer that one network has alone. path: `loop/body/name`. outputs: types. inputs: names of what it reads."""
+    """A layer that exists in only one of the models.
+
+    path: `loop/body/name`. outputs: the types of its outputs. inputs: the names of the values that it reads.
+    """
 
     layer_id: str
     path: str
@@ -53,7 +56,7 @@ class UnmatchedLayer(Record):
 
 
 class Change(Record):
-    """What differs (`attribute strides`, `input 1`, `output`), before and after; None for what is not there."""
+    """A property that differs (`attribute strides`, `input 1`, `output`), with both values; None for a missing one."""
 
     what: str
     before: str | None = None
@@ -61,9 +64,10 @@ class Change(Record):
 
 
 class ChangedLayer(Record):
-    """A layer of both networks. path, layer_id: in the first; path_b, layer_id_b: in the second.
+    """A layer of both models that differs.
 
-    constant: how far the array of a constant of the second is from that of the first, where they differ.
+    path, layer_id: in the first model. path_b, layer_id_b: in the second model. constant: for constants with different
+    arrays, the difference of the second model's array from the first model's.
     """
 
     path: str
@@ -76,15 +80,16 @@ class ChangedLayer(Record):
 
 
 class NetworkDiff(Record):
-    """What differs between the networks `a` and `b`.
+    """Differences between the models `a` and `b`.
 
-    unchanged: the number of layers that do not differ. constants_not_compared: the number of constants that a missing
-    .bin hides. order: what stands in another order, and what differs in the network itself. consequences: layers whose
-    types or dims differ because those of their inputs do; they do not make networks differ by themselves.
-    weights: constants that one network holds in a shorter type of float than the other, where that is all by which they
-    differ; they and their conversions are in no other list. quantized: weights that one network holds compressed, or
-    both in different formats; neither they nor the layers that expand them are in any other list. ranges: FakeQuantize
-    layers over computed values, where one network alone has such layers.
+    unchanged: the number of layers that do not differ. constants_not_compared: the number of constants not compared
+    because a .bin is missing. order: inputs or outputs in a different order, and differences of the models themselves.
+    consequences: layers whose types or dims differ only because those of their inputs do. They alone do not make models
+    different.
+    weights: constants that one model stores in a shorter floating-point type, without any other difference. They and
+    their conversions are in no other list. quantized: weights that one model stores compressed, or both in different
+    formats. They and the layers that expand them are in no other list. ranges: FakeQuantize layers on computed values,
+    if only one model has such layers.
     """
 
     a: str
@@ -103,23 +108,27 @@ class NetworkDiff(Record):
 
     @property
     def summary(self) -> str:
-        """Both networks in a line."""
+        """Summary in one line."""
         constants = sum(layer.constant is not None for layer in self.changed)
         parts = [f"{len(self.added):,} added, {len(self.removed):,} removed, {len(self.changed):,} changed"]
         parts[0] += f" ({constants:,} constant{'s'[: constants != 1]})" if constants else ""
         if self.consequences:
-            parts.append(f"{len(self.consequences):,} with other types as a consequence")
+            parts.append(f"{len(self.consequences):,} with different types as a consequence")
         parts.append(f"{self.unchanged:,} unchanged")
         if self.constants_not_compared:
-            parts.append(f"{self.constants_not_compared:,} constants not compared: a .bin is missing")
+            count = self.constants_not_compared
+            parts.append(f"{count:,} constant{'s'[: count != 1]} not compared because a .bin is missing")
         stored = "" if self.weights is None else f"{self.weights}; "
         stored += "".join(f"{one}; " for one in summary_of(self.quantized))
         if self.ranges:
-            stored += f"{len(self.ranges):,} values are quantized to a range; "
+            stored += f"{len(self.ranges):,} values quantized to a range; "
         return ("equal" if self.equal else "different") + f": {stored}layers: {'; '.join(parts)}"
 
     def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
-        """Each line with what it tells of: added, removed, changed, or "". every: consequences too, all of them."""
+        """Yield the kind of each line (added, removed, changed, or "") and the line.
+
+        every: include all consequences.
+        """
         for line in self.order:
             yield "changed", f"~ {line}"
         for sign, role, places in (("-", "removed", self.removed), ("+", "added", self.added)):
@@ -165,17 +174,18 @@ def diff(
     weights: tuple[WeightsSource | None, WeightsSource | None] = (None, None),
     rt_info: bool = False,
 ) -> NetworkDiff:
-    """What differs between the networks `a` and `b`: layers added, removed, changed, and how far constants are apart.
+    """Find the differences between the models `a` and `b`: added, removed and changed layers, and constants.
 
-    Types and dims are those that the files declare. weights: the .bin files where they are not beside the .xml; where
-    one is missing the constants are not compared, and the report says so. rt_info: compare it as well.
-    Raises what `read_model` raises, missing weights left out.
+    Types and dims are compared as declared in the files.
+    weights: the .bin files, if they are not next to the .xml. If one is missing, constants are not compared, and the
+    report contains their number. rt_info: compare rt_info, too.
+    Raises what `read_model` raises, except for missing weights.
     """
     mine, theirs = opened(a, weights[0]), opened(b, weights[1])
     found = _Diff((mine.weights, theirs.weights), rt_info)
     found.graphs(mine.graph, theirs.graph, (), is_touched=False)
     if rt_info:
-        found.order += [f"{one.what} of the network" for one in _info_changes(mine.rt_info, theirs.rt_info)]
+        found.order += [f"{one.what} of the model" for one in _info_changes(mine.rt_info, theirs.rt_info)]
     weights_note = found.stored.note()
     return NetworkDiff(
         a=mine.graph.path or mine.graph.name,
@@ -203,7 +213,7 @@ def diff(
 
 
 class _Diff:
-    """What was found so far, in all graphs of both networks."""
+    """Differences found so far, in all graphs of both models."""
 
     def __init__(self, weights: tuple[Weights | None, Weights | None], rt_info: bool) -> None:
         self._weights = weights
@@ -221,7 +231,7 @@ class _Diff:
         self._sides: tuple[Side, ...] = ()
 
     def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
-        """Compare two graphs. is_touched: whether what comes from the graph around them differs."""
+        """Compare two graphs. is_touched: True if values from the enclosing graph differ."""
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
         pairs = paired(mine, theirs)
         self._sides += (mine, theirs)
@@ -247,7 +257,7 @@ class _Diff:
                 touched.add(node)
 
     def _compared_weights(self, a: Node, b: Node, mine: Side, theirs: Side, scope: tuple[str, ...]) -> bool:
-        """Compare two weights if one of them is compressed; False for all other pairs."""
+        """Compare two weights and return True if one of them is compressed; return False for all other pairs."""
         chains = mine.folded.get(a), theirs.folded.get(b)
         if chains == (None, None) or mine.weights is None or theirs.weights is None:
             return False
@@ -256,14 +266,14 @@ class _Diff:
         return True
 
     def _source(self, node: Node, position: int) -> Value | None:
-        """What a layer reads: folded weights as their codes, constants behind conversions that one side has alone."""
+        """Return the value that a layer reads: the codes of a folded weight, or the constant before a conversion."""
         value = node.inputs[position] if position < len(node.inputs) else None
         for side in self._sides:
             value = side.source(value)
         return self.stored.through(value)
 
     def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
-        """Compare two layers; whether they differ. is_below: whether something that they depend on does."""
+        """Compare two layers and return True if they differ. is_below: True if an upstream layer differs."""
         if self.stored.is_pair(a, b):
             return False
         changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]
@@ -296,13 +306,13 @@ class _Diff:
         if type_key(a.type) != type_key(b.type):
             yield Change(what="type", before=a.type, after=b.type)
         elif a.layer.version != b.layer.version and (a.op is None or type(a.op) is not type(b.op)):
-            # Where the class is the same, both opsets hold one version of the operator.
+            # If the classes are equal, both opsets contain the same version of the operator.
             yield Change(what="opset", before=a.layer.version, after=b.layer.version)
         if type_key(a.type) == type_key(b.type):
             mine, theirs = plain_attributes(a), plain_attributes(b)
             written = {*a.layer.data, *b.layer.data}
             for name in sorted({*mine, *theirs}):
-                # A version without the attribute does what another does by default.
+                # A version without the attribute behaves like the default of the other version.
                 if mine.get(name) != theirs.get(name) and (name in written or (name in mine and name in theirs)):
                     yield Change(what=f"attribute {name}", before=mine.get(name), after=theirs.get(name))
         for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
@@ -330,7 +340,7 @@ class _Diff:
                 yield Change(what=f"input {position}", before=before, after=after)
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
-        """Compressed weights of the same layers in both networks, by what they expand to."""
+        """Yield the changes of compressed weights of layers in both models, by their expanded values."""
         if canonical(a.type) in ("Convert", "Subtract", "Multiply", "Reshape") or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
@@ -429,7 +439,7 @@ def _changed(
 
 
 def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights | None]) -> Difference | None:
-    """How far two constants are apart; None where they are the same, bit by bit. One side's weights may be missing."""
+    """Return the difference of two constants; None if they are bit-identical. Weights may be missing on one side."""
     if weights[0] is None or weights[1] is None:
         return Difference(problem="not compared: the .bin is missing")
     assert isinstance(a.op, Const)
@@ -438,7 +448,7 @@ def constant_difference(a: Node, b: Node, weights: tuple[Weights | None, Weights
     if same_bits(mine, theirs):
         return None
     if mine.shape != theirs.shape:
-        return Difference(problem="the shapes differ")
+        return Difference(problem=f"shapes {list(mine.shape)} and {list(theirs.shape)} differ")
     if (a.op.element_type in STRING) != (b.op.element_type in STRING):
-        return Difference(problem="one holds strings, the other numbers")
+        return Difference(problem="only one side has strings")
     return difference(theirs, mine, Tolerance())

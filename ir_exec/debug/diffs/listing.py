@@ -1,4 +1,4 @@
-"""A network as text without ids, for programs that compare lines."""
+"""Text of a model without ids, for programs that compare lines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Opened", "listed", "opened"]
 
 
 class Opened(NamedTuple):
-    """A network whose types are not inferred. weights: None where the .bin is missing."""
+    """A model without inferred types. weights: None if the .bin is missing."""
 
     graph: Graph
     weights: Weights | None
@@ -27,11 +27,11 @@ class Opened(NamedTuple):
 
 
 def opened(source: Model | Loaded | Source, weights: WeightsSource | None) -> Opened:
-    """The network of a file, with its weights if the .bin exists."""
+    """Return the model of a file, with its weights if the .bin exists."""
     if isinstance(source, (Model, Loaded)):
         return Opened(source.graph, source.weights, source.document.rt_info)
     loaded = load(source, weights, report=_unless_missing if weights is None else raise_error)
-    assert loaded is not None, "a reader that raises leaves nothing unread"
+    assert loaded is not None, "a reader that raises errors returns a complete model"
     return Opened(loaded.graph, loaded.weights, loaded.document.rt_info)
 
 
@@ -41,9 +41,9 @@ def _unless_missing(fault: IRError) -> None:
 
 
 def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
-    """A line for each layer in the order of computation, one below it for each attribute; constants by a digest.
+    """Yield lines for each layer and its attributes, in the order of computation, with a digest for each constant.
 
-    Raises what `read_model` raises, missing weights left out.
+    Raises what `read_model` raises, except for missing weights.
     """
     network = opened(source, weights)
     yield from _lines(network.graph, network.weights, "")
@@ -65,6 +65,6 @@ def _lines(graph: Graph, weights: Weights | None, indent: str) -> Iterator[str]:
 
 def _digest(node: Node, weights: Weights | None) -> str:
     if weights is None:
-        return "not known: the .bin is missing"
+        return "unknown: the .bin is missing"
     assert isinstance(node.op, Const)
     return blake2b(weights.slice(node.op.offset, node.op.size), digest_size=16).hexdigest()

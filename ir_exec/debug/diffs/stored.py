@@ -1,4 +1,4 @@
-"""Constants of two networks that are the same but for the element type in which one of them stores its weights."""
+"""Constants of two models that differ only in the element type of the stored weights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["StoredWeights"]
 
 
 class StoredWeights:
-    """Pairs of constants of which one is the other one rounded, and the conversions that stand behind these alone."""
+    """Pairs of constants of which one is the other one rounded, and the conversions that follow only one of them."""
 
     def __init__(self, weights: tuple[Weights | None, Weights | None]) -> None:
         self._weights = weights
@@ -25,7 +25,7 @@ class StoredWeights:
         self._conversions: set[Node] = set()
 
     def add(self, pairs: Mapping[Node, Node], unpaired: Iterable[Node], scope: tuple[str, ...]) -> set[Node]:
-        """Look through the pairs of a graph, and return the conversions of those that are rounded.
+        """Add the rounded constants among the pairs of a graph, and return their conversions.
 
         unpaired: the layers of either graph without a partner.
         """
@@ -45,11 +45,11 @@ class StoredWeights:
         return self._pairs.get(a) is b
 
     def through(self, value: Value | None) -> Value | None:
-        """Return the constant behind a conversion that the other network does not have; other values as they are."""
+        """Return the constant before a conversion that the other model does not have; other values unchanged."""
         return value.node.values_in[0] if value is not None and value.node in self._conversions else value
 
     def note(self) -> WeightsNote | None:
-        """Return what to say of all of them."""
+        """Return a note on all rounded constants; None if there are none."""
         found = self._rounded.note()
         if found is None:
             return None

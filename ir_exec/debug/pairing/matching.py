@@ -19,6 +19,9 @@ _GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
 _NUMBERED = re.compile(r"^.*_\d+$")
 """Names that may have been counted up (`node_view_7`): where networks have other layers before, the next ones shift."""
 
+_NUMBER = re.compile(r"^\d+$")
+"""Names that exporters of PyTorch count (`401`): each exporter counts other values."""
+
 _AGREEMENT = 0.9
 """The share of equal generated names whose layers must be of one type and shape for these names to count."""
 
@@ -316,15 +319,19 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
 
 
 def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
-    """Which names count: those that are generated only where they mean the same on both sides. Arrays that somebody has
-    named say no more than their names, which are those of this network."""
+    """Return which names count: generated ones only if they mean the same on both sides.
+
+    Arrays without layers have only names, which are those of this model.
+    """
     if not any(entry.type for entry in theirs):
         return lambda name: True
     others = {entry.layer_name: entry for entry in theirs if generated.match(entry.layer_name)}
     shared = [_is_same_name(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
-    if not shared or sum(shared) >= _AGREEMENT * len(shared) - 1:
-        return lambda name: True
-    return lambda name: not generated.match(name)
+    counted = _unique((name, entry) for entry in theirs for name in entry.names if _NUMBER.match(name))
+    numbers = [_is_same_name(entry, counted[name]) for entry in ours for name in entry.names if name in counted]
+    trusts_generated = sum(shared) >= _AGREEMENT * len(shared) - 1
+    trusts_numbers = sum(numbers) >= _AGREEMENT * len(numbers)
+    return lambda name: trusts_numbers if _NUMBER.match(name) else trusts_generated or not generated.match(name)
 
 
 def _is_same_name(entry: Entry, partner: Entry) -> bool:

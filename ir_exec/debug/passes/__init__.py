@@ -1,1 +1,1 @@
-"""Passes of the compiler that change results: bisected, with the layers that they put together."""
+"""Bisection of the compiler passes that change results, with the layers that they fuse."""

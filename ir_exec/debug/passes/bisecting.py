@@ -1,4 +1,4 @@
-"""Which passes of the compiler make results differ from those of the layers of the file."""
+"""Search for the compiler passes that change results compared with the layers of the file."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ __all__ = ["PassBisection", "PassEffect", "PassLayer", "PassOutput", "bisect_pas
 
 
 class PassOutput(Record):
-    """An output of the model, and how far it is from that of `optimize=False`."""
+    """An output of the model. error: the difference from the output with `optimize=False`."""
 
     name: str
     error: Difference
 
 
 class PassLayer(Record):
-    """A step that a pass has made.
+    """A step created by a pass.
 
-    name: of the last layer that it computes. computes: all of them. own: how far it is from these layers, given their
-    inputs in a run without passes; None in bodies, and where an input of the step is no value of such a run.
+    name: the last layer that it computes. computes: all layers that it computes. own: the difference from these layers
+    for their inputs in a run without passes; None in bodies, and if an input of the step is not a value of such a run.
     """
 
     name: str
@@ -45,9 +45,9 @@ class PassLayer(Record):
 
 
 class PassEffect(Record):
-    """A pass that changes results alone, or several that change them together.
+    """A pass that changes results, or several passes that change results only in combination.
 
-    outputs: of a plan that these passes alone have changed. layers: the steps that they have made, the greatest errors
+    outputs: the outputs of a plan with these passes only. layers: the steps that they created, the largest errors
     first.
     """
 
@@ -58,14 +58,15 @@ class PassEffect(Record):
 
     @property
     def is_fault(self) -> bool:
-        """True where an output is beyond the tolerance, or where a bit-exact pass changes one at all."""
+        """True if an output is beyond the tolerance, or if a bit-exact pass changes an output."""
         return self.exactness == "bit-exact" or not all(one.error.is_within for one in self.outputs)
 
 
 class PassBisection(Record):
-    """The passes that make the outputs of a model differ from those of `optimize=False`, in any bit.
+    """The passes that change any bit of the outputs of a model, compared with `optimize=False`.
 
-    outputs: of the plan with all passes. effects: faults first. runs: how often the model ran.
+    outputs: the outputs of the plan with all passes. effects: the effects of passes, faults first. runs: the number of
+    runs of the model.
     """
 
     format: Literal[1] = 1
@@ -75,7 +76,7 @@ class PassBisection(Record):
 
     @property
     def is_within(self) -> bool:
-        """True where no pass is at fault: what differs is rounding."""
+        """True if no pass is faulty: all differences are rounding."""
         return not any(one.is_fault for one in self.effects)
 
 
@@ -90,22 +91,22 @@ def bisect_passes(
 ) -> PassBisection:
     """Find the passes of the compiler that change the outputs of a model.
 
-    inputs: as for a call of a CompiledModel. rtol, atol: tolerances in place of those that follow from element types.
+    inputs: as for a call of a CompiledModel. rtol, atol: replace the tolerances derived from element types.
     threads: as for `compile_model`.
     progress: called with the passes of each run.
 
-    Passes are left out by halves, quarters and so on, until a plan with those that are left differs from
-    `optimize=False` and no single one can be left out. Then the others are searched. The model runs about ten times for
-    each pass that is found.
+    Passes are removed in halves, quarters and so on, until a plan with the remaining passes differs from
+    `optimize=False` and no single pass can be removed. Then the other passes are searched. The model runs about ten
+    times per pass found.
 
-    Raises what reading and running raise, and EvaluationError where two runs without passes differ.
+    Raises what reading and running the model raises, and EvaluationError if two runs without passes differ.
     """
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)
     search = _PassSearch(model, arrays, Settings(rtol=rtol, atol=atol), threads, progress)
     candidates = [one.name for one in PASSES if not one.always and not one.for_runs]
     if search.differs([]):
-        message = "two runs without passes differ: the model draws random numbers, or its operators do"
+        message = "two runs without passes differ, expected a model without random operators"
         raise EvaluationError(message, code=Code.bad_value)
     effects = []
     outputs = search.changed(candidates)
@@ -119,7 +120,7 @@ def bisect_passes(
 
 
 class _FusedSteps(NamedTuple):
-    """The steps of several layers in a plan, by the last layer of each."""
+    """The steps of a plan that compute several layers, by their last layers, and the values to record."""
 
     steps: dict[Node, Step]
     wanted: frozenset[int]
@@ -167,7 +168,7 @@ class _PassSearch:
         return not all(same_bits(ours, plain) for ours, plain in pairs)
 
     def changed(self, passes: Sequence[str]) -> tuple[PassOutput, ...]:
-        """How far the outputs are from those without passes."""
+        """Return the differences of the outputs from those without passes."""
         found = []
         for port, ours, plain in zip(self._model.outputs, self._outputs(passes), self._plain, strict=True):
             tolerance = self._settings.carried([ElementType.of(plain)])
@@ -175,7 +176,7 @@ class _PassSearch:
         return tuple(found)
 
     def effect(self, passes: Sequence[str]) -> PassEffect:
-        """What these passes change."""
+        """Return the effect of these passes."""
         is_exact = all(self._exactness[name] == "bit-exact" for name in passes)
         layers = sorted(self._layers(passes), key=_severity)
         return PassEffect(
@@ -222,7 +223,7 @@ class _PassSearch:
         return _FusedSteps(steps, wanted)
 
     def _own(self, step: Step, values: Mapping[int, Array]) -> Difference | None:
-        """How far a step is from its layers, for the same inputs."""
+        """Return the difference of a step from its layers for the same inputs; None without recorded inputs."""
         if not all(number in values for number in (*step.inputs, *step.outputs)):
             return None
         with np.errstate(all="ignore"):

@@ -1,1 +1,1 @@
-"""The operator tables: small cases of every operator, and what a device makes of them."""
+"""The operator tables: small cases of every operator, and their results on a device."""

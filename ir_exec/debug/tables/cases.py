@@ -1,4 +1,4 @@
-"""The cases of the operator tables: one layer each, with attributes and inputs. They are in a file of the package."""
+"""The cases of the operator tables: single layers with attributes and inputs, stored in a file of the package."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ __all__ = ["OperatorCase", "case_types", "cases_of", "node_of", "pack_cases", "u
 _FILE = "cases.xz"
 
 _LENGTH = 8
-"""Bytes that hold the size of the index."""
+"""Number of bytes of the size of the index."""
 
 
 @dataclass(frozen=True, eq=False)
 class OperatorCase:
     """A layer of one operator, and its inputs.
 
-    type, opset, attributes: as a layer has them. constants: the positions of inputs that are constants. outputs: the
-    number of output ports. rtol, atol: the tolerance of implementations of the operator. note: what is special.
-    is_plugin_right: False where OpenVINO's CPU plugin is known to be wrong or to refuse. may_be_open: OpenVINO takes
-    the layer with open dims.
+    type, opset, attributes: as in a file. constants: the positions of inputs that are constants. outputs: the number of
+    output ports. rtol, atol: the tolerance for implementations of the operator. note: the specific condition of the
+    case, or a known fault. is_plugin_right: False if OpenVINO's CPU plugin is known to be wrong or to reject the case.
+    may_be_open: True if OpenVINO accepts the layer with open dims.
     """
 
     type: str
@@ -55,7 +55,7 @@ class OperatorCase:
 
     @property
     def size(self) -> int:
-        """Bytes of the inputs."""
+        """Total bytes of the inputs."""
         return sum(array.nbytes for array in self.inputs)
 
     @property
@@ -70,21 +70,25 @@ class OperatorCase:
 
     @property
     def arrays(self) -> list[Array]:
-        """The inputs of the network: those that are no constants."""
+        """The inputs of the model: the inputs that are not constants."""
         return [array for place, array in enumerate(self.inputs) if place not in self.constants]
 
     def network(self, *, is_open: bool = False) -> Model:
-        """The case as a network. is_open: every dim of its inputs is open. Raises what reading a network raises."""
+        """Return the case as a model.
+
+        is_open: if True, every dim of the inputs is open.
+        Raises what reading a model raises.
+        """
         made = _Network(self, is_open)
         model = _loaded(made.document, made.weights)
-        # Ports declare what is inferred, as in every file.
+        # Ports declare the inferred types, as in every file.
         layers = region_at(model).layers.values()
         ordered = tuple(sorted(layers, key=lambda layer: int(layer.id)))
         return _loaded(made.document.changed(layers=ordered), made.weights)
 
 
 def node_of(model: Model) -> Node:
-    """The layer of a case in its network."""
+    """Return the layer of a case in its model."""
     return next(node for node in model.graph.nodes if node.name == "layer")
 
 
@@ -145,7 +149,7 @@ def _edge(source: int, source_port: int, target: int, target_port: int) -> Edge:
 
 
 def pack_cases(cases: Iterable[OperatorCase]) -> bytes:
-    """Cases as the bytes of a file, before it is compressed; equal arrays are stored once."""
+    """Return cases as the bytes of a file before compression; equal arrays are stored once."""
     rows = []
     stored = bytearray()
     places: dict[bytes, int] = {}
@@ -177,7 +181,7 @@ def pack_cases(cases: Iterable[OperatorCase]) -> bytes:
 
 
 def unpack_cases(content: bytes, wanted: Sequence[str] = ()) -> Iterator[OperatorCase]:
-    """The cases of these bytes whose types match one of the patterns; all without patterns."""
+    """Yield the cases in these bytes whose types match one of the patterns; all without patterns."""
     start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
     stored = np.frombuffer(content, np.uint8, offset=start)
     for type, opset, inputs, attributes, constants, *others in json.loads(content[_LENGTH:start]):
@@ -190,26 +194,26 @@ def unpack_cases(content: bytes, wanted: Sequence[str] = ()) -> Iterator[Operato
 
 
 def _matches(type: str, patterns: Sequence[str]) -> bool:
-    """Return True if a type matches a pattern; case does not count."""
+    """Return True if a type matches a pattern, ignoring case."""
     return any(fnmatchcase(type.lower(), pattern.lower()) for pattern in patterns)
 
 
 def cases_of(types: Sequence[str] = ()) -> list[OperatorCase]:
-    """The cases of the package whose types match one of these patterns (`Gather*`); all without patterns.
+    """Return the cases of the package whose types match one of these patterns (`Gather*`); all without patterns.
 
     Raises EvaluationError for a pattern that no type matches.
     """
     known = case_types()
     for pattern in types:
         if not any(_matches(type, [pattern]) for type in known):
-            message = f"no operator in the tables has a type like {pattern!r}"
+            message = f"no operator in the tables matches {pattern!r}"
             raise EvaluationError(message, code=Code.unknown_input, hint=suggested(pattern, known))
     return list(unpack_cases(_content(), types))
 
 
 @lru_cache(maxsize=1)
 def case_types() -> list[str]:
-    """The types of operators in the tables."""
+    """Return the types of operators in the tables."""
     content = _content()
     rows: list[list[Any]] = json.loads(content[_LENGTH : _LENGTH + int.from_bytes(content[:_LENGTH], "little")])
     return sorted({row[0] for row in rows})

@@ -1,4 +1,4 @@
-"""The report about operator tables as JUnit, and as a page for browsers."""
+"""The report on operator tables in JUnit format and as an HTML page."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ code { overflow-wrap: anywhere; } details p { margin: .2rem 0 .2rem 1rem; }
 
 
 def conformance_html(report: Conformance) -> str:
-    """A page without scripts: a row for each type, with the cases that fail below it."""
+    """Return an HTML page without scripts, with a row for each type and its failing cases."""
     title = _text(f"Operators on {report.device}")
     heads = "".join(f'<th class="number">{status}</th>' for status in STATUSES)
     rows = "\n".join(_row(one) for one in report.operators)
     return (
         f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{_STYLE}</style>\n'
         f"<h1>{title}</h1>\n<p>{_text(report.headline)}</p>\n"
-        f'<table>\n<tr><th>operator</th><th class="number">cases</th>{heads}<th>that fail</th></tr>\n{rows}\n</table>\n'
+        f'<table>\n<tr><th>operator</th><th class="number">cases</th>{heads}<th>failing</th></tr>\n{rows}\n</table>\n'
         "</html>\n"
     )
 
@@ -66,9 +66,10 @@ def _text(text: str) -> str:
 
 
 def conformance_junit(report: Conformance) -> str:
-    """A suite for each type: a test case for those of its cases that are right, and one for each that fails.
+    """Return the report in JUnit format, with a test suite for each type.
 
-    Known failures, and with a baseline those that it has, are skipped, as are refusals.
+    A suite has one test case for all correct cases, and one for each failing case. Known failures and failures in the
+    baseline are skipped, and without a baseline also rejected cases.
     """
     suites = [*_suites(report)]
     return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *suites, "</testsuites>"]) + "\n"
@@ -77,7 +78,7 @@ def conformance_junit(report: Conformance) -> str:
 def _suites(report: Conformance) -> Iterator[str]:
     for one in report.operators:
         right = one.count("right", "step")
-        cases = [_test(one.type, f"{right} cases that are right", "")] if right else []
+        cases = [_test(one.type, f"{right} correct cases", "")] if right else []
         cases += [
             _test(case.operator, f"{case.name} [{case.form}]", _outcome(case))
             for case in one.failed

@@ -1,4 +1,4 @@
-"""The records of the operator tables on a device."""
+"""Records of a run of the operator tables on a device."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from ir_exec.debug.values.facts import Record
 __all__ = ["STATUSES", "CaseStatus", "Conformance", "FailedCase", "OperatorResult"]
 
 CaseStatus = Literal["right", "step", "wrong", "refused", "crashed"]
-"""right: within the tolerance. step: beyond it on steps and in ties alone. wrong: beyond it. refused: the device does
-not take the network. crashed: its process ended, or did not answer in time."""
+"""right: within the tolerance. step: beyond it, but only on steps and in ties. wrong: beyond it. refused: the device
+rejects the model. crashed: its process ended, or did not respond in time."""
 
 
 class FailedCase(Record):
-    """A case that is not right. name: operator, inputs and attributes.
+    """A case with a status other than right.
 
-    status, error, message: what the device makes of it; the error is that of its worst output. form: whether the dims
-    of its inputs are static or open. bytes: of its inputs. known: why OpenVINO's CPU plugin is known to fail in it.
-    is_new: the baseline has no such failure; None without a baseline. file: where the case was saved.
+    name: its operator, inputs and attributes. status, error, message: the result of the device; the error is that of
+    the worst output. form: static or open dims of its inputs. bytes: the total bytes of its inputs. known: the known
+    fault of OpenVINO's CPU plugin. is_new: True if the baseline has no such failure; None without a baseline. file: the
+    path of the saved case.
     """
 
     name: str
@@ -38,17 +39,20 @@ class FailedCase(Record):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """By this a case is found in a baseline."""
+        """Key of a case in a baseline."""
         return self.name, self.form, self.status
 
     @property
     def why(self) -> str:
-        """The error or the message, in a line."""
+        """The error or the message in one line."""
         return told_of_device(self.error) if self.error is not None and self.status == "wrong" else self.message or ""
 
 
 class OperatorResult(Record):
-    """The cases of one type of operators on a device. counts: of the cases, by status. failed: the smallest first."""
+    """Results of the cases of one operator type on a device.
+
+    counts: the number of cases by status. failed: the failing cases, by status and the smallest first.
+    """
 
     type: str
     cases: int
@@ -57,12 +61,12 @@ class OperatorResult(Record):
 
     @classmethod
     def of(cls, type: str, statuses: Sequence[CaseStatus], failed: Iterable[FailedCase]) -> OperatorResult:
-        """The result of cases of these statuses."""
+        """Return the result for cases with these statuses."""
         ordered = sorted(failed, key=lambda case: (_ORDER.index(case.status), case.bytes, len(case.name)))
         return cls(type=type, cases=len(statuses), counts=dict(Counter(statuses)), failed=tuple(ordered))
 
     def count(self, *statuses: CaseStatus) -> int:
-        """The number of cases of these statuses."""
+        """Return the number of cases with these statuses."""
         return sum(self.counts.get(status, 0) for status in statuses)
 
 
@@ -73,11 +77,11 @@ _ORDER: Sequence[CaseStatus] = ("crashed", "wrong", "refused", "step", "right")
 
 
 class Conformance(Record):
-    """The operator tables on a device.
+    """Results of the operator tables on a device.
 
-    device: engine and device. version: that of the engine. operators: by type, in alphabetical order. cases: how many
-    there were. crashes: how often the process of the device ended. ok: no case is wrong or crashes that is not known
-    to; with a baseline, no case fails that did not fail there.
+    device: the engine and the device. version: the version of the engine. operators: results by type, in alphabetical
+    order. cases: the number of cases. crashes: the number of times the process of the device ended. ok: True if all
+    wrong and crashed cases are known. With a baseline, True if all failing cases are in it.
     """
 
     format: Literal[1] = 1
@@ -89,18 +93,21 @@ class Conformance(Record):
     crashes: int = 0
 
     def failed(self, statuses: Collection[CaseStatus] = ("crashed", "wrong")) -> list[FailedCase]:
-        """The cases of these statuses."""
+        """Return the cases with these statuses."""
         return [case for one in self.operators for case in one.failed if case.status in statuses]
 
     def count(self, *statuses: CaseStatus) -> int:
-        """The number of cases of these statuses."""
+        """Return the number of cases with these statuses."""
         return sum(one.count(*statuses) for one in self.operators)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def lines(self, every: bool = False) -> Iterator[str]:
-        """The report: the counts, and the smallest case of each type that fails. every: all cases that fail."""
+        """Yield the lines of the report: the counts, and the smallest failing case of each type.
+
+        every: include all failing cases.
+        """
         yield self.headline
         for one in self.operators:
             if not one.failed:
@@ -117,14 +124,14 @@ class Conformance(Record):
 
     @property
     def headline(self) -> str:
-        """The counts in a line."""
+        """The counts in one line."""
         types = sum(not one.count("crashed", "wrong", "refused") for one in self.operators)
         parts = [f"{self.count(status):,} {status}" for status in reversed(_ORDER) if self.count(status)]
         new = [case for case in self.failed(("crashed", "wrong", "refused")) if case.is_new]
         news = f"; {len(new):,} new" if new else ""
         known = sum(case.known is not None for case in self.failed(("crashed", "wrong", "refused")))
-        news += f"; {known:,} known of this plugin" if known else ""
+        news += f"; {known:,} known for this plugin" if known else ""
         return (
             f"{self.device} {self.version}: {self.cases:,} cases of {len(self.operators):,} operators, "
-            f"{types:,} of them right in all: {', '.join(parts)}{news}"
+            f"{types:,} without failures: {', '.join(parts)}{news}"
         )

@@ -1,4 +1,4 @@
-"""The operator tables on a device: every case against ir_exec, in batches, each failure by itself."""
+"""Runs of the operator tables on a device, in batches, with failing cases repeated alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ir_exec.types import Array
 __all__ = ["conformance", "load_baseline"]
 
 _TOGETHER = 32
-"""Cases in one network."""
+"""Maximum number of cases in one model."""
 
 Form = Literal["static", "open"]
 
@@ -40,17 +40,18 @@ def conformance(
     baseline: Conformance | str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Conformance:
-    """Run small cases of every operator on a device: which values are right, which cases it refuses.
+    """Run small cases of every operator on a device, and report wrong results and rejected cases.
 
-    device: of the engine: CPU, GPU, NPU for openvino; CPU, CUDA and the like for onnxruntime. types: patterns of types
-        of operators (`Gather*`). open_dims: each case a second time with open dims. hint: as for `compare`. timeout:
-        seconds for one network; the process of the device is ended then.
-    output: a folder for the smallest case of each type that fails: NAME.xml, NAME.bin, NAME.inputs.npz, and with
-        NAME.outputs.npz the outputs by ir_exec.
-    baseline: a report of this function, or its JSON file: failures in it are known. progress: called with each case.
+    device: the device of the engine: CPU, GPU or NPU for openvino; CPU, CUDA and others for onnxruntime. types:
+        patterns of operator types (`Gather*`). open_dims: run each case a second time with open dims. hint: as for
+        `compare`. timeout: seconds for one model, after which the process of the device is killed.
+    output: a folder for the smallest failing case of each type: NAME.xml, NAME.bin, NAME.inputs.npz, and the outputs of
+        ir_exec as NAME.outputs.npz.
+    baseline: a report of this function, or its JSON file, with known failures. progress: called with each case.
 
-    The outputs of ir_exec, which its own tests hold against OpenVINO and the specification, are expected. Raises
-    EvaluationError for a device that is not there and for a pattern that no type matches.
+    The expected values are the outputs of ir_exec, which its tests compare with OpenVINO and the specification.
+
+    Raises EvaluationError for a device that is not available, and for a pattern that no type matches.
     """
     cases = cases_of([types] if isinstance(types, str) else types)
     known = None if baseline is None else load_baseline(baseline)
@@ -62,18 +63,18 @@ def conformance(
 
 
 def load_baseline(baseline: Conformance | str | os.PathLike[str]) -> Conformance:
-    """A report, or that in a JSON file; ParseError where it is none."""
+    """Return a report, read from a JSON file if a path is given; raises ParseError if the file is not a report."""
     if isinstance(baseline, Conformance):
         return baseline
     try:
         return Conformance.model_validate_json(Path(baseline).read_bytes())
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no report of conformance in JSON"
+        reason = error.strerror if isinstance(error, OSError) else "not a conformance report in JSON"
         raise ParseError(f"cannot read {os.fspath(baseline)}: {reason}", code=Code.unreadable_path) from None
 
 
 class _Tables:
-    """The cases on one device. is_plugin: the device is OpenVINO's CPU plugin, whose faults are known."""
+    """Runs of cases on one device. is_plugin: True for OpenVINO's CPU plugin, whose faults are known."""
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class _Tables:
                 yield case, judged(one, answer, self._asker, self._settings)
 
     def _batches(self, cases: Sequence[OperatorCase]) -> Iterator[Sequence[OperatorCase]]:
-        """The cases that run as one network. What the plugin is known to fail in runs by itself: it may crash."""
+        """Yield the cases to run as one model; cases that may crash the plugin run alone."""
         alone = [case for case in cases if self._is_plugin and not case.is_plugin_right]
         together = [case for case in cases if not self._is_plugin or case.is_plugin_right]
         for start in range(0, len(together), _TOGETHER):
@@ -158,18 +159,18 @@ class _Tables:
             error=found.error,
             message=found.note,
             bytes=case.size,
-            known=(case.note or "a fault that the tables name") if is_known else None,
+            known=(case.note or "a known fault of the plugin") if is_known else None,
         )
         if self._known is None:
             return failed
         return failed.model_copy(update={"is_new": failed.key not in self._known})
 
     def _save(self, case: OperatorCase, form: Form) -> str:
-        assert self._folder is not None, "there is a folder"
+        assert self._folder is not None, "the caller checks the folder"
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            message = f"cannot make the folder {self._folder}: {error.strerror}"
+            message = f"cannot create the folder {self._folder}: {error.strerror}"
             raise EvaluationError(message, code=Code.unwritable) from None
         path = self._folder / f"{case.operator}.xml"
         model = case.network(is_open=form == "open")
@@ -184,11 +185,11 @@ def _status(found: Judgement) -> CaseStatus:
     for status in STATUSES:
         if status == found.status:
             return status
-    raise AssertionError("every case runs")
+    raise AssertionError("every case has one of these statuses")
 
 
 def _part_case(case: OperatorCase, form: Form) -> PartCase:
-    """The question of a case, with the outputs that are expected."""
+    """Return the question of a case, with the expected outputs."""
     model = case.network(is_open=form == "open")
     node = node_of(model)
     inputs: list[Array] = list(case.inputs)

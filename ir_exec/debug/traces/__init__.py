@@ -1,1 +1,1 @@
-"""Every value of a run, on disk or in memory."""
+"""Traces of all values of a run, on disk or in memory."""

@@ -1,4 +1,4 @@
-"""The report of `run`: inputs, outputs with their facts, largest elements and values, and times."""
+"""The report of `run`: inputs, outputs with statistics, largest elements and values, and times."""
 
 from __future__ import annotations
 
@@ -29,11 +29,14 @@ __all__ = [
 ]
 
 MOST_VALUES = 100
-"""Elements of an output that the report holds unasked."""
+"""Maximum number of elements of an output that the report contains by default."""
 
 
 class RunInput(Record):
-    """An input of the run. origin: where its elements come from. seed, values: of drawn ones, and what they are."""
+    """An input of the run.
+
+    origin: given or drawn. seed, values: the seed and the distribution of drawn elements.
+    """
 
     name: str
     element_type: str
@@ -44,7 +47,7 @@ class RunInput(Record):
 
 
 class TopElement(Record):
-    """One of the largest elements of a row: its index, its value, and its label where labels were given."""
+    """One of the largest elements of a row: its index, its value, and its label if labels are given."""
 
     index: int
     value: Number
@@ -52,11 +55,11 @@ class TopElement(Record):
 
 
 class RunOutput(Record):
-    """An output.
+    """An output of the run.
 
-    values: its elements as nested lists, where they are few or were asked for; what is not finite is text, "NaN". top:
-    the largest elements of each row, the rows in the order of the leading dims. differs: how it differs from the
-    expected one, "" where it does not.
+    values: its elements as nested lists, if they are few or requested; non-finite numbers are text, such as "NaN". top:
+    the largest elements of each row, with rows in the order of the leading dims. differs: the difference from the
+    expected output; "" without a difference, None without an expected output.
     """
 
     name: str
@@ -69,7 +72,7 @@ class RunOutput(Record):
 
 
 class RunTimes(Record):
-    """Milliseconds: of the first run, and of the `runs` that were timed after it and after `warmup` others."""
+    """Milliseconds of the first run, and of the `runs` that were timed after it and `warmup` further runs."""
 
     first_ms: float
     warmup: int = 0
@@ -82,11 +85,12 @@ class RunTimes(Record):
 
 
 class RunReport(Record):
-    """The answer of `run`.
+    """The report of `run`.
 
-    engine: what it ran, None without --engine. as_expected: None without --expected. specialised: what the network
-    depends on, by inputs, where it is an ONNX file that needs them ("value 1", "shape [2,3]", "rank 2"). token_offsets:
-    for a tokenizer, where each token of each text begins and ends, in bytes; None for one that is not found.
+    engine: the layers that the engine ran; None without --engine. as_expected: True if the outputs are as expected;
+    None without --expected. specialised: the properties of inputs that the model depends on, by input, for an ONNX file
+    that requires inputs ("value 1", "shape [2,3]", "rank 2"). token_offsets: for a tokenizer, the start and end of each
+    token of each text, in bytes; None for a token that is not found.
     """
 
     format: Literal[1] = 1
@@ -100,13 +104,13 @@ class RunReport(Record):
     token_offsets: tuple[tuple[tuple[int, int] | None, ...], ...] | None = None
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:
-        """The report with the outputs that differ from the expected ones, by name, and how."""
+        """Return the report with the differences from the expected outputs, by output name."""
         outputs = tuple([one.model_copy(update={"differs": differs.get(one.name, "")}) for one in self.outputs])
         return self.model_copy(update={"outputs": outputs, "as_expected": not differs})
 
 
 def times_of(first: float, others: Sequence[float], warmup: int) -> RunTimes:
-    """The times of runs in seconds; `others` are those after the first and after the warm-up."""
+    """Return the times of runs, from seconds; `others` are the runs after the first one and the warm-up."""
     if not others:
         return RunTimes(first_ms=1000 * first, warmup=warmup)
     taken = 1000 * np.array(others)
@@ -127,7 +131,10 @@ def times_of(first: float, others: Sequence[float], warmup: int) -> RunTimes:
 def output_of(
     name: str, array: Array, *, has_values: bool = False, most: int = 0, labels: Sequence[str] = ()
 ) -> RunOutput:
-    """The record of an output. has_values: with its elements, however many. most: elements of `top`."""
+    """Return the record of an output.
+
+    has_values: include all elements. most: maximum number of elements in each row of `top`.
+    """
     kind = ElementType.of(array)
     is_held = has_values or array.size <= MOST_VALUES
     return RunOutput(
@@ -141,7 +148,7 @@ def output_of(
 
 
 def elements_of(array: Array) -> Array:
-    """The elements as Python and NumPy show them: floats of f32 at least, numbers for codes of less than a byte."""
+    """Return the elements in a type that Python and NumPy print: at least f32, and integers for packed types."""
     kind = ElementType.of(array)
     if kind in STRING:
         return array
@@ -161,9 +168,10 @@ def _in_json(values: Any) -> Any:
 
 
 def top(array: Array, most: int, labels: Sequence[str] = ()) -> tuple[tuple[TopElement, ...], ...] | None:
-    """The largest elements of each row, NaN last; rows go along the last axis that is longer than 1.
+    """Return the largest elements of each row, NaN last; rows are along the last axis with a size above 1.
 
-    labels: by index, where they are as many as a row has elements. None for what has no order, and for scalars.
+    labels: labels by index, used if there is one for each element of a row.
+    Returns None for types without an order and for scalars.
     """
     kind = ElementType.of(array)
     if kind in STRING | RECORDS or array.size < 2:
@@ -178,16 +186,16 @@ def top(array: Array, most: int, labels: Sequence[str] = ()) -> tuple[tuple[TopE
 def _top_of_row(row: Array, most: int, labels: Sequence[str | None]) -> tuple[TopElement, ...]:
     keys = np.where(row == row, row, -np.inf) if row.dtype.kind == "f" else row
     count = min(most, len(row))
-    # Equal elements stand in the order of their indices.
+    # Equal elements are in the order of their indices.
     order = np.argsort(keys[::-1], kind="stable")[::-1][:count]
     places = (len(row) - 1 - order).tolist()
     return tuple([TopElement(index=place, value=float(row[place]), label=labels[place]) for place in places])
 
 
 def require_labels(labels: Sequence[str], results: Mapping[str, Array]) -> None:
-    """Raise EvaluationError where no output has rows of as many elements as there are labels."""
+    """Raise EvaluationError if no output has rows with one element for each label."""
     lengths = [next((size for size in reversed(array.shape) if size > 1), 1) for array in results.values()]
     if len(labels) not in lengths:
         shapes = ", ".join(str(Shape(array.shape)) for array in results.values())
-        message = f"there are {len(labels)} labels, and the outputs have the shapes {shapes}"
+        message = f"{len(labels)} labels fit no output, expected one for each element of a row; shapes are {shapes}"
         raise EvaluationError(message, code=Code.unknown_input)

@@ -1,4 +1,4 @@
-"""Every value of a run, on disk or in memory, as a mapping that reads a value when it is asked for."""
+"""Traces of all values of a run, on disk or in memory, as mappings that load values on access."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ from ir_exec.types import Array, ElementType
 __all__ = ["INDEX", "Trace", "TraceIndex", "TracedValue", "trace"]
 
 INDEX = "index.json"
-"""The file that makes a folder a trace; it is written last."""
+"""The index of a trace, which is written last."""
 
 _RESERVE = "index.reserve"
-"""Room on the disk for the index, should the values fill the rest."""
+"""A file that reserves disk space for the index, in case the values fill the disk."""
 
 _BYTES_A_VALUE = 1024
 
 
 class TracedValue(Record):
-    """One value: where it was computed, what it is, and the file that holds it.
+    """One value: its layer, its type and statistics, and its file.
 
-    name: `loop/body/layer`, with the position of the output where there are several (`split:1`); the value of one
-    iteration is `name` with its `iterations`, one for each body around the layer. layer_id, layer_name, type: of the
-    layer. tensor_names: those of the port. shape: the dims. file: relative to the folder. digest: equal for values of
-    the same element type, shape and bits. fused: the layers that this one was made of, as rt_info says. output: whether
-    it is an output of the network.
+    name: `loop/body/layer`, with the position of the output if there are several (`split:1`). `iterations` identifies
+    the value of one iteration, with one number for each enclosing body. layer_id, layer_name, type: of the layer.
+    tensor_names: the names of the port. shape: the dims. file: the path relative to the folder. digest: equal for
+    values with the same element type, shape and bits. fused: the layers fused into this one, from rt_info. output: True
+    for an output of the model.
     """
 
     name: str
@@ -84,9 +84,10 @@ class TracedValue(Record):
 
 
 class TraceIndex(Record):
-    """`index.json` of a trace. complete: whether the run came to its end; error: why it did not.
+    """`index.json` of a trace.
 
-    filtered: whether layers were left out because they were not asked for. inputs: the names of the inputs.
+    complete: True if the run completed. error: the error that ended the run. filtered: True if layers or constants were
+    excluded by options. inputs: the names of the inputs.
     """
 
     format: Literal[1] = 1
@@ -99,12 +100,12 @@ class TraceIndex(Record):
 
 
 class Trace(Mapping[str, Array]):
-    """The values in a folder that `trace` wrote, loaded when they are asked for, or those that it keeps in memory.
+    """The values that `trace` wrote to a folder, loaded on access, or that it stores in memory.
 
-    folder: None for values in memory, which are read-only arrays. index: what is known of each value.
+    folder: the folder; None for values in memory, which are read-only arrays. index: the records of the values.
     Keys are names as in the index (`add`, `split:1`), with iterations in brackets for values of bodies
-    (`loop/body/add[0]`); tensor names are keys as well, and do not show up when iterating.
-    Opening raises EvaluationError for a folder without an index, or with a damaged one; loading for a damaged value.
+    (`loop/body/add[0]`). Tensor names are also keys, but are not iterated over.
+    Opening raises EvaluationError for a folder without a valid index; loading raises it for a damaged value.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -112,7 +113,7 @@ class Trace(Mapping[str, Array]):
 
     @classmethod
     def _in_memory(cls, index: TraceIndex, arrays: Mapping[str, Array]) -> Trace:
-        """arrays: by the names that their files would have."""
+        """Return a trace of arrays in memory. arrays: by the names that their files would have."""
         made = cls.__new__(cls)
         made._open(None, index, arrays)
         return made
@@ -131,13 +132,13 @@ class Trace(Mapping[str, Array]):
         return self.load(self.value(key))
 
     def load(self, value: TracedValue) -> Array:
-        """The array of a value of the index, also of one whose name is another's as well."""
+        """Return the array of a value in the index; the name of the value may be ambiguous."""
         if self.folder is None:
             return self._arrays[value.file]
         return read_value(self.folder / value.file, ElementType.parse(value.element_type), value.shape)
 
     def value(self, key: str) -> TracedValue:
-        """What the index says of a value; a KeyError, with names that are like it, where there is none."""
+        """Return the record of a value in the index; raises KeyError, with similar names, if there is none."""
         found = self._values.get(key) or self._by_tensor.get(key)
         if found is None:
             raise self._missing(key)
@@ -163,8 +164,8 @@ def _read_index(folder: Path) -> TraceIndex:
         return TraceIndex.model_validate_json(path.read_bytes())
     except (OSError, ValidationError) as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
-            error = FileNotFoundError(2, "the folder holds no whole trace")
-        text = error if isinstance(error, OSError) else ValueError("it is no index of a trace")
+            error = FileNotFoundError(2, "the folder contains no complete trace")
+        text = error if isinstance(error, OSError) else ValueError("not the index of a trace")
         raise damaged(path, text) from None
 
 
@@ -181,19 +182,19 @@ def trace(
     max_memory: int | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> Trace:
-    """Run a network and keep every value: in memory, or in a folder, where it is written as it is computed.
+    """Run a model and store every value in memory, or in a folder as soon as it is computed.
 
-    inputs: as for a call of a compiled model. output: the folder.
-    layers, types: glob patterns of names (`encoder.*`, `loop/body/*`) and
-        of types; a value is written where it matches one of each, and where none is given.
-    constants: whether those are written too. threads, precision: as for `compile_model`: values are what a run
-        computes, f32 for the f16 and bf16 of the file unless the precision is "file".
-    max_memory: the most bytes that values in memory may take, half of the machine's memory unless it is given;
-        constants stay where they are.
-    progress: called with each layer's path, in bodies once an iteration.
-    Raises what a run raises; ResourceError for more values than `max_memory` holds, and for a folder that cannot be
-    written to, whose index tells what was written before; EvaluationError for a folder that holds something other than
-    a trace, and for patterns that nothing matches.
+    inputs: as for a call of a compiled model. output: the folder; by default values are stored in memory.
+    layers, types: glob patterns of names (`encoder.*`, `loop/body/*`) and of types. A value is stored if it matches one
+        pattern of each; no patterns match all.
+    constants: also store constants. threads, precision: as for `compile_model`. Values in f16 and bf16 are computed and
+        stored in f32, unless the precision is "file".
+    max_memory: maximum bytes of values in memory, by default half of the machine's memory. Constants are not copied and
+        do not count.
+    progress: called with each layer's path, in bodies once per iteration.
+    Raises what a run raises. Raises ResourceError if the values exceed `max_memory`, and if the folder cannot be
+    written; its index then lists the values written before. Raises EvaluationError for a folder with files other than a
+    trace, and for a pattern without matches.
     """
     model = model if isinstance(model, Model) else read_model(model)
     if isinstance(model, PartialModel):
@@ -217,7 +218,7 @@ def trace(
 
 
 class _Chosen(NamedTuple):
-    """Which values are kept: glob patterns of names and of types, and whether constants are."""
+    """Selection of the values to store, by glob patterns of names and types. constants: also store constants."""
 
     layers: Sequence[str]
     types: Sequence[str]
@@ -228,10 +229,10 @@ class _Chosen(NamedTuple):
         return bool(self.layers or self.types or not self.constants)
 
     def require_matches(self, entries: Collection[Entry]) -> None:
-        """Raise EvaluationError for patterns that no layer matches."""
+        """Raise EvaluationError for a pattern that matches no layer."""
         names = {path for entry in entries for path in _paths(entry)}
         kinds = {entry.type for entry in entries}
-        for patterns, known, what in ((self.layers, names, "layer"), (self.types, kinds, "type of layer")):
+        for patterns, known, what in ((self.layers, names, "layer"), (self.types, kinds, "layer type")):
             for pattern in patterns:
                 if not any(fnmatchcase(name, pattern) for name in known):
                     hint = suggested(pattern, known)
@@ -245,7 +246,7 @@ class _Chosen(NamedTuple):
 
 
 class _Recorder(ABC):
-    """Looks at every value of a run, and makes the index of those that are kept."""
+    """Visitor of a run that stores the selected values and creates their index."""
 
     def __init__(self, model: Model, chosen: _Chosen, progress: Callable[[str], None] | None) -> None:
         self._model = model
@@ -258,14 +259,14 @@ class _Recorder(ABC):
 
     @abstractmethod
     def _keep(self, file: str, entry: Entry, array: Array) -> None:
-        """Keep a value under the name of a file."""
+        """Store a value under a file name."""
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
         if self._progress is not None:
             self._progress(visit.path)
         if isinstance(node.op, Const) and where.scope:
-            # The constants of a body are the same in each iteration; its first one may be a late one of a loop.
+            # Constants of a body are equal in all iterations, and the first visit may be in a later one.
             if (where.scope, node.id) in self._seen:
                 return
             self._seen.add((where.scope, node.id))
@@ -310,7 +311,7 @@ class _Recorder(ABC):
 
 
 class _Keeper(_Recorder):
-    """Keeps values in memory, up to a number of bytes."""
+    """Stores values in memory, up to a maximum number of bytes."""
 
     def __init__(self, model: Model, chosen: _Chosen, progress: Callable[[str], None] | None, max_memory: int) -> None:
         super().__init__(model, chosen, progress)
@@ -319,14 +320,14 @@ class _Keeper(_Recorder):
 
     def _keep(self, file: str, entry: Entry, array: Array) -> None:
         if entry.is_constant and not array.flags.writeable:
-            self._arrays[file] = array  # it stays in the weights
+            self._arrays[file] = array  # a view of the weights
             return
         self._left -= array.nbytes
         if self._left < 0:
-            message = f"the values up to {entry.path!r} take more memory than max_memory allows"
-            hint = "output= writes them to a folder, layers= and types= choose some"
+            message = f"the values up to {entry.path!r} exceed max_memory"
+            hint = "write values to a folder with output=, or select some with layers= or types="
             raise ResourceError(message, hint=hint)
-        # What the caller gave, and what variables hold, may be written over.
+        # Inputs of the caller and values of variables may be overwritten later.
         copied = array.copy()
         copied.flags.writeable = False
         self._arrays[file] = copied
@@ -336,7 +337,7 @@ class _Keeper(_Recorder):
 
 
 class _Writer(_Recorder):
-    """Writes values of a run into a folder, and the index when it ends."""
+    """Writes the values of a run to a folder, and the index at its end."""
 
     def __init__(self, model: Model, chosen: _Chosen, progress: Callable[[str], None] | None, folder: Path) -> None:
         super().__init__(model, chosen, progress)
@@ -344,7 +345,7 @@ class _Writer(_Recorder):
         self._reserved = 0
 
     def begin(self) -> None:
-        """Make the folder ready: what an older trace wrote there goes."""
+        """Create the folder, and delete the files of an older trace in it."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
             held = {path.name for path in self._folder.iterdir()}
@@ -358,11 +359,11 @@ class _Writer(_Recorder):
         if INDEX in held:
             old = {value.file for value in Trace(self._folder).index.values}
         else:
-            # A run that was killed leaves values and no index.
+            # A run that was killed leaves values without an index.
             old = {name for name in held if _VALUE_FILE.fullmatch(name)} if _RESERVE in held else set()
         if held - old - {INDEX, _RESERVE}:
             example = min(held - old - {INDEX, _RESERVE})
-            message = f"{self._folder} holds other files than a trace ({example}): name an empty or a new folder"
+            message = f"{self._folder} contains {example!r}, expected an empty folder, a new folder or an older trace"
             raise EvaluationError(message, code=Code.unknown_input)
         for name in (INDEX, *sorted(held & old), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
@@ -382,7 +383,7 @@ class _Writer(_Recorder):
             raise unwritable(self._folder / file, error) from None
 
     def end(self, error: str | None) -> None:
-        """Write the index; where even that cannot be done, say so unless something else has gone wrong before."""
+        """Write the index; raises ResourceError if that fails, unless the run has failed before."""
         index = self.index(error)
         try:
             with suppress(FileNotFoundError):

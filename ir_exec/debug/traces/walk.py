@@ -1,9 +1,9 @@
-"""Runs of a network layer by layer that show every value: constants, and those of each iteration of a body, included.
+"""Layer-by-layer runs of a model that show every value to a visitor, including constants and values of each iteration.
 
-A walker is a user of the interpreter's hooks. Nothing is folded and no memory is written to twice, so a visitor may
-keep what it is shown, replace it, or have a layer computed again from other inputs.
+A walker uses the hooks of the interpreter. Nothing is folded and no memory is reused, so a visitor may keep or replace
+values, or compute a layer again from different inputs.
 
-The search for the source of NaN and infinity is such a walk.
+The search for the source of NaN and infinity is such a run.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ __all__ = ["NotFinite", "Visit", "Visitor", "Walker", "Where", "first_not_finite
 
 
 class Where(NamedTuple):
-    """Where a layer runs.
+    """Position of a layer in a run.
 
-    scope: the names of the layers and bodies around it, from the outside: `("loop", "body")`; empty at the top.
-    iterations: how often each of these bodies has run before.
+    scope: the names of the enclosing layers and bodies, the outermost first: `("loop", "body")`; empty at the top.
+    iterations: the current iteration of each of these bodies, counted from 0.
     """
 
     scope: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Where(NamedTuple):
 
 @dataclass(slots=True)
 class Visit:
-    """A layer that was just computed. dying: numbers of the values that no later layer of its graph reads."""
+    """A layer that has just been computed. dying: numbers of values that no later layer of its graph reads."""
 
     node: Node
     where: Where
@@ -67,22 +67,22 @@ class Visit:
 
 
 Visitor: TypeAlias = Callable[[Visit], list[Array] | None]
-"""Called after each layer, Results left out; the layers below go on with the arrays that it returns, if any."""
+"""Called after each layer except Results. Later layers use the arrays that it returns, if any."""
 
 
 WholeVisitor: TypeAlias = Callable[[Graph, Where, Sequence[Array]], bool]
-"""Called after a further iteration of a body of few bytes, with its values by their numbers; whether the layers need
-not be visited one by one."""
+"""Called after a further iteration of a small body, with its values by number. Returns True if the layers need not be
+visited one by one."""
 
 FEW_BYTES = 2**20
-"""Bytes up to which all values of an iteration are held for those who look at it as a whole."""
+"""Maximum bytes of all values of an iteration that a WholeVisitor receives."""
 
 
 class Walker:
-    """Runs a network for visitors. `Walker` and visits are for one thread.
+    """Runs a model for visitors. A walker is used by one thread.
 
-    threads: as for `compile_model`. precision: what f16 and bf16 are computed in; "f32" shows visitors f32 where the
-        file has these types. Raises UnsupportedError for operators that ir_exec does not have.
+    threads: as for `compile_model`. precision: the element type in which f16 and bf16 are computed; with "f32" visitors
+        receive f32 values for these types. Raises UnsupportedError for unsupported operators.
     """
 
     def __init__(self, model: Model, *, threads: int | None = None, precision: Precision = "file") -> None:
@@ -111,10 +111,10 @@ class Walker:
         whole: WholeVisitor | None = None,
         goes_on: bool = False,
     ) -> list[Array]:
-        """The outputs in their order; raises what a call of a CompiledModel raises.
+        """Run the model and return the outputs in their order; raises what a call of a CompiledModel raises.
 
-        whole: asked before the layers of an iteration are shown to `visit`, which must then change none of them.
-        goes_on: from what the run before has left in the variables, not from their initial values.
+        whole: called before `visit` for the layers of an iteration. `visit` must then not replace values.
+        goes_on: start from the variables of the previous run, not from their initial values.
         """
         arrays = bind_inputs(inputs, self.model.inputs)
         if self.model.weights is not None:
@@ -137,7 +137,7 @@ class Walker:
             LIMITS.reset(around)
 
     def again(self, node: Node, inputs: Sequence[Array]) -> list[Array]:
-        """The outputs of a layer for other inputs, unseen by visitors. Variables are read, and written to a copy."""
+        """Return the outputs of a layer for different inputs, without visitors; variables are read but not changed."""
         kept, self._state = self._state, self._state.fork()
         try:
             with self._as_now(Where(), None, None):
@@ -146,13 +146,13 @@ class Walker:
             self._state = kept
 
     def constant(self, node: Node) -> Array:
-        """The value of a constant."""
+        """Return the value of a constant."""
         (found,) = self._layers.evaluate(node, [])
         return found
 
     @contextmanager
     def _as_now(self, where: Where, visit: Visitor | None, whole: WholeVisitor | None) -> Iterator[None]:
-        """Layers run in `where` for these visitors, and with the variables that the walker has now."""
+        """Run layers at `where` for these visitors, with the current variables of the walker."""
         around = self._where, self._visit, self._whole
         self._where, self._visit, self._whole = where, visit, whole
         token = VARIABLES.set(self._state)
@@ -173,7 +173,7 @@ class Walker:
             self._where = around
 
     def _walk(self, graph: Graph, arrays: list[Array]) -> list[Array]:
-        """The values of the Results of a graph, from those of its Parameters."""
+        """Run a graph and return the values of its Results, from the values of its Parameters."""
         visit, where = self._visit, self._where
         is_known = graph in self._small
         if visit is not None and self._whole is not None and self._small.get(graph):
@@ -189,7 +189,7 @@ class Walker:
         return [array for number in numbers if (array := slots[number]) is not None]
 
     def _show_iteration(self, graph: Graph, slots: list[Array | None], visit: Visitor, whole: WholeVisitor) -> None:
-        """Show an iteration of a body that has run before; its layers are visited one by one where they are to be."""
+        """Show an iteration of a body that has run before as a whole, or visit its layers one by one if requested."""
         values = [_NO_VALUE if array is None else array for array in slots]
         if whole(graph, self._where, values):
             return
@@ -199,13 +199,14 @@ class Walker:
 
 
 _NO_VALUE = np.empty(0)
-"""In the place of values that no layer gives."""
+"""Placeholder for values that no layer computes."""
 
 
 class _Visiting(Hooks):
-    """Shows the layers of one run of a graph to a visitor, None for none.
+    """Hooks that show the layers of one run of a graph to a visitor, if any.
 
-    iterations: counts the runs of bodies within the layers that hold them. size: of all outputs, in bytes.
+    iterations: the number of iterations of each body in the current run of its layer. size: the total bytes of all
+    outputs in a body.
     """
 
     def __init__(self, where: Where, visit: Visitor | None, iterations: dict[Graph, int]) -> None:
@@ -222,7 +223,7 @@ class _Visiting(Hooks):
     def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
         node = step.node
         if len(outputs) < len(step.outputs):
-            message = f"the layer gives {len(outputs)} outputs, the file declares {len(step.outputs)}"
+            message = f"the layer has {len(outputs)} outputs, expected {len(step.outputs)} as declared in the file"
             raise EvaluationError(message, code=Code.failed, location=node.location)
         if self._visit is None:
             return outputs
@@ -234,18 +235,18 @@ class _Visiting(Hooks):
 
 
 def _inputs_of(step: Step, arrays: Sequence[Array]) -> list[Array]:
-    """What a visitor is shown as inputs: a Parameter, whose step hands on what it is given, has none."""
+    """Return the inputs to show to a visitor; a Parameter has none, although its step receives its value."""
     return [] if isinstance(step.op, Parameter) else list(arrays)
 
 
 class NotFinite(NamedTuple):
-    """A layer that makes NaN or infinity: what it makes, and where it is."""
+    """A layer that produces NaN or infinity: the message and the location."""
 
     message: str
     location: Location
 
 
-class _Found(BaseException):  # no error of a layer: it ends the run, from inside of bodies too
+class _Found(BaseException):  # not an Exception, which a layer could handle: it ends the run, also from bodies
     def __init__(self, found: NotFinite) -> None:
         super().__init__()
         self.found = found
@@ -258,9 +259,13 @@ def first_not_finite(
     *,
     precision: Precision = "f32",
 ) -> NotFinite | None:
-    """The first layer, in the order of computation and in bodies as well, that makes NaN of inputs without NaN, or an
-    infinity of finite inputs; None where none does. Constants and inputs of the network make what NaN they hold; an
-    infinity in them is meant, as in masks. precision: as for `compile_model`."""
+    """Find the first layer that produces NaN from inputs without NaN, or infinity from finite inputs.
+
+    Layers are searched in the order of computation, including those of bodies. A constant or an input of the model that
+    contains NaN is also found. Infinity in them is ignored, as it is intended in masks.
+    precision: as for `compile_model`.
+    Returns None if there is no such layer.
+    """
 
     def visit(visit: Visit) -> None:
         if progress is not None:
@@ -273,16 +278,13 @@ def first_not_finite(
         is_source = isinstance(visit.node.op, (Const, Parameter))
         for position, (array, (nan, infinite)) in enumerate(zip(visit.outputs, nans, strict=True)):
             if nan and not has_nan and not (isinstance(visit.node.op, Parameter) and visit.where.scope):
-                source = (
-                    "holds"
-                    if is_source
-                    else "makes of inputs without NaN"
-                    if has_infinity
-                    else "makes of finite inputs"
-                )
-                raise _Found(_told(visit, position, array, f"{source} {nan:,} NaN"))
+                what = f"{'contains' if is_source else 'produces'} NaN in {nan:,} of {array.size:,} elements"
+                if not is_source:
+                    what += " from inputs without NaN" if has_infinity else " from finite inputs"
+                raise _Found(_told(visit, position, what))
             if infinite and not has_infinity and not has_nan and not is_source:
-                raise _Found(_told(visit, position, array, f"makes of finite inputs {infinite:,} infinities"))
+                what = f"produces infinity in {infinite:,} of {array.size:,} elements from finite inputs"
+                raise _Found(_told(visit, position, what))
 
     model, (inputs,), _ = for_calls(model, inputs)
     try:
@@ -292,17 +294,17 @@ def first_not_finite(
     return None
 
 
-def _told(visit: Visit, position: int, array: Array, what: str) -> NotFinite:
+def _told(visit: Visit, position: int, what: str) -> NotFinite:
     node, where = visit.node, visit.where
     name = "/".join((*where.scope, node.name))
     times = f" in iteration {', '.join(map(str, where.iterations))}" if where.iterations else ""
     output = f" (output {position})" if len(visit.outputs) > 1 else ""
-    message = f"layer {node.id} {name!r} ({node.type}){output} {what} among {array.size:,} elements{times}"
+    message = f"layer {node.id} {name!r} ({node.type}){output} {what}{times}"
     return NotFinite(message, node.location)
 
 
 def _count(array: Array) -> tuple[int, int]:
-    """How many elements are NaN, and how many infinities."""
+    """Return the numbers of NaN and infinite elements."""
     kind = ElementType.of(array)
     if not kind.is_float or array.dtype.names:
         return 0, 0

@@ -1,1 +1,1 @@
-"""The values of a run: their names, facts about them, and how they are stored."""
+"""The values of a run: names, statistics, and files."""

@@ -1,4 +1,4 @@
-"""The values that a network has, by name."""
+"""Values of a model by name."""
 
 from __future__ import annotations
 
@@ -21,23 +21,22 @@ from ir_exec.types import ElementType
 __all__ = ["Entry", "Key", "by_key", "conversions_of_constants", "entries_of", "find", "holder_names"]
 
 Key = tuple[tuple[str, ...], str, int]
-"""A value of a network: the scope that its layer is in, the id of the layer, and the position of the output."""
+"""A value of a model: the scope and the id of its layer, and the position of the output."""
 
 
 _FEW_BYTES = 256
-"""Axes, shapes and the like take no more."""
+"""Maximum bytes of constants such as axes and shapes."""
 
 
 @dataclass(frozen=True)
 class Entry:
     """A value that can be compared.
 
-    scope: names of layers and bodies around it. port: the position of the output, of `ports` outputs.
-    names: its tensor names. fused: names of the layers that the layer was made of. output: whether it is an output of
-    the network. shape: as far as it is declared; None where it is not known. sources: the values that the layer reads;
-    None where that is not known, as in files of arrays. attributes: those that the file has of a layer that takes
-    constants. numbers: of a constant of few integers, what it holds. place: of an output of the network, its position
-    among the outputs, where that is known.
+    scope: names of the enclosing layers and bodies. port: the position of the output among `ports` outputs. names: its
+    tensor names. fused: names of the layers that were fused into this layer. output: True for an output of the model.
+    shape: the declared shape; None if unknown. sources: the values that the layer reads; None if unknown, as in files
+    of arrays. attributes: the attributes in the file, for a layer that reads constants. numbers: the elements of a
+    small integer constant. place: the position of an output of the model among the outputs, if known.
     """
 
     scope: tuple[str, ...]
@@ -62,7 +61,7 @@ class Entry:
 
     @cached_property
     def path(self) -> str:
-        """`loop/body/name`, with the position of the output where there are several."""
+        """`loop/body/name`, with the position of the output if there are several."""
         return "/".join((*self.scope, self.layer_name)) + (f":{self.port}" if self.ports > 1 else "")
 
     @property
@@ -75,7 +74,7 @@ class Entry:
 
     @property
     def is_end(self) -> bool:
-        """Return True for inputs and outputs of the network."""
+        """True for inputs and outputs of the model."""
         return self.is_input or self.output
 
     @cached_property
@@ -84,17 +83,17 @@ class Entry:
 
 
 def holder_names(name: str, layer_id: str) -> tuple[str, str]:
-    """The names that a layer may have in the paths of its bodies, as `Graph.holder_names` gives them."""
+    """Return the names that a layer may have in the paths of its bodies, as in `Graph.holder_names`."""
     return name, f"{name}#{layer_id}"
 
 
 def entries_of(model: Model) -> Iterator[Entry]:
-    """Every value of a network in the order of computation, those of bodies before the outputs of their layer."""
+    """Yield every value of a model in the order of computation; values of bodies precede the outputs of their layer."""
     return _entries(model.graph, (), model.types, model.weights)
 
 
 def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
-    """types: as they are inferred; what bodies declare is all that is known of them before a run."""
+    """Yield the values of a graph and its bodies. types: inferred types; None in bodies, which use declared types."""
     outputs = {result.values_in[0]: place for place, result in reversed([*enumerate(graph.results)]) if not scope}
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
@@ -131,7 +130,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
 
 
 def _is_constant(node: Node) -> bool:
-    """Return True for a constant, and for the conversion of one."""
+    """Return True for a constant or the conversion of a constant."""
     if canonical(node.type) == "Convert" and node.values_in:
         node = node.values_in[0].node
     return isinstance(node.op, Const)
@@ -156,7 +155,7 @@ def by_key(entries: Iterable[Entry]) -> dict[Key, Entry]:
 
 
 def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
-    """Yield each conversion of a constant between types of float, and that constant."""
+    """Yield each conversion of a constant between floating-point types, and that constant."""
     known = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
     for entry in entries:
         if canonical(entry.type) == "Convert" and entry.sources and _is_float(entry):
@@ -170,9 +169,9 @@ def _is_float(entry: Entry) -> bool:
 
 
 def find(entries: Sequence[Entry], name: str) -> Entry:
-    """The value of this tensor name, path (`loop/body/name`, `split:1`), layer name or layer id.
+    """Return the value with this tensor name, path (`loop/body/name`, `split:1`) or layer name.
 
-    Raises EvaluationError, with names that are like it, where there is none.
+    Raises EvaluationError, with similar names, if there is none.
     """
     for test in (
         lambda entry: name in entry.names and not entry.scope,

@@ -1,4 +1,4 @@
-"""What is told of a value without showing it: extent, moments, and what is not finite; its elements as numbers."""
+"""Statistics of a value: range, mean, deviation and non-finite elements; its elements as numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_
 
 
 class Record(BaseModel):
-    """The base of what reports and indexes are made of; records do not change."""
+    """Base class of the immutable records in reports and indexes."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -28,13 +28,14 @@ def _in_json(number: float) -> float | str:
 
 
 Number = Annotated[float, PlainSerializer(_in_json, return_type=float | str, when_used="json")]
-"""A float; in JSON one that is not finite is "NaN", "Infinity" or "-Infinity"."""
+"""A float. In JSON, non-finite numbers are "NaN", "Infinity" or "-Infinity"."""
 
 
 class Facts(Record):
-    """min, max, mean, std: of the finite elements, None where there are none, and for strings.
+    """Statistics of a value.
 
-    std is the standard deviation of all of them, not of a sample. nans, infinities: how many elements are these.
+    min, max, mean, std: of the finite elements; None if there are none, and for strings. std is the population standard
+    deviation. nans, infinities: the number of NaN and infinite elements.
     """
 
     min: float | None = None
@@ -46,7 +47,7 @@ class Facts(Record):
 
 
 def facts_of(array: Array) -> Facts:
-    """The facts of an array; the mean and the standard deviation are summed in f64."""
+    """Return the statistics of an array; the mean and the standard deviation are computed in f64."""
     if ElementType.of(array) in STRING or not array.size:
         return Facts()
     least, most, total, squares, count, nans, infinities = np.inf, -np.inf, 0.0, 0.0, 0, 0, 0
@@ -62,7 +63,7 @@ def facts_of(array: Array) -> Facts:
             if not numbers.size:
                 continue
             least, most = min(least, float(numbers.min())), max(most, float(numbers.max()))
-            # Chan's way to join the moments of two parts: the squares of large numbers do not cancel.
+            # Chan's algorithm merges the moments of two chunks without cancellation of large squares.
             mean_here = float(numbers.mean())
             squares_here = float(np.square(numbers - mean_here).sum())
             if count:
@@ -101,7 +102,7 @@ def not_finite_in(array: Array) -> int:
 
 
 def digest(array: Array) -> str:
-    """32 hexadecimal digits that arrays of the same element type, shape and bits share."""
+    """Return a digest of 32 hexadecimal digits of the element type, shape and bits of an array."""
     kind = ElementType.of(array)
     hashed = hashlib.blake2b(f"{kind}{list(array.shape)}".encode(), digest_size=16)
     if kind in STRING:
@@ -113,21 +114,21 @@ def digest(array: Array) -> str:
 
 
 PIECE = 2**18
-"""How many elements are looked at together: what is made of them takes little memory."""
+"""Number of elements in a chunk, to limit the memory for intermediate results."""
 
 
 def as_numbers(array: Array) -> Array:
-    """The elements as f64; those of 64-bit integers that it cannot hold are rounded. ValueError for strings."""
+    """Return the elements as f64, with large 64-bit integers rounded; raises ValueError for strings."""
     if array.dtype == np.float32 or array.dtype == np.float64:
         return array.astype(np.float64, copy=False)
     kind = ElementType.of(array)
     if kind in STRING:
-        raise ValueError("strings are no numbers")
+        raise ValueError("element type is string, expected numbers")
     return convert(array, ElementType.f64)
 
 
 def pieces(*arrays: Array) -> Iterator[tuple[int, tuple[Array, ...]]]:
-    """Parts of flattened arrays of one shape, and where each begins."""
+    """Yield the start and the chunks of flattened arrays of the same shape."""
     flat = [array.reshape(-1) for array in arrays]
     for start in range(0, flat[0].size, PIECE):
         yield start, tuple([one[start : start + PIECE] for one in flat])

@@ -1,4 +1,4 @@
-"""Arrays and texts on disk: every element type in .npy without loss, files that are whole before they have a name."""
+"""Files of arrays and text: lossless .npy for every element type, and atomic writes."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ __all__ = [
 ]
 
 NATIVE = element_types("boolean f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
-"""What .npy files can hold as it is; others are stored as the bits of their elements, strings packed as in a .bin."""
+"""Types that .npy supports directly. Others are stored as the bits of their elements, strings packed as in a .bin."""
 
 RECORDS = element_types("u1 u3 u6 nf4")
 """Types whose dtype is a record of one byte."""
 
 
 def write_value(path: str | os.PathLike[str], array: Array) -> None:
-    """Write an array to a new .npy; OSError where that fails, and then there is no file."""
+    """Write an array to a new .npy; raises OSError and leaves no file if writing fails."""
     kind = ElementType.of(array)
     stored = array
     if kind in STRING:
@@ -63,9 +63,9 @@ def write_value(path: str | os.PathLike[str], array: Array) -> None:
 
 
 def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int, ...]) -> Array:
-    """The array of this type and shape that `write_value` wrote, mapped and not read into memory where that can be.
+    """Return the array of this type and shape that `write_value` wrote, memory-mapped if possible.
 
-    Raises EvaluationError for a file that is damaged, or holds another array.
+    Raises EvaluationError for a file that is damaged or contains a different array.
     """
     try:
         try:
@@ -73,43 +73,43 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
         except ValueError:
             stored = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
         if not isinstance(stored, np.ndarray):
-            raise ValueError("it holds several arrays")
+            raise ValueError("the file contains several arrays, expected one")
         if kind in STRING:
             return decode_strings(np.asarray(stored), shape)
         expected = kind.dtype if kind in NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
         if stored.dtype != expected or stored.shape != shape:
-            raise ValueError(f"it holds {stored.dtype}{list(stored.shape)}, not {kind}{list(shape)}")
+            raise ValueError(f"the array is {stored.dtype}{list(stored.shape)}, expected {kind}{list(shape)}")
         return np.asarray(stored).view(kind.dtype)
     except (OSError, ValueError, EOFError, IRError) as error:
         raise damaged(path, error) from None
 
 
 def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
-    """The error for a file that does not hold what it should."""
+    """Return the error for a file that cannot be read or has unexpected contents."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
     code = Code.unreadable_path if isinstance(error, FileNotFoundError) else Code.unknown_input
     hint = objects_hint(error)
-    reason = "it holds an array of Python objects" if hint else reason
+    reason = "the file contains an array of Python objects" if hint else reason
     if code == Code.unreadable_path:
         hint = path_hint(os.fspath(path))
     return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code, hint=hint)
 
 
 def objects_hint(error: Exception) -> str | None:
-    """The hint for arrays of Python objects, which NumPy stores as pickles; None for another error."""
-    # NumPy says "pickled data" of whatever it does not know.
+    """Return the hint for arrays of Python objects, which NumPy stores as pickles; None for other errors."""
+    # NumPy reports "pickled data" for any unknown contents.
     if not str(error).startswith("Object arrays"):
         return None
-    return "reading objects would run code of the file: save them as numbers or text, array.astype('float32') or 'str'"
+    return "save numbers or text, array.astype('float32') or 'str': reading objects would run code from the file"
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
-    """The error for a file that cannot be written."""
+    """Return the error for a file that cannot be written."""
     return ResourceError(f"cannot write {os.fspath(path)}: {error.strerror or error}")
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file beside its place, and put it there when it is whole; OSError where that fails."""
+    """Write a file atomically, by renaming a temporary file; raises OSError if that fails."""
     new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
     try:
         with open(new, "xb") as file:
@@ -122,7 +122,7 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 
 def storable(array: Array) -> Array:
-    """The array as .npz files for people hold it: what .npy has no type for as f32, i8 or u8, which lose nothing."""
+    """Return an array for readable .npz files: types that .npy lacks are converted to f32, i8 or u8 without loss."""
     kind = ElementType.of(array)
     if kind in STRING:
         return array.astype(np.str_)
@@ -132,16 +132,16 @@ def storable(array: Array) -> Array:
 
 
 def store_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
-    """Write an .npz with these names as keys; `nearest` takes its arrays back to their types."""
+    """Write an .npz with these names as keys; `nearest` converts its arrays back to their types."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
         for name, array in arrays.items():
-            # The time stamp of ZipInfo is fixed, so that equal arrays make equal files.
+            # ZipInfo has a fixed time stamp: equal arrays give equal files.
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, storable(array), allow_pickle=False)
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
-    """Write an .npz beside its place, and put it there when it is whole; IRError where that fails."""
+    """Write an .npz atomically, by renaming a temporary file; raises IRError if that fails."""
     new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
     try:
         try:
@@ -156,11 +156,11 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
 
 
 def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """All arrays of an .npz by their names; raises EvaluationError where it cannot be read."""
+    """Return all arrays of an .npz by name; raises EvaluationError if it cannot be read."""
     try:
         with open(path, "rb") as file:
             if not zipfile.is_zipfile(file):
-                raise ValueError("it is no .npz file")
+                raise ValueError("not an .npz file")
         with np.load(path, allow_pickle=False) as loaded:
             return {name: loaded[name] for name in loaded.files}
     except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
@@ -168,9 +168,9 @@ def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
 
 
 def nearest(array: Array, kind: ElementType) -> Array:
-    """An array of a file as the element type that it stands for, where .npy has none of its own for it.
+    """Return an array of a file in the element type that it represents, for types that .npy lacks.
 
-    What NumPy writes of an array of ml_dtypes comes back as bytes without a meaning; numbers are cast.
+    Arrays of ml_dtypes, which NumPy writes as untyped bytes, are reinterpreted; numbers are cast.
     """
     if not kind.is_known or array.dtype == kind.dtype or kind in NATIVE:
         return array
@@ -182,9 +182,9 @@ def nearest(array: Array, kind: ElementType) -> Array:
 
 
 class Spill:
-    """Arrays by key: the first ones in memory, and those beyond `budget` bytes in a folder that goes when it is closed.
+    """Arrays by key: up to `budget` bytes in memory, further ones in a temporary folder until `close`.
 
-    Raises ResourceError where the disk is full.
+    Raises ResourceError if the disk is full.
     """
 
     def __init__(self, budget: int = 2**26) -> None:
@@ -207,7 +207,7 @@ class Spill:
         self._stored[key] = (path, ElementType.of(array), array.shape)
 
     def reserve(self, size: int) -> bool:
-        """Whether so many bytes may still be held in memory; then they count."""
+        """Reserve bytes in memory and return True if the budget allows them."""
         if size > self._free:
             return False
         self._free -= size

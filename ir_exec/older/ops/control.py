@@ -21,20 +21,20 @@ __all__: list[str] = []
 Key = tuple[str, str]
 
 _Ended = tuple[int, Key, PortMapEntry]
-"""The position of an output, the port of the body that gives it, and its entry in the port map."""
+"""The position of an output, the port of the body that produces it, and its entry in the port map."""
 
 
 @older_layer("Memory")
 def memory(layer: LayerCall, *values: Value) -> Value:
-    """A variable: without inputs its value, zeros in the first run; with an input what it is in the next run.
+    """A variable: without inputs its value, zeros in the first run; with an input its value for the next run.
 
-    Layers of one `id` are one variable. Source: mkldnn_memory_node.cpp.
+    Layers with equal `id` are one variable. Source: mkldnn_memory_node.cpp.
     """
     variable = layer.text("id")
     if not values:
         dims = layer.declared()
         if dims is None:
-            raise GraphError("a Memory that is read needs declared dims", code=Code.missing_markup)
+            raise GraphError("the output of a Memory declares no dims", code=Code.missing_markup)
         zeros = build.constant(np.float32(0))
         return build.read_value(build.broadcast(zeros, vector(*dims)), variable)
     return build.assign(values[0], variable)
@@ -42,10 +42,10 @@ def memory(layer: LayerCall, *values: Value) -> Value:
 
 @older_layer("TensorIterator")
 def tensor_iterator(layer: LayerCall, *values: Value) -> list[Value]:
-    """A body that runs for each part of an input.
+    """A body that runs for each slice of an input.
 
-    Port maps and back edges name ports of layers in the body, `internal_layer_id` and `internal_port_id`: the input
-    port that takes a value, and the output port that gives one.
+    Port maps and back edges refer to ports of layers in the body, `internal_layer_id` and `internal_port_id`: the input
+    port that receives a value, and the output port that produces one.
     """
     body = layer.layer.bodies[0] if layer.layer.bodies else None
     if body is None:
@@ -54,7 +54,7 @@ def tensor_iterator(layer: LayerCall, *values: Value) -> list[Value]:
 
 
 class _OlderIteration:
-    """A TensorIterator that is lowered."""
+    """A TensorIterator while it is lowered."""
 
     def __init__(self, layer: LayerCall, body: OlderBody, values: Sequence[Value]) -> None:
         self._layer = layer
@@ -85,11 +85,11 @@ class _OlderIteration:
             else:
                 self._fixed[key] = value
             if entry.axis is not None and entry.axis >= 0 and key in self._after:
-                message = "a back edge leads to an input that is sliced"
+                message = "a back edge enters a sliced input"
                 raise GraphError(message, code=Code.body_port_map, location=place)
         missing = [key for key in self._after if key not in self._initial]
         if missing:
-            message = f"no input is mapped to port {missing[0][1]} of layer {missing[0][0]}, to which a back edge leads"
+            message = f"a back edge enters port {missing[0][1]} of layer {missing[0][0]}, but no input is mapped to it"
             raise GraphError(message, code=Code.body_port_map, location=Location(line=self._after[missing[0]].line))
 
     def lowered(self) -> list[Value]:
@@ -111,7 +111,7 @@ class _OlderIteration:
                 final = build.gather(rest.pop(0), vector(-1), vector(0))
                 outputs[place] = build.squeeze(final, vector(0))
         if sorted(outputs) != list(range(len(self._places))):
-            raise GraphError("an output port is mapped to no port of the body", code=Code.body_port_map)
+            raise GraphError("no port of the body is mapped to an output port", code=Code.body_port_map)
         return [outputs[place] for place in sorted(outputs)]
 
     def _made(self, collected: Sequence[tuple[int, Key, PortMapEntry]], last: Sequence[tuple[int, Key, PortMapEntry]]):  # type: ignore[no-untyped-def]
@@ -151,7 +151,7 @@ class _OlderIteration:
 def _value(values: Mapping[Key, Value], key: Key) -> Value:
     found = values.get(key)
     if found is None:
-        message = f"port {key[1]} of layer {key[0]} of the body gives no value"
+        message = f"port {key[1]} of layer {key[0]} of the body has no value"
         raise GraphError(message, code=Code.body_port_map)
     return found
 

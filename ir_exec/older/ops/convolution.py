@@ -1,8 +1,8 @@
 """Convolutions, with weights [output, input / group, kernel] in blobs or inputs.
 
-Two spellings of windows: `kernel="3,5"` with `strides`, `pads_begin`, `pads_end` and `dilations`, the slowest axis
-first, and `kernel-x`, `kernel-y`, `stride-x`, `pad-x`, `pad-y`, `pad-r`, `pad-b`, `dilation-x`. The end pads are the
-begin pads where the file has none. Source: ConvolutionValidator and DeconvolutionValidator of the Inference Engine.
+There are two spellings of windows: `kernel="3,5"` with `strides`, `pads_begin`, `pads_end` and `dilations`, the slowest
+axis first, and `kernel-x`, `kernel-y`, `stride-x`, `pad-x`, `pad-y`, `pad-r`, `pad-b`, `dilation-x`. The end pads
+default to the begin pads. Source: ConvolutionValidator and DeconvolutionValidator of the Inference Engine.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AUTO_PADS = {"": "explicit", "none": "explicit", "notset": "explicit", "explici
 
 
 class Windows(NamedTuple):
-    """How windows move over the spatial axes. has_pads_end: the file has end pads of its own."""
+    """The windows along the spatial axes. has_pads_end: the file declares end pads."""
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -41,7 +41,7 @@ class Windows(NamedTuple):
 
 
 def windows_of(layer: LayerCall, rank: int) -> Windows:
-    """The windows of a layer over so many spatial axes; InvalidAttributeError for another number of sizes."""
+    """The windows of a layer over `rank` spatial axes; raises InvalidAttributeError for a different number of sizes."""
     auto_pad = layer.choice("auto_pad", _AUTO_PADS, "none")
     if layer.has("kernel"):
         zeros, ones = (0,) * rank, (1,) * rank
@@ -64,10 +64,13 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
         has_end = layer.has("pad-r", "pad-b")
     for name, found in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
         if len(found) != rank:
-            message = f"{name} has {len(found)} sizes for {rank} spatial axes"
+            message = f"{name} has {len(found)} sizes, expected {rank}, one for each spatial axis"
             raise InvalidAttributeError(message, code=Code.invalid_attribute)
         if min(found, default=1) < (0 if "pads" in name else 1):
-            raise InvalidAttributeError(f"{name} holds {min(found)}", code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                f"{name} contains {min(found)}, expected {0 if 'pads' in name else 1} or more",
+                code=Code.invalid_attribute,
+            )
     kernel_sizes, strides_of, pads_begin, pads_end, dilations_of = sizes
     return Windows(kernel_sizes, strides_of, pads_begin, pads_end, dilations_of, auto_pad, has_end)
 
@@ -75,14 +78,14 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
 def _spatial(data: Value) -> int:
     dims = dims_of(data)
     if len(dims) < 3:
-        raise ShapeError(f"a convolution takes an image, found rank {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {len(dims)}, expected 3 or more", code=Code.wrong_rank)
     return len(dims) - 2
 
 
 def _groups(layer: LayerCall, channels: int, output: int) -> int:
     group = layer.integer("group", 1)
     if group < 1 or channels % group or output % group or output < 1:
-        message = f"{channels} input and {output} output channels cannot be in {group} groups"
+        message = f"group is {group}, expected a divisor of {channels} input and {output} output channels"
         raise ShapeError(message, code=Code.dims_differ)
     return group
 
@@ -105,7 +108,7 @@ def _biased(layer: LayerCall, found: Value, data: Value, biases: Value | None, o
 
 
 def _weights(layer: LayerCall, weights: Value | None, dims: tuple[int, ...]) -> Value:
-    """The filters, of an input or of the blob."""
+    """The filters, from an input or from the blob."""
     if weights is None:
         return layer.blob("weights", *dims)
     found = dims_of(weights)
@@ -116,8 +119,10 @@ def _weights(layer: LayerCall, weights: Value | None, dims: tuple[int, ...]) -> 
 
 
 def _fitted(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] | None) -> Windows:
-    """The windows with the end pads that the declared output needs, where the file has none: a runtime took the
-    declared output, and computed the end pads from it."""
+    """The windows with end pads that match the declared output, if the file has no end pads.
+
+    Runtimes of that time used the declared output, and computed the end pads from it.
+    """
     if windows.has_pads_end or windows.auto_pad != "explicit" or declared is None or len(declared) != len(dims):
         return windows
     end = []
@@ -125,7 +130,7 @@ def _fitted(windows: Windows, dims: tuple[int, ...], declared: tuple[int, ...] |
         reach = (windows.kernel[axis] - 1) * windows.dilations[axis] + 1
         needed = (declared[axis + 2] - 1) * windows.strides[axis] + reach - dims[axis + 2] - windows.pads_begin[axis]
         given = windows.pads_end[axis]
-        # More than a stride from what the file declares is a fault in the file.
+        # A difference of more than one stride from the declared output is a fault of the file.
         end.append(needed if needed >= 0 and given - needed < windows.strides[axis] and needed <= given else given)
     return windows._replace(pads_end=tuple(end))
 
@@ -149,7 +154,7 @@ def convolution(layer: LayerCall, data: Value, weights: Value | None = None, bia
 
 @older_layer("Deconvolution")
 def deconvolution(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
-    """The transposed convolution; weights are [input, output / group, kernel], as Caffe stores them."""
+    """Transposed convolution; weights are [input, output / group, kernel], as in Caffe."""
     data = as_floats(data)
     dims = dims_of(data)
     windows = windows_of(layer, _spatial(data))
@@ -173,7 +178,7 @@ def deconvolution(layer: LayerCall, data: Value, weights: Value | None = None, b
 def deformable_convolution(
     layer: LayerCall, data: Value, offsets: Value, weights: Value | None = None, biases: Value | None = None
 ) -> Value:
-    """A convolution whose taps an input moves."""
+    """A convolution whose taps are moved by an input."""
     data = as_floats(data)
     dims = dims_of(data)
     windows = windows_of(layer, _spatial(data))
@@ -188,14 +193,16 @@ def deformable_convolution(
 
 @older_layer("BinaryConvolution")
 def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = None) -> Value:
-    """A convolution of -1 and 1; its weights are bits. Source: BinaryConvolutionValidator."""
+    """A convolution of -1 and 1 with binary weights. Source: BinaryConvolutionValidator."""
     data = as_floats(data)
     dims = dims_of(data)
     windows = windows_of(layer, _spatial(data))
     output = layer.integer("output")
     _groups(layer, dims[1], output)
     if layer.integer("group", 1) != 1:
-        raise InvalidAttributeError("a binary convolution has one group", code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            "group differs from 1, expected 1 for a binary convolution", code=Code.invalid_attribute
+        )
     shape = (output, dims[1], *windows.kernel)
     filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights
     told: dict[str, Any] = {"mode": layer.text("mode", "xnor-popcount"), "pad_value": layer.number("pad_value", 0.0)}

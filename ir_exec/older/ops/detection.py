@@ -1,4 +1,4 @@
-"""Detection: priors, DetectionOutput, non-maximum suppression, YOLO's regions, CTC."""
+"""Detection: priors, DetectionOutput, non-maximum suppression, YOLO regions, CTC."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ __all__: list[str] = []
 
 
 def _image_size(value: Value) -> Value:
-    """Height and width of an image."""
+    """The height and width of an image."""
     shape = build.shape_of(value)
     return build.slice(shape, vector(2), vector(4), vector(1))
 
 
 def _ended(priors: Value) -> Value:
-    """Priors as [1, 2, n], which today's operators give without the first axis."""
+    """Priors as [1, 2, n]; current operators omit the first axis."""
     return build.unsqueeze(priors, vector(0))
 
 
 @older_layer("PriorBox")
 def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
-    """Boxes of several sizes and aspect ratios around the centre of each place. Source: priorbox.cpp."""
+    """Boxes of several sizes and aspect ratios around the centre of each position. Source: priorbox.cpp."""
     told: dict[str, Any] = {
         "min_size": layer.numbers("min_size", ()),
         "max_size": layer.numbers("max_size", ()),
@@ -50,7 +50,7 @@ def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
 
 @older_layer("PriorBoxClustered")
 def prior_box_clustered(layer: LayerCall, data: Value, image: Value) -> Value:
-    """Boxes of given widths and heights around each place. `img_h` and `img_w` stand for the size of the image.
+    """Boxes of given widths and heights around each position. `img_h` and `img_w` replace the size of the image.
 
     Source: priorbox_clustered.cpp.
     """
@@ -85,7 +85,7 @@ def detection_output(
     extra_scores: Value | None = None,
     extra_boxes: Value | None = None,
 ) -> Value:
-    """The best boxes of all classes, [1, 1, n, 7]. Boxes are normalized unless the file says otherwise.
+    """The best boxes of all classes, [1, 1, n, 7]. Boxes are normalized unless the file declares the opposite.
 
     Source: DetectionOutputValidator, detectionoutput.cpp.
     """
@@ -128,7 +128,7 @@ def non_max_suppression(
     iou: Value | None = None,
     threshold: Value | None = None,
 ) -> Value:
-    """Indices of batch, class and box of the boxes that stay, -1 behind the last one. Source: NMSValidator."""
+    """Indices of batch, class and box of the kept boxes, followed by rows of -1. Source: NMSValidator."""
     scalar = build.constant(np.empty(0, np.int64))
     limits = [] if count is None else [build.reshape(as_integers(count), scalar, special_zero=False)]
     limits += [build.reshape(as_floats(one), scalar, special_zero=False) for one in (iou, threshold) if one is not None]
@@ -141,7 +141,7 @@ def non_max_suppression(
     declared = layer.declared()
     if declared is None or len(declared) != 2 or declared[1] != 3:
         return found
-    # As many rows as the file declares: today's operator gives those of the boxes that stay.
+    # As many rows as the file declares: the current operator returns only rows of kept boxes.
     rest = build.broadcast(build.constant(np.int32(-1)), vector(*declared))
     return build.slice(build.concat([found, rest], 0), vector(0), vector(declared[0]), vector(1), vector(0))
 
@@ -163,14 +163,13 @@ def region_yolo(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("ReorgYolo")
 def reorg_yolo(layer: LayerCall, data: Value) -> Value:
-    """Places to channels, as YOLO orders them."""
+    """Space to depth, in the order of YOLO."""
     return build.reorg_yolo(as_floats(data), stride=(layer.integer("stride"),))
 
 
 @older_layer("CTCGreedyDecoder")
 def ctc_greedy_decoder(layer: LayerCall, data: Value, mask: Value | None = None) -> Value:
-    """The most probable class of each step without repetitions and blanks, -1 behind the last one. Source:
-    ctc_greedy.cpp."""
+    """The most probable class of each step without repetitions and blanks, followed by -1. Source: ctc_greedy.cpp."""
     dims = dims_of(data)
     data = as_floats(data) if len(dims) == 3 else reshaped(as_floats(data), *dims[:2], -1)
     if mask is None:

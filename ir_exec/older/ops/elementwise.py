@@ -1,6 +1,6 @@
 """Elementwise layers: activations, Eltwise, Power, ScaleShift.
 
-Source: the catalogue of layers of the releases of 2018 and 2019, EltwiseValidator, MathValidator, math.cpp and
+Source: the layer catalogue of the releases of 2018 and 2019, EltwiseValidator, MathValidator, math.cpp and
 mkldnn_activation_node.cpp of the Inference Engine.
 """
 
@@ -67,7 +67,7 @@ for _name, _function in _UNARY.items():
 
 @older_layer("ReLU")
 def relu(layer: LayerCall, data: Value, _slope: Value | None = None) -> Value:
-    """max(x, 0), with a slope for negative numbers where `negative_slope` is not 0."""
+    """max(x, 0), with a slope for negative numbers if `negative_slope` is not 0."""
     slope = layer.number("negative_slope", 0.0)
     if slope == 0:
         return build.relu(data)
@@ -160,7 +160,7 @@ _ACTIVATIONS = {
 
 @older_layer("Activation")
 def activation(layer: LayerCall, data: Value) -> Value:
-    """The activation that `type` names, with its attributes."""
+    """The activation named by `type`, with its attributes."""
     lowering = find_lowering(layer.choice("type", _ACTIVATIONS))
     assert lowering is not None, "the table holds registered types"
     found: Value = lowering.function(layer, data)
@@ -178,7 +178,7 @@ def power(layer: LayerCall, data: Value) -> Value:
         value = build.add(value, number(shift, value))
     if exponent != 1:
         value = build.power(value, number(exponent, value))
-    # A layer that changes nothing is a layer still.
+    # An identity is still a layer.
     return build.multiply(value, number(1, value)) if value is data else value
 
 
@@ -207,7 +207,7 @@ _OPERATIONS: dict[str, str] = {name: name for name in (*_BINARY, *_LOGICAL, "log
 
 @older_layer("Eltwise")
 def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
-    """An operation on two or more inputs, the first two first; `coeff` has a factor for each input of a sum."""
+    """Reduce two or more inputs from left to right; `coeff` has a factor for each input of a sum."""
     operation = layer.choice("operation", _OPERATIONS, "sum")
     values = of_one_type([data, *others])
     if operation == "logical_not":
@@ -220,7 +220,7 @@ def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
     coefficients = layer.numbers("coeff", ())
     if operation == "sum" and any(one != 1 for one in coefficients):
         if len(coefficients) != len(values):
-            message = f"coeff has {len(coefficients)} numbers for {len(values)} inputs"
+            message = f"coeff has {len(coefficients)} elements, expected {len(values)}, one for each input"
             raise InvalidAttributeError(message, code=Code.invalid_attribute)
         pairs = zip(values, coefficients, strict=True)
         values = [one if factor == 1 else _scaled(as_floats(one), factor) for one, factor in pairs]
@@ -236,7 +236,7 @@ def _scaled(value: Value, factor: float) -> Value:
 
 @older_layer("ScaleShift")
 def scale_shift(layer: LayerCall, data: Value, scale: Value | None = None, shift: Value | None = None) -> Value:
-    """weights * x + biases: for each channel, for each element, or one for all."""
+    """weights * x + biases, for each channel, for each element, or with one value for all."""
     data = as_floats(data)
     found = data
     if scale is not None or layer.has_blob("weights"):
@@ -278,7 +278,7 @@ def convert(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Select")
 def select(layer: LayerCall, condition: Value, then: Value, otherwise: Value) -> Value:
-    """An element of `then` where the condition is not 0, else one of `otherwise`. Source: select.cpp."""
+    """An element of `then` where the condition is not 0, else an element of `otherwise`. Source: select.cpp."""
     chosen = of_one_type([then, otherwise])
     flag = condition
     if condition.element_type is not ElementType.boolean:
@@ -286,6 +286,6 @@ def select(layer: LayerCall, condition: Value, then: Value, otherwise: Value) ->
     rank = max(rank_of(one) for one in chosen)
     own = rank_of(flag)
     if 0 < own < rank and dims_of(flag) == dims_of(chosen[0])[:own]:
-        # A condition of lower rank is for the first axes.
+        # A condition of lower rank applies to the first axes.
         flag = build.unsqueeze(flag, build.constant(list(range(own, rank)), ElementType.i64))
     return build.select(flag, *chosen)

@@ -18,15 +18,19 @@ __all__: list[str] = []
 
 @older_layer("FullyConnected", "InnerProduct")
 def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None, biases: Value | None = None) -> Value:
-    """x * weights^T + biases; weights are [out-size, inputs], where an input is everything behind the first axis.
+    """x * weights^T + biases; weights are [out-size, inputs], where an input is all axes after the first.
 
-    Where the rows of the weights fit the last axis alone, and the file declares a larger rank, the other axes stay.
+    If the rows of the weights match the last axis alone, and the declared output has the rank of the input, the other
+    axes are kept.
     """
     data = as_floats(data)
     dims = dims_of(data)
     size = layer.integer("out-size")
     if size < 1 or not dims:
-        raise ShapeError(f"{size} outputs of an input of rank {len(dims)}", code=Code.impossible_shape)
+        raise ShapeError(
+            f"out-size is {size} and the input has rank {len(dims)}, expected both to be at least 1",
+            code=Code.impossible_shape,
+        )
     count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
     declared = layer.declared()
     keeps_axes = len(dims) > 2 and count == size * dims[-1] and declared is not None and len(declared) == len(dims)
@@ -34,7 +38,7 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
     if not keeps_axes and len(dims) != 2:
         data = reshaped(data, dims[0], width)
     if weights is not None and count != size * width:
-        message = f"{count} weights, expected {size * width}: {size} outputs of {width} elements"
+        message = f"the weights have {count} elements, expected {size * width}: {size} outputs of {width} elements"
         raise WeightsError(message, code=Code.constant_size)
     matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
     found = build.matmul(data, matrix, transpose_b=True)
@@ -48,7 +52,7 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
 
 @older_layer("Gemm", "MatMul")
 def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
-    """alpha * a * b + beta * c, the matrices transposed where the file asks for it. Source: GemmValidator."""
+    """alpha * a * b + beta * c, with optionally transposed matrices. Source: GemmValidator."""
     a, b = as_floats(a), as_floats(b)
     turned: dict[str, Any] = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
     found = build.matmul(a, b, **turned)

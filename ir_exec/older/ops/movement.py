@@ -33,15 +33,15 @@ __all__: list[str] = []
 
 @older_layer("Concat")
 def concat(layer: LayerCall, *parts: Value) -> Value:
-    """The inputs one after the other along `axis`."""
+    """Concatenate the inputs along `axis`."""
     if not parts:
-        raise ShapeError("a Concat without inputs", code=Code.wrong_number_of_inputs)
+        raise ShapeError("expected 1 or more inputs, found 0", code=Code.wrong_number_of_inputs)
     return build.concat(of_one_type(parts), axis_of(layer.integer("axis", 1), parts[0]))
 
 
 @older_layer("Split", "Slice")
 def split(layer: LayerCall, data: Value, _axis: Value | None = None) -> Sequence[Value]:
-    """Parts along `axis`: of `out_sizes` elements, with ends at `slice_point`, as declared, or equal."""
+    """Slices along `axis`: of `out_sizes` elements, with ends at `slice_point`, of the declared sizes, or equal."""
     dims = dims_of(data)
     axis = axis_of(layer.integer("axis", 1), data)
     count = max(len(layer.layer.outputs), 1)
@@ -53,10 +53,12 @@ def split(layer: LayerCall, data: Value, _axis: Value | None = None) -> Sequence
         else:
             sizes = (dims[axis] // count,) * count
     if sum(sizes) != dims[axis] or min(sizes) < 0:
-        message = f"parts of {', '.join(map(str, sizes))} elements are not the {dims[axis]} of axis {axis}"
+        message = f"the sizes are {', '.join(map(str, sizes))}, expected the sum {dims[axis]}, the size of axis {axis}"
         raise ShapeError(message, code=Code.dims_differ)
     if len(sizes) != count:
-        raise ShapeError(f"{len(sizes)} parts for {count} outputs", code=Code.too_many_outputs)
+        raise ShapeError(
+            f"{len(sizes)} sizes are given, expected {count}, one for each output", code=Code.too_many_outputs
+        )
     found = build.variadic_split(data, vector(axis), vector(*sizes))
     return [found] if isinstance(found, Value) else list(found)
 
@@ -71,14 +73,14 @@ def permute(layer: LayerCall, data: Value) -> Value:
     """Axis i of the output is axis order[i] of the input."""
     order = layer.integers("order")
     if sorted(order) != list(range(rank_of(data))):
-        message = f"order is {list(order)}, and the input has rank {rank_of(data)}"
+        message = f"order is {list(order)}, expected a permutation of {rank_of(data)} axes"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     return build.transpose(data, vector(*order))
 
 
 @older_layer("Crop")
 def crop(layer: LayerCall, data: Value, like: Value | None = None) -> Value:
-    """From `offset` on as many elements as `dim`, or the second input, has; or without `crop_begin` and `crop_end`.
+    """Elements from `offset`, as many as `dim` or the second input has; or without `crop_begin` and `crop_end`.
 
     Source: CropValidator, ie_crop_shape_infer.hpp.
     """
@@ -97,11 +99,11 @@ def crop(layer: LayerCall, data: Value, like: Value | None = None) -> Value:
         declared = layer.declared() or dims
         sizes = [declared[axis] for axis in axes]
     if not len(axes) == len(begins) == len(sizes):
-        message = f"{len(axes)} axes, {len(begins)} offsets and {len(sizes)} sizes"
+        message = f"{len(axes)} axes, {len(begins)} offsets and {len(sizes)} sizes are given, expected equal numbers"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     for axis, begin, size in zip(axes, begins, sizes, strict=True):
         if begin < 0 or size < 0 or begin + size > dims[axis]:
-            message = f"elements {begin} to {begin + size} of axis {axis}, which has {dims[axis]}"
+            message = f"elements {begin} to {begin + size} are outside axis {axis}, which has size {dims[axis]}"
             raise ShapeError(message, code=Code.dims_differ)
     stops = [begin + size for begin, size in zip(begins, sizes, strict=True)]
     return build.slice(data, vector(*begins), vector(*stops), vector(*[1] * len(axes)), vector(*axes))
@@ -112,7 +114,7 @@ def tile(layer: LayerCall, data: Value) -> Value:
     """`tiles` copies along `axis`."""
     axis, tiles = axis_of(layer.integer("axis"), data), layer.integer("tiles")
     if tiles < 1:
-        raise InvalidAttributeError(f"tiles is {tiles}", code=Code.invalid_attribute)
+        raise InvalidAttributeError(f"tiles is {tiles}, expected 1 or more", code=Code.invalid_attribute)
     return build.tile(data, vector(*[tiles if one == axis else 1 for one in range(rank_of(data))]))
 
 
@@ -121,7 +123,7 @@ _PAD_MODES = {one: one for one in ("constant", "edge", "reflect", "symmetric")}
 
 @older_layer("Pad")
 def pad(layer: LayerCall, data: Value) -> Value:
-    """More elements before and after each axis. Source: PadValidator."""
+    """Pad each axis at the beginning and the end. Source: PadValidator."""
     begins, ends = layer.integers("pads_begin"), layer.integers("pads_end")
     mode = layer.choice("pad_mode", _PAD_MODES, "constant")
     value = number(layer.number("pad_value", 0.0), data)
@@ -131,15 +133,14 @@ def pad(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("StridedSlice")
 def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, stride: Value | None = None) -> Value:
-    """A range of each axis; masks that are left out are 1 for begin and end. Source: StridedSliceValidator,
-    strided_slice.cpp."""
+    """A range of each axis; the masks default to 1. Source: StridedSliceValidator, strided_slice.cpp."""
     count = len(known_integers(begin, "begin"))
     bounds = [as_integers(one) for one in (begin, end, *([stride] if stride is not None else []))]
     masks: dict[str, Any] = {
         name: _bits(layer, name) for name in ("new_axis_mask", "shrink_axis_mask", "ellipsis_mask")
     }
     for name in ("begin_mask", "end_mask"):
-        # In these files 1 means that the bound counts; in those of today, that it does not.
+        # In these files 1 means that the bound is used; in current files, that it is ignored.
         given = [1 - bit for bit in _bits(layer, name)]
         masks[name] = (*given, *[0] * max(0, count - len(given)))
     found = build.strided_slice(data, *[cast(one, ElementType.i64) for one in bounds], **masks)
@@ -147,13 +148,13 @@ def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, strid
 
 
 def _bits(layer: LayerCall, name: str) -> tuple[int, ...]:
-    """A mask: each 0 and 1 of the text, whatever is between them."""
+    """A mask: each 0 and 1 of the text; separators are ignored."""
     return tuple([int(one) for one in layer.text(name, "") if one in "01"])
 
 
 @older_layer("Gather")
 def gather(layer: LayerCall, data: Value, indices: Value) -> Value:
-    """Slices of the data along `axis`. Inputs that are indices and data, the other way round, are of no version."""
+    """Slices of the data along `axis`. No version has the inputs in reverse order, indices first."""
     axis = axis_of(layer.integer("axis", 0), data)
     return build.gather(data, as_integers(indices), vector(axis), opset=1)
 
@@ -174,25 +175,25 @@ def scatter_update(layer: LayerCall, data: Value, indices: Value, updates: Value
 
 @older_layer("DepthToSpace")
 def depth_to_space(layer: LayerCall, data: Value) -> Value:
-    """Channels to places: the blocks are the slowest part of the channels. Source: depth_to_space.cpp."""
+    """Depth to space: the blocks are the slowest part of the channels. Source: depth_to_space.cpp."""
     return build.depth_to_space(data, mode="blocks_first", block_size=layer.integer("block_size", 1))
 
 
 @older_layer("SpaceToDepth")
 def space_to_depth(layer: LayerCall, data: Value) -> Value:
-    """Places to channels, the inverse of DepthToSpace."""
+    """Space to depth, the inverse of DepthToSpace."""
     return build.space_to_depth(data, mode="blocks_first", block_size=layer.integer("block_size", 1))
 
 
 @older_layer("ShuffleChannels")
 def shuffle_channels(layer: LayerCall, data: Value) -> Value:
-    """The channels of all groups in turn."""
+    """Interleave the channels of all groups."""
     return build.shuffle_channels(data, axis=layer.integer("axis", 1), group=layer.integer("group", 1))
 
 
 @older_layer("ReverseSequence")
 def reverse_sequence(layer: LayerCall, data: Value, lengths: Value) -> Value:
-    """The beginning of each sequence turned round."""
+    """Reverse the beginning of each sequence."""
     told: dict[str, Any] = {"batch_axis": layer.integer("batch_axis", 0), "seq_axis": layer.integer("seq_axis", 1)}
     return build.reverse_sequence(data, as_integers(lengths), **told)
 
@@ -213,21 +214,21 @@ def broadcast(layer: LayerCall, data: Value, dims: Value) -> Value:
 
 @older_layer("Expand")
 def expand(layer: LayerCall, data: Value, dims: Value | None = None) -> Value:
-    """The data repeated along axes of size 1, up to the declared dims."""
+    """The data repeated along axes of size 1, to the declared dims."""
     wanted = as_integers(dims) if dims is not None else vector(*(layer.declared() or dims_of(data)))
     return build.broadcast(data, wanted)
 
 
 @older_layer("Fill")
 def fill(layer: LayerCall, dims: Value, value: Value) -> Value:
-    """A number in every place of a tensor of these dims."""
+    """A tensor of these dims filled with one number."""
     scalar = build.reshape(value, build.constant(np.empty(0, np.int64)), special_zero=False)
     return build.broadcast(scalar, as_integers(dims))
 
 
 @older_layer("Range")
 def range_(layer: LayerCall, start: Value, stop: Value, step: Value) -> Value:
-    """Numbers from start to stop, which is left out."""
+    """Numbers from start to stop, exclusive."""
     values = of_one_type([start, stop, step])
     kind = values[0].element_type
     scalar = build.constant(np.empty(0, np.int64))

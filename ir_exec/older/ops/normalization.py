@@ -27,7 +27,7 @@ def batch_normalization(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Norm", "LRN")
 def norm(layer: LayerCall, data: Value) -> Value:
-    """x / (k + alpha / size * sum of squares) ** beta; the sum over channels, or over windows of the image.
+    """x / (k + alpha / size * sum of squares) ** beta; the sum is over channels, or over windows of the image.
 
     Source: NormValidator, mkldnn_lrn_node.cpp: alpha is divided by the number of elements of a window.
     """
@@ -41,8 +41,7 @@ def norm(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Normalize")
 def normalize(layer: LayerCall, data: Value) -> Value:
-    """weights * x / sqrt(eps + sum of squares), over the channels of a place, or over everything. Source:
-    normalize.cpp."""
+    """weights * x / sqrt(eps + sum of squares), over channels or over all elements. Source: normalize.cpp."""
     data = as_floats(data)
     rank = rank_of(data)
     axes = range(1, rank) if layer.flag("across_spatial", False) else [min(1, rank - 1)]
@@ -57,7 +56,7 @@ def normalize(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("MVN")
 def mvn(layer: LayerCall, data: Value) -> Value:
-    """x - mean, divided by sqrt(variance + eps) where `normalize_variance` is set. Source: mkldnn_mvn_node.cpp."""
+    """x - mean, divided by sqrt(variance + eps) if `normalize_variance` is set. Source: mkldnn_mvn_node.cpp."""
     data = as_floats(data)
     first = 1 if layer.flag("across_channels", False) else 2
     told: dict[str, Any] = {
@@ -69,13 +68,13 @@ def mvn(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("GRN")
 def grn(layer: LayerCall, data: Value) -> Value:
-    """x / sqrt(bias + sum of squares of the channels of a place)."""
+    """x / sqrt(bias + sum of squares of the channels of a position)."""
     return build.grn(as_floats(data), layer.number("bias", 0.0))
 
 
 @older_layer("SoftMax")
 def softmax(layer: LayerCall, data: Value) -> Value:
-    """exp(x) over its sum along an axis."""
+    """exp(x) divided by its sum along an axis."""
     return build.softmax(as_floats(data), axis=_softmax_axis(layer, data))
 
 

@@ -1,8 +1,8 @@
-"""Pooling, whose output dims depend on a rounding that many files do not name.
+"""Pooling, whose output dims depend on a rounding mode that many files do not declare.
 
-Caffe rounds up, and the Inference Engine does so unless `rounding_type` is `floor`; a last window that begins past the
-input and its begin pads is left out. Where an old file has no rounding the declared output decides, which runtimes of
-that time took as it is. Source: PoolingValidator, ie_pool_shape_infer.hpp, mkldnn_pooling_node.cpp.
+Caffe rounds up, and so does the Inference Engine unless `rounding_type` is `floor`; a last window that starts past the
+input and its begin pads is omitted. If an old file declares no rounding, the declared output decides; runtimes of that
+time used it unchecked. Source: PoolingValidator, ie_pool_shape_infer.hpp, mkldnn_pooling_node.cpp.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ _CAFFE_METHODS = {"caffe.poolingparameter.max": "max", "caffe.poolingparameter.a
 
 @older_layer("Pooling")
 def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
-    """The largest element or the mean of each window."""
+    """The maximum or the mean of each window."""
     data = as_floats(data)
     dims = dims_of(data)
     if len(dims) < 3:
-        raise ShapeError(f"pooling takes an image, found rank {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {len(dims)}, expected 3 or more", code=Code.wrong_rank)
     windows, method = _windows(layer, len(dims) - 2)
     rounding = _clipped(_rounding(layer, windows, dims), windows, dims)
     told: dict[str, Any] = {
@@ -51,13 +51,13 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
 
 
 def _windows(layer: LayerCall, rank: int) -> tuple[Windows, str]:
-    """The windows, and max or avg; the third spelling is that of Caffe's own layer."""
+    """The windows, and max or avg; the third spelling is from Caffe's own layer."""
     if not layer.has("kernel", "kernel-x") and layer.has("kernel_size", "kernel_h", "kernel_w") and rank == 2:
         kernel = _pair(layer, "kernel_{}", "kernel_size", None)
         strides, pads = _pair(layer, "stride_{}", "stride", 1), _pair(layer, "pad_{}", "pad", 0)
         method = layer.choice("pool", _CAFFE_METHODS, "caffe.PoolingParameter.MAX")
         if min(*kernel, *strides) < 1 or min(pads) < 0:
-            raise InvalidAttributeError("a window has a size of 0", code=Code.invalid_attribute)
+            raise InvalidAttributeError("a window has size 0, expected 1 or more", code=Code.invalid_attribute)
         return Windows(kernel, strides, pads, (0, 0), (1, 1), "explicit", False), method
     return windows_of(layer, rank)._replace(dilations=(1,) * rank), layer.choice("pool-method", _METHODS, "max")
 
@@ -73,7 +73,7 @@ def _pair(layer: LayerCall, name: str, both: str, default: int | None) -> tuple[
 
 
 def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
-    """floor or ceil: the file's, else that which gives the declared output, else ceil. With `auto_pad` all fits."""
+    """floor or ceil: from the file, else as declared by the output, else ceil. With `auto_pad` both are equal."""
     if windows.auto_pad != "explicit":
         return "floor"
     for name in ("rounding_type", "rounding-type"):
@@ -94,7 +94,7 @@ def _rounding(layer: LayerCall, windows: Windows, dims: tuple[int, ...]) -> str:
 
 
 def _clipped(rounding: str, windows: Windows, dims: tuple[int, ...]) -> str:
-    """A rounding of today's operators that leaves a last window out which begins past the input, as Caffe does."""
+    """The rounding mode of current operators that omits a last window starting past the input, as Caffe does."""
     axes = range(len(windows.kernel))
     wanted = [_size(windows, axis, dims[axis + 2], up=True) for axis in axes]
     if rounding != "ceil" or all(_rounded_up(windows, axis, dims[axis + 2]) == wanted[axis] for axis in axes):

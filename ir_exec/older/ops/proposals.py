@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 @older_layer("Proposal")
 def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Value | Sequence[Value]:
-    """Boxes from scores and deltas of anchors, [n, 5]; a second output holds their scores. Source: proposal.cpp."""
+    """Boxes from scores and deltas of anchors, [n, 5]; an optional output has the scores. Source: proposal.cpp."""
     told: dict[str, Any] = {
         "base_size": layer.integer("base_size", 16),
         "pre_nms_topn": layer.integer("pre_nms_topn", 6000),
@@ -38,8 +38,9 @@ def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Va
 
 @older_layer("SimplerNMS")
 def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Value | Sequence[Value]:
-    """Proposals of anchors of 16 places, with ratios 0.5, 1 and 2; what has more channels are deltas. Source:
-    simplernms.cpp."""
+    """Proposals of anchors with a stride of 16, with ratios 0.5, 1 and 2; the input with more channels is the deltas.
+    Source: simplernms.cpp.
+    """
     if dims_of(scores)[1] > dims_of(deltas)[1]:
         scores, deltas = deltas, scores
     told: dict[str, Any] = {
@@ -66,7 +67,7 @@ def _proposed(
 
 @older_layer("ROIPooling")
 def roi_pooling(layer: LayerCall, data: Value, rois: Value) -> Value:
-    """The largest element, or an interpolated one, of each part of regions."""
+    """The maximum, or an interpolated element, of each bin of the regions."""
     told: dict[str, Any] = {
         "pooled_h": layer.integer("pooled_h"),
         "pooled_w": layer.integer("pooled_w"),

@@ -1,4 +1,4 @@
-"""FakeQuantize, which was Quantize up to version 5."""
+"""FakeQuantize, named Quantize up to version 5."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ __all__: list[str] = []
 
 @older_layer("FakeQuantize", "Quantize")
 def fake_quantize(layer: LayerCall, data: Value, low: Value, high: Value, to_low: Value, to_high: Value) -> Value:
-    """The input rounded to one of `levels` numbers."""
+    """The input rounded to one of `levels` values."""
     data, low, high, to_low, to_high = (as_floats(one) for one in (data, low, high, to_low, to_high))
     return build.fake_quantize(data, low, high, to_low, to_high, layer.integer("levels"))

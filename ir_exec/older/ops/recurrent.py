@@ -1,7 +1,7 @@
 """Cells and sequences: LSTM, GRU, RNN.
 
-The blob `weights` holds the weights of the input and of the hidden state side by side, [gates * hidden, input +
-hidden]; gates are in the order of today, forget, input, cell, output for LSTM. Source: RNNBaseValidator and
+The blob `weights` holds the concatenated weights of the input and of the hidden state, [gates * hidden, input +
+hidden]; gates are in the current order, forget, input, cell, output for LSTM. Source: RNNBaseValidator and
 mkldnn_rnn.cpp.
 """
 
@@ -38,7 +38,7 @@ class _OlderCell(NamedTuple):
 def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCell:
     hidden = layer.integer("hidden_size")
     if hidden < 1:
-        raise ShapeError(f"hidden_size is {hidden}", code=Code.impossible_shape)
+        raise ShapeError(f"hidden_size is {hidden}, expected 1 or more", code=Code.impossible_shape)
     gates = _GATES[kind]
     is_linear = kind == "gru" and layer.flag("linear_before_reset", False)
     rows = gates * hidden
@@ -47,7 +47,7 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCel
     bias_rows = (gates + is_linear) * hidden
     if layer.has_blob("biases"):
         if layer.blob_count("biases") not in (bias_rows * directions,):
-            message = f"{layer.blob_count('biases')} biases, expected {bias_rows * directions}"
+            message = f"biases has {layer.blob_count('biases')} elements, expected {bias_rows * directions}"
             raise WeightsError(message, code=Code.constant_size)
         biases = layer.blob("biases", directions, bias_rows)
     else:
@@ -68,7 +68,7 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCel
 def _cell_inputs(layer: LayerCall, kind: str, x: Value, states: Sequence[Value]) -> tuple[list[Value], dict[str, Any]]:
     dims = dims_of(x)
     if len(dims) != 2:
-        raise ShapeError(f"a cell takes an input of rank 2, found {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input of a cell has rank {len(dims)}, expected 2", code=Code.wrong_rank)
     cell = _cell(layer, kind, dims[1], 1)
     parts = [build.squeeze(one, vector(0)) for one in (cell.weights, cell.recurrence, cell.biases)]
     return [as_floats(one) for one in (x, *states)] + parts, cell.told
@@ -109,7 +109,7 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
     x = as_floats(x)
     dims = dims_of(x)
     if len(dims) != 3:
-        raise ShapeError(f"a sequence has rank 3, found {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {len(dims)}, expected 3", code=Code.wrong_rank)
     direction = layer.choice("direction", _DIRECTIONS)
     directions = 2 if direction == "bidirectional" else 1
     is_time_first = layer.integer("axis", 1) == 0
@@ -140,9 +140,9 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
 
 
 def _all_steps(batch: int, time: int) -> Value:
-    """The length of every sequence, where all steps count."""
+    """The length of every sequence, if all steps count."""
     if time >= 2**31:
-        raise ShapeError(f"a sequence of {time} steps", code=Code.impossible_shape)
+        raise ShapeError(f"the sequence has {time} steps, expected less than 2^31", code=Code.impossible_shape)
     return build.broadcast(build.constant(np.int32(time)), vector(batch))
 
 
@@ -152,18 +152,18 @@ def _state(value: Value, batch: int, directions: int, hidden: int) -> Value:
 
 @older_layer("LSTMSequence")
 def lstm_sequence(layer: LayerCall, x: Value, *states: Value) -> list[Value]:
-    """An LSTMCell for each step."""
+    """Apply an LSTMCell in each step."""
     return _sequence(layer, "lstm", x, states)
 
 
 @older_layer("GRUSequence")
 def gru_sequence(layer: LayerCall, x: Value, *states: Value) -> list[Value]:
-    """A GRUCell for each step."""
+    """Apply a GRUCell in each step."""
     return _sequence(layer, "gru", x, states)
 
 
 @older_layer("RNNSequence")
 def rnn_sequence(layer: LayerCall, x: Value, *states: Value) -> list[Value]:
-    """An RNNCell for each step; `cell_type` may name another one."""
+    """Apply an RNNCell in each step; `cell_type` may select another cell."""
     kinds = {"rnncell": "rnn", "lstmcell": "lstm", "grucell": "gru", "rnn": "rnn", "lstm": "lstm", "gru": "gru"}
     return _sequence(layer, layer.choice("cell_type", kinds, "RNN"), x, states)

@@ -1,7 +1,7 @@
 """Resample, Interp and Upsampling.
 
-The declared output decides where it is one of the sizes that a rounding of the factor gives: writers rounded in
-different ways, and runtimes took the declared dims. Source: resample.cpp, interp.cpp and their shape inference.
+The declared output is used if it is one of the sizes that a rounding of the factor gives: the Model Optimizer rounded
+in different ways, and runtimes used the declared dims. Source: resample.cpp, interp.cpp and their shape inference.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ def _image(data: Value) -> tuple[Value, tuple[int, ...]]:
     data = as_floats(data)
     dims = dims_of(data)
     if len(dims) not in (4, 5):
-        raise ShapeError(f"expected an image of rank 4 or 5, found rank {len(dims)}", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {len(dims)}, expected 4 or 5", code=Code.wrong_rank)
     return data, dims
 
 
 def _chosen(layer: LayerCall, dims: tuple[int, ...], candidates: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """The spatial sizes of the output: the declared ones where they are a candidate, or where there is none."""
+    """The spatial sizes of the output: the declared sizes if they are a candidate, or if there are no candidates."""
     declared = layer.declared()
     wanted = declared[2:] if declared is not None and len(declared) == len(dims) else None
     if wanted is not None and (not candidates or wanted in candidates):
         return wanted
     if not candidates:
         raise InvalidAttributeError(
-            "neither the attributes nor the output port have a size", code=Code.missing_attribute
+            "the size is missing, expected it in the attributes or the output port", code=Code.missing_attribute
         )
     if min(candidates[0]) < 1:
-        raise ShapeError(f"the output would have the sizes {list(candidates[0])}", code=Code.impossible_shape)
+        raise ShapeError(f"the output has sizes {list(candidates[0])}, expected 1 or more", code=Code.impossible_shape)
     return candidates[0]
 
 
@@ -63,8 +63,8 @@ def _target(layer: LayerCall, dims: tuple[int, ...], size: Value | None, factor:
     if not factor:
         return _chosen(layer, dims, [])
     if factor < 0 or factor > 2**31:
-        raise InvalidAttributeError(f"a factor of {factor}", code=Code.invalid_attribute)
-    # Caffe's Interp puts `zoom - 1` new places between two old ones.
+        raise InvalidAttributeError(f"the factor is {factor}, expected 0 to 2^31", code=Code.invalid_attribute)
+    # Caffe's Interp inserts `zoom - 1` new positions between two old ones.
     between = tuple(one + int((one - 1) * (factor - 1)) for one in spatial)
     sizes = [tuple(rounding(one * factor) for one in spatial) for rounding in (floor, ceil, round)]
     return _chosen(layer, dims, [*sizes, between])
@@ -84,7 +84,7 @@ def _interpolated(data: Value, sizes: tuple[int, ...], mode: str, way: str, *, a
 
 @older_layer("Resample")
 def resample(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
-    """The nearest element, or a mean weighted by distance, from the centres of places."""
+    """The nearest element, or a mean weighted by distance, aligned at the centres of elements."""
     data, dims = _image(data)
     sizes = _target(layer, dims, size, layer.number("factor", 0.0))
     mode = layer.choice("type", _TYPES, "caffe.ResampleParameter.NEAREST")
@@ -106,7 +106,7 @@ def resample(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
 
 @older_layer("Upsampling")
 def upsampling(layer: LayerCall, data: Value) -> Value:
-    """Every element `scale` times along each spatial axis."""
+    """Repeat every element `scale` times along each spatial axis."""
     data, dims = _image(data)
     scale = layer.integer("scale")
     sizes = _chosen(layer, dims, [tuple(one * scale for one in dims[2:])])
@@ -115,7 +115,7 @@ def upsampling(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Interp")
 def interp(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
-    """Linear between places; with `align_corners`, which is the default, the corners stay where they are."""
+    """Linear interpolation; with `align_corners`, the default, the corners keep their positions."""
     data, dims = _image(data)
     shrink, zoom = layer.number("shrink_factor", 0.0), layer.number("zoom_factor", 0.0)
     factor = layer.number("factor", 0.0)
@@ -124,7 +124,7 @@ def interp(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
     sizes = _target(layer, dims, size, factor)
     begin, end = layer.integer("pad_beg", 0), layer.integer("pad_end", 0)
     if begin > 0 or end > 0:
-        raise UnsupportedError(f"an Interp that pads its input, pad_beg {begin} and pad_end {end}")
+        raise UnsupportedError(f"pad_beg is {begin} and pad_end is {end}, expected 0 for an Interp")
     axes = list(range(2, len(dims)))
     if begin or end:
         starts, stops = [-begin] * len(axes), [one + end for one in dims[2:]]

@@ -1,4 +1,4 @@
-"""Layers that change dims and no element: Reshape, Flatten, Squeeze, Unsqueeze, Shape."""
+"""Layers that change only dims: Reshape, Flatten, Squeeze, Unsqueeze, Shape."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__: list[str] = []
 
 @older_layer("Reshape")
 def reshape(layer: LayerCall, data: Value, dims: Value | None = None) -> Value:
-    """With the dims of `dim`, of an input, or declared; 0 keeps a dim, -1 is what is left.
+    """Reshape to the dims of `dim`, of an input, or of the output port; 0 keeps a dim, -1 is the remaining size.
 
-    In version 2 `axis` and `num_axes` name the axes that `dim` replaces. Source: ReshapeValidator,
+    In version 2 `axis` and `num_axes` select the axes that `dim` replaces. Source: ReshapeValidator,
     ie_reshape_shape_infer.hpp.
     """
     if dims is not None:
@@ -43,20 +43,20 @@ def reshape(layer: LayerCall, data: Value, dims: Value | None = None) -> Value:
 
 @older_layer("Flatten")
 def flatten(layer: LayerCall, data: Value) -> Value:
-    """The axes from `axis` to `end_axis` as one."""
+    """Merge the axes from `axis` to `end_axis`."""
     dims = dims_of(data)
     if not dims:
         return reshaped(data, 1)
     first = axis_of(layer.integer("axis", 0), data)
     last = axis_of(layer.integer("end_axis", -1), data)
     if last < first:
-        raise ShapeError(f"end_axis {last} is before axis {first}", code=Code.axis_out_of_range)
+        raise ShapeError(f"end_axis is {last}, expected at least axis {first}", code=Code.axis_out_of_range)
     return reshaped(data, *dims[:first], prod(dims[first : last + 1]), *dims[last + 1 :])
 
 
 @older_layer("Squeeze")
 def squeeze(layer: LayerCall, data: Value, axes: Value | None = None) -> Value:
-    """Without the axes of size 1 that an input names, or all of them."""
+    """Remove the axes of size 1 that an input lists, or all of them."""
     if axes is None:
         return build.squeeze(data)
     found = build.squeeze(data, as_integers(axes))
@@ -66,7 +66,7 @@ def squeeze(layer: LayerCall, data: Value, axes: Value | None = None) -> Value:
 
 @older_layer("Unsqueeze")
 def unsqueeze(layer: LayerCall, data: Value, axes: Value) -> Value:
-    """With new axes of size 1."""
+    """Insert new axes of size 1."""
     places = known_integers(axes, "the axes")
     if rank_of(data) == 1 and dims_of(data) == (1,) and layer.declared() == (1,):
         return reshaped(data, 1)
@@ -81,13 +81,13 @@ def shape_of(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("ExpandDims")
 def expand_dims(layer: LayerCall, data: Value) -> Value:
-    """With a new axis of size 1 at `axis`."""
+    """Insert a new axis of size 1 at `axis`."""
     return build.unsqueeze(data, vector(layer.integer("axis", 0)))
 
 
 @older_layer("Const")
 def const(layer: LayerCall) -> Value:
-    """The elements of the blob `custom`, with the declared dims. A constant that is declared as [1] is one."""
+    """The elements of the blob `custom`, with the declared dims. A constant declared as [1] has rank 1."""
     dims = layer.declared() or ()
     name = "custom" if layer.has_blob("custom") else layer.layer.blobs[0].name if layer.layer.blobs else "custom"
     value = layer.blob(name, *dims, may_be_longer=True)

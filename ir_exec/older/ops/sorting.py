@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequence[Value]:
     if not 1 <= count <= dims_of(data)[axis]:
-        message = f"the {count} first of axis {axis}, which has {dims_of(data)[axis]} elements"
+        message = f"k is {count}, expected 1 to {dims_of(data)[axis]}, the size of axis {axis}"
         raise ShapeError(message, code=Code.dims_differ)
     k = build.constant(np.int64(count))
     told: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
@@ -33,8 +33,8 @@ def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequen
 def arg_max(layer: LayerCall, data: Value) -> Value:
     """The indices, as floats, of the `top_k` largest elements along `axis`, or their values with `out_max_val`.
 
-    Without `axis` they are of all elements of an item, [N, 1, top_k]; with `out_max_val` indices and values are
-    [N, 2, top_k]. Source: argmax.cpp.
+    Without `axis` the elements of an item are flattened, [N, 1, top_k]; with `out_max_val` the output has indices and
+    values, [N, 2, top_k]. Source: argmax.cpp.
     """
     data = as_floats(data)
     count, wants_values = layer.integer("top_k", 1), layer.flag("out_max_val", False)
@@ -59,7 +59,7 @@ _SORTS = {"index": "index", "value": "value", "none": "none"}
 
 @older_layer("TopK")
 def topk(layer: LayerCall, data: Value, k: Value) -> Sequence[Value]:
-    """Values and indices; a single output of integers is that of the indices. Source: topk.cpp."""
+    """Values and indices; a single output of an integer type has the indices. Source: topk.cpp."""
     axis = axis_of(layer.integer("axis", -1), data)
     mode, sort = layer.choice("mode", _MODES, "max"), layer.choice("sort", _SORTS, "index")
     values, indices = _largest(data, known_integers(k, "k")[0], axis, mode, sort)
@@ -74,7 +74,7 @@ def topk(layer: LayerCall, data: Value, k: Value) -> Sequence[Value]:
 
 @older_layer("Bucketize")
 def bucketize(layer: LayerCall, data: Value, bounds: Value) -> Value:
-    """The number of the interval of each element."""
+    """The index of the interval of each element."""
     data, bounds = of_one_type([data, bounds])
     right = layer.flag("with_right_bound", True)
     return build.bucketize(data, bounds, with_right_bound=right, output_type="i32")

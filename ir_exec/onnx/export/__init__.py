@@ -1,1 +1,1 @@
-"""IR lowered to ONNX: the operators (`ops`), the graph that they write (`writer`), and files (`files`)."""
+"""Lowering of IR to ONNX: the operators (`ops`), the graph to which they write (`writer`), and files (`files`)."""

@@ -1,10 +1,10 @@
-"""Arithmetic of ONNX tensors in Python's notation, for lowerings that are compositions.
+"""Arithmetic of ONNX tensors in Python's notation, for lowerings to several nodes.
 
     x = given(node)[0]
     y = (x * x).sum([1]).sqrt()
 
-A `Expr` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype
-of the other operand. Shapes are i64 vectors, so that one composition serves static and dynamic shapes.
+An `Expr` is the name of a value with its dtype; each operation emits one node. Numbers become constants of the dtype of
+the other operand. Shapes are i64 vectors: one composition serves static and dynamic shapes.
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ def onnx_type(dtype: Any) -> int:
 
 
 class Sheet:
-    """The graph into which nodes are emitted while a layer is lowered."""
+    """The graph that receives the nodes of a layer during lowering."""
 
     def __init__(self, node: ExportNode) -> None:
         self.node = node
 
     def emit(self, op: str, *inputs: str, dtypes: Sequence[Any], **attributes: Any) -> list[Expr]:
-        """The outputs of a new node, which have these dtypes."""
+        """The outputs of a new node, with these dtypes."""
         kinds = [ElementType.of_dtype(np.dtype(one)) for one in dtypes]
         found = self.node.emit(op, *inputs, outputs=len(kinds), kinds=kinds, **attributes)
         names = (found,) if isinstance(found, str) else found
         return [Expr(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
 
     def constant(self, value: Any, dtype: Any = None) -> Expr:
-        """A constant; `dtype` is that of the value unless it is given."""
+        """A constant; `dtype` defaults to the dtype of the value."""
         array = np.asarray(value) if dtype is None else np.asarray(value).astype(dtype)
         return Expr(self, self.node.constant(array), array.dtype)
 
     def call(self, op: str, *inputs: Expr | None, dtype: Any = None, **attributes: Any) -> Expr:
-        """The first output of a node; its dtype is that of the first input unless it is given."""
+        """The first output of a node; its dtype defaults to the dtype of the first input."""
         names = ["" if one is None else one.name for one in inputs]
         while names and not names[-1]:
             names.pop()
@@ -80,7 +80,7 @@ class Sheet:
         return self.emit(op, *names, dtypes=[dtype], **attributes)[0]
 
     def ints(self, *parts: int | Expr) -> Expr:
-        """A vector of i64: numbers, and tensors of one or more elements."""
+        """A vector of i64 from numbers and tensors of one or more elements."""
         if all(isinstance(part, int) for part in parts):
             return self.constant(np.array(parts, np.int64))
         vectors = [
@@ -90,7 +90,7 @@ class Sheet:
         return concat(vectors, 0) if len(vectors) > 1 else vectors[0]
 
     def zeros(self, shape: Expr, dtype: Any, value: Number = 0) -> Expr:
-        """A tensor of one value; `shape` is a vector of i64."""
+        """A tensor filled with one value; `shape` is a vector of i64."""
         kind = np.dtype(dtype)
         if kind.name == "bfloat16" or kind.itemsize < 1:
             return self.zeros(shape, np.float32, value).to(kind)
@@ -98,7 +98,7 @@ class Sheet:
         return self.call("ConstantOfShape", shape, dtype=kind, value=fill)
 
     def arange(self, stop: int | Expr, start: int | Expr = 0, step: int = 1) -> Expr:
-        """i64 from start to stop."""
+        """i64 from start to stop, exclusive."""
         if isinstance(stop, int) and isinstance(start, int):
             return self.constant(np.arange(start, stop, step, dtype=np.int64))
         ends = [one.to(I64).reshape() if isinstance(one, Expr) else self.constant(one, I64) for one in (start, stop)]
@@ -114,11 +114,11 @@ class Expr:
         self.sheet, self.name, self.dtype = sheet, name, np.dtype(dtype)
 
     def call(self, op: str, *inputs: Expr | None, dtype: Any = None, **attributes: Any) -> Expr:
-        """The first output of a node whose first input this is."""
+        """The first output of a node with this value as its first input."""
         return self.sheet.call(op, self, *inputs, dtype=dtype or self.dtype, **attributes)
 
     def like(self, other: Expr | Number) -> Expr:
-        """A number as a constant of this dtype; a tensor as it is."""
+        """A number as a constant of this dtype; a tensor unchanged."""
         return other if isinstance(other, Expr) else self.sheet.constant(other, self.dtype)
 
     def _with(self, op: str, other: Expr | Number, dtype: Any = None) -> Expr:
@@ -152,11 +152,11 @@ class Expr:
         return self._against("Div", other)
 
     def __floordiv__(self, other: Expr | Number) -> Expr:
-        """Of integers that are not negative."""
+        """The quotient of non-negative integers."""
         return self._with("Div", other)
 
     def __mod__(self, other: Expr | Number) -> Expr:
-        """Of integers, with the sign of the divisor."""
+        """The remainder of integers, with the sign of the divisor."""
         return self._with("Mod", other)
 
     def __pow__(self, other: Expr | Number) -> Expr:
@@ -181,7 +181,7 @@ class Expr:
         return self._with("GreaterOrEqual", other, BOOL)
 
     def equals(self, other: Expr | Number) -> Expr:
-        """A boolean tensor: the equal elements."""
+        """A boolean tensor, true for equal elements."""
         return self._with("Equal", other, BOOL)
 
     def __and__(self, other: Expr) -> Expr:
@@ -194,7 +194,7 @@ class Expr:
         return self.call("Not")
 
     def to(self, dtype: Any) -> Expr:
-        """The tensor in another dtype; itself where that is its own."""
+        """The tensor in another dtype; the tensor itself if it has this dtype."""
         kind = np.dtype(dtype)
         return self if kind == self.dtype else self.call("Cast", dtype=kind, to=onnx_type(kind))
 
@@ -220,18 +220,18 @@ class Expr:
         return self.call("Ceil")
 
     def rint(self) -> Expr:
-        """To the nearest integer, ties to even."""
+        """Round to the nearest integer, ties to even."""
         return self.call("Round")
 
     def abs(self) -> Expr:
         return self.call("Abs")
 
     def truncated(self) -> Expr:
-        """The integer towards zero, as a float."""
+        """Round towards zero, as a float."""
         return self.call("Sign") * self.abs().floor()
 
     def clip(self, lowest: Number | Expr, highest: Number | Expr) -> Expr:
-        """Between two scalars."""
+        """Limit to the range between two scalars."""
         return self.call("Clip", self.like(lowest), self.like(highest))
 
     def at_least(self, other: Expr | Number) -> Expr:
@@ -265,7 +265,7 @@ class Expr:
         return self.call("ArgMax", dtype=I64, axis=axis, keepdims=int(keep))
 
     def topk(self, k: int | Expr, axis: int = -1, largest: bool = True) -> tuple[Expr, Expr]:
-        """The k greatest or least values, best first, and their indices."""
+        """The k largest or smallest values, best first, and their indices."""
         count = self.sheet.ints(k)
         values, indices = self.sheet.emit(
             "TopK", self.name, count.name, dtypes=[self.dtype, I64], axis=axis, largest=int(largest), sorted=1
@@ -281,7 +281,7 @@ class Expr:
         return self.call("Shape", dtype=I64, start=axis, end=None if axis == -1 else axis + 1)
 
     def reshape(self, *dims: int | Expr) -> Expr:
-        """To these dims, vectors or numbers; 0 copies nothing, it is a size."""
+        """Reshape to these dims, vectors or numbers; 0 is a size and copies no dim."""
         shape = self.sheet.ints(*dims) if dims else self.sheet.constant(np.array([], np.int64))
         return self.call("Reshape", shape, allowzero=1) if -1 not in dims else self.call("Reshape", shape)
 
@@ -304,7 +304,7 @@ class Expr:
         return self.call("Tile", self.sheet.ints(*times))
 
     def gather(self, indices: Expr | int | Sequence[int], axis: int = 0) -> Expr:
-        """Slices along an axis; a number drops the axis."""
+        """Slices along an axis; a number as index removes the axis."""
         which = indices if isinstance(indices, Expr) else self.sheet.constant(indices, I64)
         return self.call("Gather", which, axis=axis)
 
@@ -315,7 +315,7 @@ class Expr:
         return self.call("GatherND", indices, batch_dims=batch)
 
     def slice(self, axis: int, start: int | Expr, stop: int | Expr, step: int = 1) -> Expr:
-        """Elements from start to stop of one axis."""
+        """Elements from start to stop, exclusive, of one axis."""
         ints = self.sheet.ints
         return self.call("Slice", ints(start), ints(stop), ints(axis), ints(step))
 
@@ -323,7 +323,7 @@ class Expr:
         return self.slice(axis, -1, -(2**62), -1)
 
     def pad(self, begins: Sequence[int | Expr], ends: Sequence[int | Expr], value: Number = 0) -> Expr:
-        """With a constant value around it."""
+        """Pad with a constant value."""
         return self.call(
             "Pad", self.sheet.ints(*begins, *ends), self.sheet.constant(value, self.dtype), mode="constant"
         )
@@ -335,17 +335,17 @@ class Expr:
 
 
 def concat(parts: Sequence[Expr], axis: int) -> Expr:
-    """Tensors of one dtype, joined along an axis."""
+    """Concatenate tensors of one dtype along an axis."""
     return parts[0] if len(parts) == 1 else parts[0].call("Concat", *parts[1:], axis=axis)
 
 
 def minimum(one: Expr, other: Expr) -> Expr:
-    """The lesser of each two elements."""
+    """The element-wise minimum."""
     return one.call("Min", other)
 
 
 def maximum(one: Expr, other: Expr) -> Expr:
-    """The greater of each two elements."""
+    """The element-wise maximum."""
     return one.call("Max", other)
 
 
@@ -360,15 +360,16 @@ def loop(
 ) -> list[Expr]:
     """The carried values after all iterations, and the stacked values of each iteration.
 
-    trips: the number of iterations. body: from the number of the iteration and the carried values to the next ones, to
-    what is stacked, and, if it may end early, to the condition of going on. It may read any tensor made before.
+    trips: the number of iterations. body: computes the next carried values, the values to stack and, if the loop may
+    end early, the condition to continue, from the index of the iteration and the carried values. It may read any tensor
+    created before.
     """
     sheet, writer = trips.sheet, trips.sheet.node.writer
     number, going = _fresh(sheet, "i", I64), _fresh(sheet, "going", BOOL)
     before = [_fresh(sheet, "carried", one.dtype) for one in carried]
     with writer.inside() as scope:
         after, stacked, *more = body(number, *before)
-        # An output of a body may be neither its input nor a value from outside.
+        # An output of a body must not be its input or an outer value.
         ends = [one.call("Identity") for one in (*after, *stacked)]
         keep = (more[0].reshape() if more else going).call("Identity")
     inputs = [_info(number, []), _info(going, []), *[_info(one) for one in before]]
@@ -381,7 +382,7 @@ def loop(
 
 
 def either(condition: Expr, yes: Callable[[], Sequence[Expr]], no: Callable[[], Sequence[Expr]]) -> list[Expr]:
-    """The tensors that one of two functions makes; only those of the right one are computed."""
+    """The tensors of one of two functions; only the selected ones are computed."""
     sheet, writer, graphs = condition.sheet, condition.sheet.node.writer, []
     dtypes: list[Any] = []
     for name, function in (("yes", yes), ("no", no)):
@@ -405,7 +406,7 @@ def _info(value: Expr, shape: Sequence[int | None] | None = None) -> onnx.ValueI
 
 
 def given(node: ExportNode) -> list[Expr]:
-    """The inputs of a node, those that are left out too, as tensors; use `node.types` for their shapes."""
+    """The inputs of a node as tensors, including missing ones; use `node.types` for their shapes."""
     sheet = Sheet(node)
     return [Expr(sheet, name, kind.element_type.dtype) for name, kind in zip(node.inputs, node.types, strict=True)]
 
@@ -416,12 +417,12 @@ def named(*values: Expr) -> tuple[str, ...]:
 
 
 def widened(value: Expr) -> Expr:
-    """The tensor in the dtype in which its elements are added and multiplied."""
+    """The tensor in the dtype of its sums and products."""
     return value.to(accumulator(value.dtype))
 
 
 def rounded(value: Expr, dtype: np.dtype[Any]) -> Expr:
-    """The tensor in the dtype of an output; fractions of integers are cut off, integers of 8 bits saturate."""
+    """The tensor in the dtype of an output; conversion to integers truncates, 8-bit integers saturate."""
     kind = ElementType.of_dtype(np.dtype(dtype))
     if value.dtype == dtype or not kind.is_integer:
         return value.to(dtype)

@@ -1,4 +1,4 @@
-"""Models of IR written as ONNX."""
+"""Writing IR models as ONNX."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ TARGETS = ("", "onnxruntime", "openvino")
 def exported_model(
     model: Model, *, opset: int = DEFAULT_OPSET, target: str | None = None, partial: bool = False
 ) -> Exported:
-    """The ONNX model of an IR model, whose constants are read when they are needed.
+    """The ONNX model of an IR model, with constants that are read on demand.
 
-    Raises UnsupportedError where the package onnx is not installed, and for layers that ONNX cannot express.
+    Raises UnsupportedError if the package onnx is not installed, and for layers that ONNX cannot express.
     """
     if find_spec("onnx") is None:
-        hint = "pip install 'ir-exec[onnx]' installs it"
-        message = "writing ONNX files needs the package onnx, which is not installed"
+        hint = "install it with pip install 'ir-exec[onnx]'"
+        message = "the package onnx is required for writing ONNX files, but is not installed"
         raise UnsupportedError(message, code=Code.unwritable, hint=hint)
     if (target or "") not in TARGETS:
-        raise UnsupportedError(f"{target!r} is no target of ONNX files, expected onnxruntime", code=Code.unwritable)
+        raise UnsupportedError(
+            f"unknown target {target!r} of ONNX files, expected onnxruntime or openvino", code=Code.unwritable
+        )
     return lower_model(model, opset=opset, target=target or "", partial=partial)
 
 
@@ -51,8 +53,9 @@ def write_model(
         opset: of the standard domain, 17 or newer.
         target: "onnxruntime" for a file that may use operators of com.microsoft, "openvino" for one without
             model-local functions, which OpenVINO does not read.
-        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for looking at.
-        external_data: constants go to `NAME.onnx.data` beside the file; by default from 1 GiB on.
+        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for inspection only.
+        external_data: constants are written to `NAME.onnx.data` next to the file; by default if they have 1 GiB or
+        more.
 
     Raises:
         UnsupportedError: names every layer that ONNX cannot express, with the reason.
@@ -68,7 +71,7 @@ def write_model(
 def to_proto(
     model: Model, *, opset: int = DEFAULT_OPSET, target: str | None = None, partial: bool = False
 ) -> ModelProto:
-    """The model as an `onnx.ModelProto` that holds every constant."""
+    """The model as an `onnx.ModelProto` with all constants inside."""
     from onnx import TensorProto
 
     from ir_exec.onnx.export.writer import raw_bytes

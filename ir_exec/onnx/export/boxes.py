@@ -1,6 +1,6 @@
-"""Boxes in compositions of ONNX: their overlaps, their order, and which of them non-maximum suppression keeps.
+"""Boxes in compositions of ONNX nodes: their overlaps, their order, and non-maximum suppression.
 
-Rows are classes, or batch elements and classes: everything here is computed for all rows at once, [rows, boxes].
+Rows are classes, or batch elements and classes: all functions compute all rows at once, [rows, boxes].
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _NONE = -np.inf
 
 
 def above(threshold: float) -> np.float32:
-    """The next number: an overlap not below this is one above the threshold."""
+    """The next larger number: an overlap of at least this number is above the threshold."""
     return np.float32(np.nextafter(np.float32(threshold), np.float32(np.inf)))
 
 
 def below(threshold: float) -> np.float32:
-    """The number before: an overlap above this is one not below the threshold."""
+    """The next smaller number: an overlap above this number is at least the threshold."""
     return np.float32(np.nextafter(np.float32(threshold), np.float32(-np.inf)))
 
 
 class Corners:
     """Boxes [rows, n] as four tensors x0, y0, x1, y1, the lesser corner first.
 
-    margin: 1 for coordinates that count pixels, so that a box from 2 to 4 is 3 wide. touching: boxes apart by less than
-    the margin still have something in common. strict: boxes without area have no overlap with others.
+    margin: 1 for coordinates that count pixels: a box from 2 to 4 then has width 3. touching: boxes closer than the
+    margin have an intersection. strict: boxes without area overlap no other box.
     """
 
     def __init__(self, coordinates: Sequence[Expr], margin: float = 0.0, *, touching: bool = True) -> None:
@@ -56,7 +56,7 @@ class Corners:
         self.areas = (x1 - x0 + margin) * (y1 - y0 + margin) if margin else (x1 - x0) * (y1 - y0)
 
     def common(self, one: Sequence[Expr], others: Sequence[Expr]) -> Expr:
-        """The area that boxes have in common."""
+        """The area of the intersection of boxes."""
         width = one[2].at_most(others[2]) - one[0].at_least(others[0])
         height = one[3].at_most(others[3]) - one[1].at_least(others[1])
         if self.margin:
@@ -65,14 +65,14 @@ class Corners:
         return ((width >= least) & (height >= least)).where(width * height, 0)
 
     def overlaps_with(self, number: Expr) -> Expr:
-        """The overlaps of all boxes with one of their row."""
+        """The overlaps of all boxes with one box of their row."""
         own = [one.gather(number, 1).unsqueeze(1) for one in self.coordinates]
         area = self.areas.gather(number, 1).unsqueeze(1)
         return overlaps_of(self.common(own, self.coordinates), area, self.areas)
 
 
 def overlaps_of(common: Expr, area: Expr, areas: Expr) -> Expr:
-    """Intersection over union; a box without area overlaps nothing."""
+    """Intersection over union; a box without area overlaps no other box."""
     exists = (area > 0) & (areas > 0)
     return exists.where(common / (area + areas - common), 0)
 
@@ -84,11 +84,11 @@ def greedy(
     most: Expr | int | None = None,
     shrink: float = 1.0,
 ) -> Expr:
-    """A mask of the boxes [rows, n] that are left when each, best first, removes those that it overlaps too far.
+    """A mask of the boxes [rows, n] that remain when each box, best first, removes the boxes that it overlaps too far.
 
-    The boxes stand in falling order of their scores. overlaps_with: from the number of a box to its overlaps with all
-    boxes of its row. One is removed by an overlap not below `limit`. most: as many of each row at most are kept.
-    shrink: a limit above one half is multiplied by this at each kept box.
+    The boxes are sorted by descending scores. overlaps_with: returns the overlaps of all boxes with the box of an index
+    in their row. A box is removed by an overlap of at least `limit`. most: maximum boxes kept in each row. shrink: a
+    limit above one half is multiplied by this factor at each kept box.
     """
     sheet = is_candidate.sheet
     rows = is_candidate.dim(0)
@@ -111,7 +111,7 @@ def greedy(
         counted = count + keeps.to(I64)
         if bound is None:
             return [after, shrunk, counted], [keeps.squeeze(1)]
-        # The loop ends where every row has enough.
+        # The loop ends when every row has enough boxes.
         goes_on = (counted < bound).to(I64).sum([0, 1], keep=False) > 0
         return [after, shrunk, counted], [keeps.squeeze(1)], goes_on
 
@@ -130,13 +130,13 @@ def suppressed(
     most: int | None = None,
     shrink: float = 1.0,
 ) -> Expr:
-    """`greedy` of boxes, by ONNX's NonMaxSuppression where that means the same."""
+    """`greedy` for boxes, by ONNX's NonMaxSuppression if that is equivalent."""
     if corners.margin or shrink < 1 or not limit > 0:
         return greedy(corners.overlaps_with, is_candidate, limit, most, shrink)
     sheet, count = is_candidate.sheet, is_candidate.dim(1)
-    # The boxes stand in falling order of their scores: their places stand for these.
+    # The boxes are sorted by descending scores: their indices replace the scores.
     scores = is_candidate.where((count - sheet.arange(count)).to(np.float32), -1)
-    # Boxes whose corners are the other way round overlap nothing; the operator would exchange their corners.
+    # Boxes with reversed corners overlap no other box; the operator would exchange their corners.
     x0, y0, x1, y1 = corners.coordinates
     boxes = concat([one.unsqueeze(2) for one in (x0, y0, x1.at_least(x0), y1.at_least(y0))], 2)
     held = np.float32(min(max(float(below(float(limit))), 0.0), 1.0))
@@ -154,7 +154,7 @@ def suppressed(
 
 
 def compacted(values: Expr, kept: Expr, width: int) -> Expr:
-    """The kept values of each row [rows, n] moved to its beginning, cut off or filled with zeros to a width."""
+    """The kept values of each row [rows, n] moved to its beginning, truncated or padded with zeros to a width."""
     sheet = values.sheet
     place = (kept.to(I64).cumsum(1) - 1).at_most(width)
     where = kept.where(place, width)
@@ -169,7 +169,7 @@ def rows_of(boxes: Expr) -> list[Expr]:
 
 
 def moved(boxes: Sequence[Expr], moves: Sequence[Expr], margin: float = 0.0) -> list[Expr]:
-    """Boxes whose centres move by so many widths and heights, and whose sizes grow by exp of the last two."""
+    """Boxes with centres moved in units of their sizes, and sizes multiplied by exp of the last two moves."""
     ends = []
     for axis in range(2):
         size = boxes[2 + axis] - boxes[axis] + margin
@@ -180,7 +180,7 @@ def moved(boxes: Sequence[Expr], moves: Sequence[Expr], margin: float = 0.0) -> 
 
 
 def chosen(scores: Expr, is_candidate: Expr, most: int | Expr) -> tuple[Expr, Expr, Expr]:
-    """The best candidates of each row: their scores, their numbers, and which of them are candidates at all."""
+    """The best candidates of each row: their scores, their indices, and a mask of actual candidates."""
     ranked = is_candidate.where(scores, _NONE)
     count = scores.dim(1).at_most(most)
     _, order = ranked.topk(count, 1)
@@ -188,7 +188,7 @@ def chosen(scores: Expr, is_candidate: Expr, most: int | Expr) -> tuple[Expr, Ex
 
 
 def lexsorted(keys: Sequence[Expr]) -> Expr:
-    """The order of elements by the first key, among equals by the second, and so on, all rising."""
+    """The ascending order of elements by the first key, for equal elements by the second, and so on."""
     order: Expr | None = None
     for key in reversed(keys):
         current = key if order is None else key.gather(order, 0)
@@ -199,13 +199,13 @@ def lexsorted(keys: Sequence[Expr]) -> Expr:
 
 
 def places_of(mask: Expr, axes: int) -> list[Expr]:
-    """The indices of the true elements along each axis, in their order."""
+    """The indices of the true elements along each axis, in order."""
     found = mask.call("NonZero", dtype=I64)
     return [found.gather(axis, 0) for axis in range(axes)]
 
 
 def ranks(groups: Expr, count: Expr) -> tuple[Expr, Expr]:
-    """The place of each element in its group, of elements that are sorted by groups; the number of each group."""
+    """The index of each element in its group, for elements sorted by groups, and the size of each group."""
     sheet = groups.sheet
     ones = sheet.zeros(groups.shape(), I64, 1)
     sizes = sheet.zeros(count, I64).call("ScatterND", groups.unsqueeze(1), ones, reduction="add")
@@ -214,5 +214,5 @@ def ranks(groups: Expr, count: Expr) -> tuple[Expr, Expr]:
 
 
 def joined(columns: Sequence[Expr], dtype: Any) -> Expr:
-    """Vectors as the columns of a matrix."""
+    """Stack vectors as the columns of a matrix."""
     return concat([column.to(dtype).unsqueeze(1) for column in columns], 1)

@@ -1,7 +1,7 @@
-"""Element types of IR as an opset of ONNX has them.
+"""Element types of IR in an opset of ONNX.
 
-A type that the opset lacks is carried: integers of few bits as 8-bit integers of the same value, floats of 4 and 8
-bits as their codes in uint8.
+A type missing in the opset is carried by another: integers of few bits by 8-bit integers of the same value, floats of 4
+and 8 bits by their codes in uint8.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ _CODES = {
     ElementType.f8e8m0: (24, 24),
     ElementType.u2: (25, 25),
 }
-"""TensorProto.DataType of each element type, and the oldest opset whose Cast takes it."""
+"""TensorProto.DataType of each element type, and the oldest opset whose Cast supports it."""
 
 _CARRIERS = {ElementType.i4: ElementType.i8}
-"""What carries a type that the opset lacks, where it is not u8."""
+"""The carriers of types missing in the opset, other than u8."""
 
 
 def is_carried(element_type: ElementType, opset: int) -> bool:
-    """Return True for an element type that tensors of this opset hold in another one."""
+    """Return True for an element type that tensors of this opset store as another type."""
     return element_type not in _CODES or _CODES[element_type][1] > opset
 
 
 def onnx_code(element_type: ElementType, opset: int) -> int:
-    """The TensorProto.DataType that holds an element type, or carries it."""
+    """The TensorProto.DataType of an element type or of its carrier."""
     if is_carried(element_type, opset):
         element_type = _CARRIERS.get(element_type, ElementType.u8)
     return _CODES[element_type][0]
 
 
 def to_carrier(array: Array, opset: int) -> Array:
-    """The array as tensors of this opset hold it."""
+    """The array as stored in tensors of this opset."""
     kind = ElementType.of(array)
     if not is_carried(kind, opset):
         return array

@@ -38,11 +38,11 @@ _BLOCKED_SINCE = 21
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """A constant of integers, and how it becomes floats: (stored - zero) * scale.
+    """A constant of integers, and its conversion to floats: (stored - zero) * scale.
 
-    value: the decompressed value. shape: of the stored integers, that of `value` except where a Reshape follows that
-    ONNX keeps. scale, zero: arrays of the rank of the stored integers; zero is of their type, None for 0.
-    nodes: the layers that this replaces. block: elements of an axis that share a scale, 0 where the axis has one.
+    value: the decompressed value. shape: of the stored integers; differs from the shape of `value` only if ONNX keeps a
+    following Reshape. scale, zero: arrays of the rank of the stored integers; zero is of their type, None for 0. nodes:
+    the layers that this replaces. block: elements of an axis that share a scale, 0 if the axis has one scale.
     """
 
     value: Value
@@ -74,7 +74,7 @@ def find_compressed(
 
 
 def _constant(value: Value | None, weights: WeightsReader) -> tuple[Const, list[Node]] | None:
-    """The constant behind a value, and the conversion between them."""
+    """The constant from which a value originates, and the conversion between them."""
     if value is None:
         return None
     nodes: list[Node] = []
@@ -147,12 +147,12 @@ def _decompressed(
 
 
 def _ranked(array: Array, rank: int) -> Array | None:
-    """The array with ones in front; None where it has more axes."""
+    """The array with leading axes of size 1; None if it has more axes."""
     return None if array.ndim > rank else array.reshape((1,) * (rank - array.ndim) + array.shape)
 
 
 def _whole(zero: Array, kind: ElementType) -> Array | None:
-    """Zero points as integers of the stored type; None where they are not."""
+    """Zero points as integers of the stored type; None if they are not integers."""
     numbers = zero.astype(np.float32)
     low = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
     is_whole = (numbers == np.rint(numbers)) & (numbers >= low) & (numbers < low + 2**kind.bits)
@@ -160,11 +160,11 @@ def _whole(zero: Array, kind: ElementType) -> Array | None:
 
 
 def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple[int, int] | None:
-    """The axis of the scales, and the elements that share one; None where DequantizeLinear cannot say it."""
+    """The axis of the scales, and the elements that share one; None if DequantizeLinear cannot express them."""
     if any(size not in (1, full) for size, full in zip(scale, shape, strict=True)) or 0 in shape:
         return None
     if len(shape) == 2 and scale == (shape[0], 1) and opset >= _BLOCKED_SINCE:
-        # As rows of one block: by scales of an axis onnxruntime multiplies with activations rounded to 8 bits.
+        # As rows of one block: with scales of an axis onnxruntime multiplies with activations rounded to 8 bits.
         return 1, shape[1]
     own = [axis for axis, size in enumerate(scale) if size > 1]
     if len(own) <= 1 and (len(shape) < 3 or scale[-2] == 1 or shape[-2] == 1):
@@ -175,7 +175,7 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
 
 
 def emit_weight(lowerer: Lowerer, one: Compressed) -> str:
-    """Emit a DequantizeLinear; the name of its output."""
+    """Emit a DequantizeLinear and return the name of its output."""
     writer, node = lowerer.writer, one.value.node
     reader = lowerer.weights
     assert reader is not None
@@ -199,7 +199,7 @@ def emit_weight(lowerer: Lowerer, one: Compressed) -> str:
 
 
 def fits_matmul(one: Compressed, node: Node) -> bool:
-    """Return True if MatMulNBits multiplies by the weight: 4 bits in blocks along the columns that are summed."""
+    """Return True if MatMulNBits can multiply by the weight: 4 bits in blocks along the summed axis."""
     op = node.op
     if not isinstance(op, MatMul) or not op.transpose_b or op.transpose_a or node.values_in[1] is not one.value:
         return False
@@ -207,7 +207,7 @@ def fits_matmul(one: Compressed, node: Node) -> bool:
 
 
 def fits_gather(one: Compressed, node: Node) -> bool:
-    """Return True if GatherBlockQuantized takes rows of the weight."""
+    """Return True if GatherBlockQuantized can gather rows of the weight."""
     if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.value or node.op._batch(None):
         return False
     return _is_packable(one) and len(one.shape) == 2
@@ -219,13 +219,13 @@ def _is_packable(one: Compressed) -> bool:
 
 
 def _biased(array: Array) -> Array:
-    """Integers of 4 bits as unsigned ones: those with a sign are raised by 8."""
+    """Integers of 4 bits as unsigned ones: 8 is added to signed ones."""
     numbers = array.astype(np.int8)
     return (numbers + 8 if ElementType.of(array) is ElementType.i4 else numbers).astype(np.uint8)
 
 
 def _packed(numbers: Array) -> Array:
-    """Two numbers of 4 bits a byte along the last axis, the first one lowest."""
+    """Numbers of 4 bits packed in pairs into bytes along the last axis, the first one in the low bits."""
     if numbers.shape[-1] % 2:
         numbers = np.concatenate([numbers, np.zeros((*numbers.shape[:-1], 1), np.uint8)], -1)
     found: Array = numbers[..., 0::2] | numbers[..., 1::2] << 4
@@ -238,7 +238,7 @@ def _zeros(one: Compressed) -> Array:
 
 
 def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
-    """Emit com.microsoft's MatMulNBits."""
+    """Emit MatMulNBits of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None
     rows, columns = one.shape
@@ -252,7 +252,7 @@ def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
     scales = writer.constant(one.scale.reshape(rows, blocks).astype(np.float32).reshape(-1), f"{name}/scales")
     zeros = writer.constant(_packed(_zeros(one).reshape(rows, blocks)).reshape(-1), f"{name}/zero_points")
     found = writer.fresh(f"{name}/MatMulNBits")
-    # 1: sums in f32, as of weights that are f32; otherwise activations may be rounded to 8 bits.
+    # 1: sums in f32, as for f32 weights; otherwise activations may be rounded to 8 bits.
     attributes = {"K": columns, "N": rows, "bits": 4, "block_size": one.block, "accuracy_level": 1}
     inputs = [a, stored, scales, zeros]
     writer.node(
@@ -263,7 +263,7 @@ def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
 
 
 def emit_gather(lowerer: Lowerer, one: Compressed, indices: str, name: str) -> str:
-    """Emit com.microsoft's GatherBlockQuantized."""
+    """Emit GatherBlockQuantized of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None
     kind = one.stored.element_type

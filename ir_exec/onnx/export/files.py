@@ -1,4 +1,4 @@
-"""ONNX files: written tensor by tensor, beside the path first, so that nothing is left half-written."""
+"""Writing of ONNX files tensor by tensor, first to a temporary file next to the path: no file remains incomplete."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["EXTERNAL_FROM", "to_bytes", "write_exported"]
 
 EXTERNAL_FROM = 2**30
-"""Bytes of constants that are written to a file of their own; a message cannot be larger than 2 GiB."""
+"""Minimum bytes of constants written to a separate file; a message cannot be larger than 2 GiB."""
 
 _ALIGNMENT = 4096
-"""Bytes: external tensors begin at multiples, so that runtimes can map them."""
+"""External tensors start at multiples of this number of bytes, to let runtimes map them."""
 
 _ALIGNED_FROM = 2**12
 
 
 def write_exported(exported: Exported, path: str | os.PathLike[str], *, external_data: bool | None = None) -> None:
-    """Write an ONNX file, and `NAME.onnx.data` beside it where the constants are external.
+    """Write an ONNX file, and `NAME.onnx.data` next to it if the constants are external.
 
-    external_data: by default from 1 GiB of constants on.
-    Both files are complete before either replaces an older one. Raises IRError IR009 where they cannot be written.
+    external_data: by default True for 1 GiB of constants or more.
+    Both files are complete before either replaces an older one. Raises IRError IR009 if they cannot be written.
     """
     target = os.fsdecode(path)
     sizes = sum(stored_size(one) for one in exported.tensors.values())
@@ -59,7 +59,7 @@ def write_exported(exported: Exported, path: str | os.PathLike[str], *, external
 
 
 def to_bytes(exported: Exported) -> bytes:
-    """The content of an ONNX file, with every constant inside."""
+    """The content of an ONNX file, with all constants inside."""
     import io
 
     file = io.BytesIO()
@@ -82,7 +82,7 @@ def stored_size(tensor: StoredTensor) -> int:
 
 
 def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location: str) -> None:
-    """Write the message; its large tensors follow the rest of the graph one by one, or go to `data`."""
+    """Write the message; its large tensors follow the rest of the graph one by one, or are written to `data`."""
     proto = exported.proto
     rest = type(proto)()
     rest.CopyFrom(proto)
@@ -110,7 +110,7 @@ def _write(exported: Exported, file: IO[bytes], data: IO[bytes] | None, location
         length = len(headers[name]) + len(_field(9, stored_size(tensor))) + stored_size(tensor)
         total += len(_field(5, length)) + length
     if total >= 2**31:
-        raise ValueError("an ONNX file cannot be larger than 2 GiB; its constants must be external data")
+        raise ValueError("an ONNX file is larger than 2 GiB, expected external data for its constants")
     file.write(_field(7, total) + graph)
     for name, tensor in exported.tensors.items():
         size = stored_size(tensor)
@@ -128,7 +128,7 @@ def _append(data: IO[bytes], tensor: StoredTensor) -> int:
 
 
 def write_content(file: IO[bytes], tensor: StoredTensor) -> None:
-    """Write the elements of a constant, whose memory is released afterwards."""
+    """Write the elements of a constant, and release its memory."""
     array = tensor.read()
     content = raw_bytes(array)
     if len(content) != stored_size(tensor):
@@ -145,7 +145,7 @@ def _header(tensor: StoredTensor) -> TensorProto:
 
 
 def _field(number: int, length: int) -> bytes:
-    """The start of a field that holds bytes."""
+    """The start of a field of bytes."""
     found = bytearray()
     for value in (number << 3 | 2, length):
         while value >= 128:

@@ -1,7 +1,8 @@
-"""Forms that onnxruntime's optimizer fuses, in place of those that files of IR have; and nodes that nothing reads.
+"""Forms that onnxruntime's optimizer fuses, in place of the forms in IR files; and removal of unused nodes.
 
-Its patterns want biases and scales as vectors: with them products and sums become Gemm, and what is around a mean
-becomes LayerNormalization, BiasGelu or SkipLayerNormalization. Converters to IR write them with the rank of the data.
+Its patterns require biases and scales as vectors: products and sums then become Gemm, and the nodes around a mean
+become LayerNormalization, BiasGelu or SkipLayerNormalization. Converters to IR write biases and scales with the rank of
+the data.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["OPTIONAL_OUTPUTS", "merge_scales", "pruned", "readers_of", "vector_shape"]
 
 _BROADCASTS = frozenset({"Add", "Divide", "Multiply", "Subtract"})
-"""Types of layers whose inputs of lower rank are aligned at the last axis."""
+"""Types of layers that align inputs of lower rank at the last axis."""
 
 OPTIONAL_OUTPUTS = frozenset({"MaxPool", "Dropout", "LayerNormalization", "LSTM", "GRU", "RNN", "BatchNormalization"})
-"""Operators that may leave out their last outputs."""
+"""Operators that may omit their last outputs."""
 
 
 def readers_of(graph: Graph) -> dict[Value, list[Node]]:
@@ -62,7 +63,7 @@ def _is_broadcast(
 
 
 def pruned(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str) -> list[NodeProto]:
-    """The nodes that the outputs depend on, and those of a domain; optional outputs that nothing reads are left out."""
+    """The nodes on which the outputs depend, and the nodes of a domain, without unused optional outputs."""
     wanted = set(outputs)
     kept: list[NodeProto] = []
     for node in reversed(nodes):
@@ -79,9 +80,9 @@ def pruned(nodes: Sequence[NodeProto], outputs: Collection[str], *, domain: str)
 def merge_scales(
     nodes: Sequence[NodeProto], shapes: Mapping[str, Sequence[int]], outputs: Collection[str]
 ) -> list[NodeProto]:
-    """The nodes with each scale and bias behind a LayerNormalization inside of it.
+    """The nodes with each scale and bias after a LayerNormalization merged into it.
 
-    shapes: of the constants. outputs: names that must stay.
+    shapes: of the constants. outputs: names that must remain.
     """
     readers = Counter(name for node in nodes for name in free_names([node]))
     by_input = {name: node for node in nodes for name in node.input}
@@ -90,7 +91,7 @@ def merge_scales(
     moved: dict[int, NodeProto] = {}
 
     def behind(name: str, operator: str, size: Sequence[int]) -> tuple[NodeProto, str] | None:
-        """The only reader of a value where it is this operator with a constant vector of this size, and the vector."""
+        """The only reader of a value if it is this operator with a constant vector of this size, and the vector."""
         reader = by_input.get(name)
         if name in outputs or readers[name] != 1 or reader is None or reader.op_type != operator:
             return None

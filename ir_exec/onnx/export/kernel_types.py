@@ -1,6 +1,6 @@
-"""Element types that onnxruntime's CPU kernels take, where they are fewer than ONNX's definition allows.
+"""Element types of onnxruntime's CPU kernels, for operators with fewer types than ONNX's definition allows.
 
-Inputs of other types are cast to a type that holds all of their values, and results are cast back.
+Inputs of other types are cast to a type that represents all of their values, and results are cast back.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ _TYPES = {
     "Unsqueeze": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16",
     "Where": "f32 u8 i8 i32 i64 string f16 f64 u32",
 }
-"""Asked of onnxruntime 1.32, whose kernels for sums, products and quotients are held to those of 1.18."""
+"""Queried from onnxruntime 1.32, with sums, products and quotients restricted to the kernels of 1.18."""
 
 
 def _set(names: str) -> frozenset[int]:
@@ -153,7 +153,7 @@ KERNEL_TYPES: Mapping[str, frozenset[int]] = MappingProxyType(
         _MOVED,
     )
 )
-"""The types of the inputs of each operator that share one; operators that take all are left out."""
+"""The types of the inputs of operators whose inputs have one type, without operators that support all types."""
 
 _INT64, _BOOL = 7, 9
 
@@ -166,7 +166,7 @@ RESULT_TYPES: Mapping[str, int] = MappingProxyType(
         _BOOL,
     )
 )
-"""The type of outputs that is not that of the first input; `OPERATOR:n` is output n."""
+"""The type of outputs that differs from the first input; `OPERATOR:n` is output n."""
 
 _WIDER: Mapping[int, tuple[int, ...]] = {
     _CODES[name]: tuple(_CODES[wider] for wider in types.split())
@@ -193,7 +193,7 @@ _WIDER: Mapping[int, tuple[int, ...]] = {
 
 
 def kernel_type(operator: str, code: int) -> int:
-    """The type in which inputs of this type are given to an operator: their own, or one that holds their values."""
+    """The type to which inputs of this type are cast for an operator: their own, or a wider one."""
     allowed = KERNEL_TYPES.get(operator)
     if allowed is None or code in allowed:
         return code

@@ -1,4 +1,4 @@
-"""A graph of IR lowered to a graph of ONNX."""
+"""Lowering of an IR graph to an ONNX graph."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_OPSET", "Exported", "Lowerer", "lower_model"]
 
 DEFAULT_OPSET = 21
-"""The newest opset that onnxruntime 1.18 reads, the oldest release that ir_exec supports."""
+"""The newest opset that onnxruntime 1.18 reads, the oldest supported release."""
 
 PARTIAL_DOMAIN = "ir_exec.unsaid"
-"""The domain of nodes that stand for layers that ONNX cannot express."""
+"""The domain of nodes that replace layers that ONNX cannot express."""
 
 _FUNCTION_FROM = 7
-"""Nodes of a composition that becomes a model-local function."""
+"""Minimum nodes of a composition that becomes a model-local function."""
 
 _MOST_NAMED = 100
 
@@ -58,10 +58,10 @@ _MOST_NAMED = 100
 class Exported:
     """An ONNX model.
 
-    proto: the message, without the tensors of `tensors`. tensors: constants that are read when needed, by name.
-    inputs, outputs: the ports of the IR model under the names of the ONNX graph, in their order; states excluded.
+    proto: the message, without the tensors of `tensors`. tensors: constants that are read on demand, by name.
+    inputs, outputs: the ports of the IR model under the names of the ONNX graph, in order; states excluded.
     states: for each variable the names of its input and its output.
-    unsaid: layers that ONNX cannot express, with the reason; empty unless a partial model was asked for.
+    unsaid: layers that ONNX cannot express, with the reason; empty unless the model is partial.
     """
 
     proto: ModelProto
@@ -76,8 +76,8 @@ class Exported:
 class Lowerer:
     """Lowers graphs into one writer.
 
-    types: of every value, in bodies too. names: of the tensors that hold values. states: the input and the output of
-    each variable. initial: the tensors of initial values that are computed. depth: 1 in the graph, more in a body.
+    types: of every value, in bodies too. names: of the tensors of values. states: the input and the output of each
+    variable. initial: the tensors of initial values that are computed. depth: 1 in the graph, more in a body.
     """
 
     writer: Writer
@@ -129,7 +129,7 @@ class Lowerer:
                 self.names[value] = name
 
     def _reads_compressed(self, one: Compressed, node: Node) -> bool:
-        """Return True if the node reads a compressed weight itself, by an operator of onnxruntime."""
+        """Return True if the node itself reads a compressed weight, as an operator of onnxruntime."""
         return self.writer.target == "onnxruntime" and (fits_matmul(one, node) or fits_gather(one, node))
 
     def _constant(self, node: Node, op: Const, shape: tuple[int, ...]) -> None:
@@ -149,7 +149,7 @@ class Lowerer:
         )
 
     def value_name(self, value: Value) -> str:
-        """The name that a value asks for: its first tensor name, or its layer's."""
+        """The preferred name of a value: its first tensor name, or the name of its layer."""
         return value.names[0] if value.names else value.name
 
     def _outputs(self, node: Node) -> Sequence[str]:
@@ -172,12 +172,14 @@ class Lowerer:
         if lowering is None:
             raise UnsupportedError(reason_unsayable(type(op)))
         if lowering.opset > self.writer.opset:
-            raise UnsupportedError(f"it needs opset {lowering.opset} of ONNX, and opset {self.writer.opset} is written")
+            raise UnsupportedError(
+                f"it requires opset {lowering.opset} of ONNX, but opset {self.writer.opset} is written"
+            )
         types = [self.types.get(value, value.declared) if value else TensorType.unknown() for value in node.inputs]
         out_types = [self.types.get(value, value.declared) for value in node.outputs]
         export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
         writer = self.writer
-        # Attributes may be beyond the element type, as the bounds of a Clamp.
+        # Attributes may exceed the range of the element type, such as the bounds of a Clamp.
         with writer.inside() as scope, np.errstate(all="ignore"):
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
@@ -203,7 +205,7 @@ class Lowerer:
         return None
 
     def _final_names(self, node: Node, scope: WriterScope, outputs: Sequence[str]) -> list[str]:
-        """Give the outputs of a lowered layer the names that their values ask for."""
+        """Give the outputs of a lowered layer the preferred names of their values."""
         writer = self.writer
         made = {one for proto in scope.nodes for one in proto.output}
         final, renamed = [], {}
@@ -223,7 +225,7 @@ class Lowerer:
         return final
 
     def _placeholder(self, node: Node, inputs: list[str]) -> Sequence[str]:
-        """A node of a domain of its own in place of a layer that ONNX cannot express."""
+        """A node of a custom domain in place of a layer that ONNX cannot express."""
         writer = self.writer
         outputs = [writer.unique(self.value_name(value)) for value in node.outputs]
         for value, name in zip(node.outputs, outputs, strict=True):
@@ -236,7 +238,7 @@ class Lowerer:
         return outputs
 
     def name_states(self, graph: Graph, outputs: Collection[str]) -> None:
-        """Give the variables the names of their inputs and outputs, before tensors take them."""
+        """Give the variables the names of their inputs and outputs, before tensors use them."""
         for node in graph.nodes:
             if isinstance(node.op, ReadsVariable | AssignsVariable) and node.op.variable_id not in self.state_names:
                 id = node.op.variable_id
@@ -246,7 +248,7 @@ class Lowerer:
                 self.state_names[id] = (self.writer.unique(past), self.writer.unique(present))
 
     def past(self, node: ExportNode) -> str:
-        """The input that stands for a variable; an initial value that is small and known is its default."""
+        """The input that represents a variable; a small constant initial value is its default."""
         id = node.op.variable_id
         name, present = self.states.get(id, ("", ""))
         if name:
@@ -270,7 +272,7 @@ class Lowerer:
         return name
 
     def present(self, node: ExportNode) -> None:
-        """The output that is the value of a variable in the next run."""
+        """The output with the value of a variable for the next run."""
         id = node.op.variable_id
         name = self.state_names[id][1]
         self.writer.node("Identity", node.inputs[:1], [name], name=name, attributes={})
@@ -283,13 +285,13 @@ class Lowerer:
         return self.types.get(value, value.declared)
 
     def plain_info(self, name: str, shape: tuple[int, ...] | None = None) -> ValueInfoProto:
-        """The declaration of a tensor of a body, whose shape may change where none is given."""
+        """The declaration of a tensor of a body; without a shape it may change between iterations."""
         from onnx import helper
 
         return helper.make_tensor_value_info(name, self.writer.codes[name], shape)
 
     def copies(self, node: ExportNode, scope: WriterScope, names: Sequence[str]) -> list[str]:
-        """Names for the outputs of a body: those that it does not make itself, and doubles, are copied."""
+        """Names for the outputs of a body: outer values and repeated ones are copied."""
         made = {one for proto in scope.nodes for one in proto.output}
         found: list[str] = []
         for name in names:
@@ -297,7 +299,7 @@ class Lowerer:
         return found
 
     def branch(self, node: ExportNode, body: BodyGraph, results: Sequence[int], lifts: Sequence[bool]) -> GraphProto:
-        """A body without inputs of its own. lifts: outputs that become vectors of one element."""
+        """A body without inputs. lifts: outputs that become vectors of one element."""
         assert body.ties is not None
         for tie in body.ties.inputs:
             if tie.position is not None:
@@ -310,7 +312,7 @@ class Lowerer:
             return self.writer.graph(f"{node.name}/{body.name}", scope, [], outputs)
 
     def value_info(self, name: str, type: TensorType, *, dims: str = "") -> ValueInfoProto:
-        """The declaration of a tensor; open dims are named where `dims` gives them a prefix."""
+        """The declaration of a tensor; dynamic dims are named if `dims` is a prefix."""
         from onnx import helper
 
         code = self.writer.codes.get(name) or self.writer.code(type.element_type)
@@ -325,14 +327,14 @@ class Lowerer:
         """Give the value of a Parameter its name, and return its declaration."""
         type = self.types.get(value, value.declared)
         if not type.element_type.is_known:
-            raise UnsupportedError(f"the element type of the input {name!r} is unknown")
+            raise UnsupportedError(f"the element type of input {name!r} is unknown")
         self.names[value] = name
         self.writer.codes[name] = self.writer.code(type.element_type)
         return self.value_info(name, type, dims=re.sub(r"\W+", "_", name))
 
 
 def _release(weights: Weights, array: Array) -> None:
-    """Take the pages of a mapped constant out of memory."""
+    """Release the pages of a mapped constant."""
     if weights.maps(array):
         weights.forget(array)
 
@@ -346,18 +348,18 @@ def lower_model(
     functions: bool = True,
     finite: bool = False,
 ) -> Exported:
-    """The ONNX model that computes what an IR model does.
+    """The ONNX model that computes the same as an IR model.
 
-    target: "onnxruntime" for its own operators where they fit, "openvino" for no model-local functions. partial: layers
-    that ONNX cannot express become nodes of a domain of their own. functions: compositions of many nodes are
-    model-local functions. finite: as for a Writer.
-    Raises UnsupportedError that names every layer that ONNX cannot express, and why.
+    target: "onnxruntime" to use its custom operators, "openvino" for no model-local functions. partial: layers that
+    ONNX cannot express become nodes of a custom domain. functions: compositions of many nodes become model-local
+    functions. finite: as for a Writer.
+    Raises UnsupportedError that names every layer that ONNX cannot express, with the reason.
     """
     model.require_whole()
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
-        raise UnsupportedError(f"opset {opset} of ONNX cannot be written, expected {OLDEST_OPSET} to {NEWEST}")
+        raise UnsupportedError(f"the opset is {opset}, expected {OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph
@@ -404,7 +406,7 @@ def lower_model(
 
 
 def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
-    """The declaration of an output; a value that bears another name, or is an output already, gets a copy."""
+    """The declaration of an output; a value with another name, or which is an output already, gets a copy."""
     writer = lowerer.writer
     value = node.values_in[0]
     held = lowerer.names[value]

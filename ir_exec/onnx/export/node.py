@@ -1,4 +1,4 @@
-"""A layer while it is lowered: its operator, its inputs, what is known of them, and what emits nodes of ONNX."""
+"""A layer during lowering: its operator, its inputs, known facts about them, and the emission of ONNX nodes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ __all__ = ["ExportNode"]
 
 
 class ExportNode:
-    """A layer while it is lowered.
+    """A layer during lowering.
 
-    op: the operator; its fields are the attributes. inputs: the names of the inputs, "" for one that is left out.
-    types, out_types: what is inferred of inputs and outputs. bodies: the graphs inside the layer.
+    op: the operator; its fields are the attributes. inputs: the names of the inputs, "" for a missing one.
+    types, out_types: the inferred types of inputs and outputs. bodies: the graphs inside the layer.
     """
 
     def __init__(
@@ -57,12 +57,12 @@ class ExportNode:
 
     @property
     def lowerer(self) -> Lowerer:
-        """What lowers the graphs inside the layer."""
+        """The lowerer for the graphs inside the layer."""
         assert self._lowerer is not None
         return self._lowerer
 
     def has(self, position: int) -> bool:
-        """Return True if the input is there."""
+        """Return True if the input exists."""
         return position < len(self.inputs) and bool(self.inputs[position])
 
     def kind(self, position: int = 0) -> ElementType:
@@ -75,11 +75,11 @@ class ExportNode:
         return self.out_types[0].element_type
 
     def rank(self, position: int = 0) -> int | None:
-        """The rank of an input, None where it is unknown."""
+        """The rank of an input, None if unknown."""
         return self.types[position].rank
 
     def known_rank(self, position: int = 0) -> int:
-        """The rank of an input; refused where it is unknown."""
+        """The rank of an input; refuses the layer if it is unknown."""
         rank = self.types[position].rank
         if rank is None:
             self.refuse(f"the rank of input {self.op.input_name(position)} is unknown")
@@ -90,19 +90,19 @@ class ExportNode:
         return self.types[position].shape
 
     def known(self, position: int) -> Array | None:
-        """The value of an input where it is known before a run."""
+        """The value of an input, if known before a run."""
         return self.types[position].value if self.has(position) else None
 
     def known_ints(self, position: int) -> list[int] | None:
-        """The elements of an input of integers where they are known before a run."""
+        """The elements of an integer input, if known before a run."""
         found = self.known(position)
         return None if found is None else [int(one) for one in np.atleast_1d(found).reshape(-1)]
 
     def required(self, position: int) -> Array:
-        """The value of an input; refused where it is not known before a run."""
+        """The value of an input; refuses the layer if it is known only at run time."""
         found = self.known(position)
         if found is None:
-            self.refuse(f"input {self.op.input_name(position)} is not known before a run")
+            self.refuse(f"input {self.op.input_name(position)} is known only at run time")
         return found
 
     def refuse(self, reason: str) -> NoReturn:
@@ -128,10 +128,10 @@ class ExportNode:
     def emit(
         self, operator: str, *inputs: str, outputs: int = 1, domain: str = "", kinds: Any = None, **attributes: Any
     ) -> str | tuple[str, ...]:
-        """Append a node; the name of its output, or a tuple of names where `outputs` is not 1.
+        """Append a node; the name of its output, or a tuple of names if `outputs` is not 1.
 
-        Inputs of a type that onnxruntime's CPU kernel does not take are cast, and outputs cast back.
-        kinds: the element types of the outputs, one or a sequence, where they are not those of the first input.
+        Inputs of a type that onnxruntime's CPU kernel does not support are cast, and outputs cast back.
+        kinds: the element types of the outputs, one or a sequence, if they differ from the first input.
         """
         codes = None
         if kinds is not None:
@@ -142,12 +142,12 @@ class ExportNode:
         return found[0] if outputs == 1 else found
 
     def constant(self, value: Any, kind: ElementType | None = None, name: str = "") -> str:
-        """The name of a constant, of this element type where one is given, and i64 for Python integers."""
+        """The name of a constant of this element type, by default i64 for Python integers."""
         array = np.asarray(value) if kind is None else np.asarray(value).astype(kind.dtype)
         return self.writer.constant(array, f"{self.name}/{name or 'constant'}")
 
     def scalar_like(self, value: Any, input_name: str) -> str:
-        """A scalar constant of the element type of a tensor."""
+        """A scalar constant with the element type of a tensor."""
         from onnx import helper
 
         dtype = np.dtype(helper.tensor_dtype_to_np_dtype(self.writer.codes[input_name]))
@@ -158,22 +158,22 @@ class ExportNode:
         return self.writer.codes[value]
 
     def cast(self, value: str, kind: ElementType) -> str:
-        """ONNX's Cast to an element type; the tensor itself where it has it."""
+        """ONNX's Cast to an element type; the tensor itself if it has this type."""
         return self.writer.cast(value, self.writer.code(kind), self.name)
 
     def cast_code(self, value: str, code: int) -> str:
-        """ONNX's Cast to a TensorProto.DataType; the tensor itself where it has it."""
+        """ONNX's Cast to a TensorProto.DataType; the tensor itself if it has this type."""
         return self.writer.cast(value, code, self.name)
 
     def numbers(self, position: int, kind: ElementType = ElementType.f32) -> str:
-        """An input as numbers: itself, or the values of a type that the opset has not, in another type."""
+        """An input as numbers: the input itself, or the values of a type missing in the opset, in another type."""
         own = self.kind(position)
         if not is_carried(own, self.opset) or own in (ElementType.i4, ElementType.u4, ElementType.u2):
             return self.inputs[position]
         return self.decoded(self.inputs[position], own, kind)
 
     def decoded(self, value: str, own: ElementType, kind: ElementType = ElementType.f32) -> str:
-        """Codes of a carried type as the numbers that they mean."""
+        """The numbers that the codes of a carried type represent."""
         codes = self.cast(value, ElementType.i64)
         return self.cast(self.emit("Gather", self.constant(table_of(own)), codes, axis=0), kind)
 
@@ -188,7 +188,7 @@ class ExportNode:
         return self.emit("Shape", value, start=axis, end=axis + 1)
 
     def shape_input(self, position: int) -> str:
-        """The shape of an input: a constant where it is static."""
+        """The shape of an input: a constant if it is static."""
         shape = self.dims(position)
         if shape.is_static:
             return self.ints(shape.static)
@@ -203,12 +203,12 @@ class ExportNode:
         return self.cast(self.inputs[position], ElementType.i64)
 
     def reshape(self, value: str, dims: Sequence[int] | str, *, allow_zero: bool = False) -> str:
-        """Reshape to dims, or to a tensor of them."""
+        """Reshape to dims, or to a tensor of dims."""
         shape = dims if isinstance(dims, str) else self.ints(dims)
         return self.emit("Reshape", value, shape, allowzero=1 if allow_zero else None)
 
     def dim(self, axis: int, position: int = 0) -> int | str:
-        """A dim of an input: a number where it is static, else the name of a tensor of one i64."""
+        """A dim of an input: a number if it is static, else the name of an i64 tensor of one element."""
         shape = self.dims(position)
         if shape.dims is not None and shape[axis].is_static:
             return shape[axis].size
@@ -240,11 +240,11 @@ class ExportNode:
         return self.emit("Add", self.dim_name(dim), self.dim_name(other))
 
     def dim_name(self, dim: int | str) -> str:
-        """A dim as a tensor of one i64."""
+        """A dim as an i64 tensor of one element."""
         return self.ints([dim]) if isinstance(dim, int) else dim
 
     def shape_from(self, dims: Sequence[int | str]) -> str:
-        """A shape of dims, numbers and tensors of i64 of rank 1."""
+        """A shape from dims: numbers, and i64 tensors of rank 1."""
         parts: list[str] = []
         numbers: list[int] = []
         for dim in dims:
@@ -257,7 +257,7 @@ class ExportNode:
         return self.concat(parts)
 
     def reshape_to(self, value: str, dims: Sequence[int | str]) -> str:
-        """Reshape to dims of which each is a number or a tensor of i64 of rank 1; 0 means no elements."""
+        """Reshape to dims, each a number or an i64 tensor of rank 1; 0 is a size."""
         is_known = all(isinstance(dim, int) for dim in dims)
         zero = 0 in dims if is_known else True
         return self.emit("Reshape", value, self.shape_from(dims), allowzero=1 if zero else None)
@@ -276,7 +276,7 @@ class ExportNode:
         return self.emit("Squeeze", value, self.ints(axes)) if axes else value
 
     def flat(self, value: str) -> str:
-        """The tensor with rank 1."""
+        """The tensor flattened to rank 1."""
         return self.reshape(value, [-1])
 
     def transpose(self, value: str, order: Sequence[int]) -> str:
@@ -290,6 +290,6 @@ class ExportNode:
         return self.emit("Slice", value, self.ints([start]), self.ints([end]), self.ints([axis]), self.ints([step]))
 
     def axis(self, axis: int, position: int = 0) -> int:
-        """An axis of an input, not negative where the rank is known."""
+        """An axis of an input, not negative if the rank is known."""
         rank = self.rank(position)
         return axis + rank if axis < 0 and rank is not None else axis

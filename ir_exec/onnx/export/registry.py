@@ -1,10 +1,10 @@
-"""From an operator class of IR to the function that lowers it to ONNX.
+"""The registry of IR operator classes and the functions that lower them to ONNX.
 
     @export(Gather, opset=13)
     def gather(node: ExportNode) -> Outputs:
         return node.emit("Gather", ...)
 
-The function emits nodes and returns the names of the outputs. `opset` is the oldest opset of ONNX that it can write.
+The function emits nodes and returns the names of the outputs. `opset` is the oldest opset of ONNX that it supports.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 OLDEST_OPSET = 17
-"""The oldest opset of ONNX that is written."""
+"""The oldest opset of ONNX that can be written."""
 
 Outputs: TypeAlias = "str | tuple[str, ...] | list[str]"
 """The name of the output of a lowered node, or the names of its outputs."""
@@ -73,9 +73,9 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 
 class Lowering(NamedTuple):
-    """A function that lowers an operator, and the oldest opset that it can write.
+    """A function that lowers an operator, and the oldest opset that it supports.
 
-    inline: its nodes stand in the graph itself, however many they are.
+    inline: its nodes are always added to the graph itself, regardless of their number.
     """
 
     function: Callable[[ExportNode], Outputs]
@@ -92,7 +92,7 @@ Function = TypeVar("Function", bound="Callable[[ExportNode], Outputs]")
 
 
 def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) -> Callable[[Function], Function]:
-    """Register a function as the lowering of operator classes; TypeError where a class has one already."""
+    """Register a function as the lowering of operator classes; raises TypeError if a class already has one."""
 
     def decorate(function: Function) -> Function:
         for cls in classes:
@@ -105,33 +105,33 @@ def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) 
 def register(
     cls: type[Op], function: Callable[[ExportNode], Outputs], *, opset: int = OLDEST_OPSET, inline: bool = False
 ) -> None:
-    """Register the lowering of an operator class; TypeError where it has one, or is declared unsayable."""
+    """Register the lowering of an operator class; raises TypeError if it has one, or is declared unsayable."""
     if cls in _lowerings or cls in UNSAYABLE:
         other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
-        raise TypeError(f"the lowering of {cls.__name__} is {other} already, {function.__name__} cannot be too")
+        raise TypeError(f"the lowering of {cls.__name__} is already {other}; {function.__name__} cannot replace it")
     _lowerings[cls] = Lowering(function, opset, inline)
 
 
 def unregister(cls: type[Op]) -> None:
-    """Remove the lowering of an operator class; KeyError where there is none."""
+    """Remove the lowering of an operator class; raises KeyError if there is none."""
     del _lowerings[cls]
 
 
 def unsayable(*classes: type[Op], reason: str) -> None:
-    """Declare operators that ONNX cannot express; TypeError where one has a lowering."""
+    """Declare operators that ONNX cannot express; raises TypeError if one has a lowering."""
     for cls in classes:
         if cls in _lowerings or cls in UNSAYABLE:
-            raise TypeError(f"{cls.__name__} is registered already")
+            raise TypeError(f"{cls.__name__} is already registered")
         UNSAYABLE[cls] = reason
 
 
 def find_lowering(cls: type[Op]) -> Lowering | None:
-    """The lowering of an operator class; None where there is none."""
+    """The lowering of an operator class; None if there is none."""
     family = _family(cls)
     if family:
         _load(family)
         return _lowerings.get(cls)
-    # The operators of extensions are of a subclass of the class that a user wrote.
+    # The operators of extensions are subclasses of the class that a user wrote.
     return next((_lowerings[one] for one in cls.__mro__ if one in _lowerings), None)
 
 
@@ -142,7 +142,7 @@ def reason_unsayable(cls: type[Op]) -> str:
 
 
 def load_families() -> None:
-    """Import every family, so that the registry is whole."""
+    """Import every family to complete the registry."""
     for family in FAMILIES:
         _load(family)
 

@@ -1,4 +1,4 @@
-"""The ONNX graph that lowered nodes are written to: names, constants, nested graphs and model-local functions."""
+"""The ONNX graph that receives lowered nodes: names, constants, nested graphs and model-local functions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ DOMAIN = "ir_exec"
 """The domain of model-local functions."""
 
 INLINE_BYTES = 2**10
-"""Bytes of a constant that is held in the message itself; larger ones are read when the file is written."""
+"""Maximum bytes of a constant inside the message; larger ones are read when the file is written."""
 
 
 @dataclass(frozen=True, eq=False)
 class StoredTensor:
-    """A constant of the graph whose elements are read when they are needed.
+    """A constant of the graph whose elements are read on demand.
 
-    code: its TensorProto.DataType. read: returns the elements, sub-byte types one a byte. release: called with them
-    once they are written, None where nothing is to be released.
+    code: its TensorProto.DataType. read: returns the elements, sub-byte types one per byte. release: called with them
+    after they are written; None if no memory needs to be released.
     """
 
     name: str
@@ -45,7 +45,7 @@ class StoredTensor:
 
 @dataclass
 class WriterScope:
-    """A graph or function body that is being written."""
+    """A graph or function body under construction."""
 
     nodes: list[NodeProto] = field(default_factory=list)
 
@@ -53,9 +53,9 @@ class WriterScope:
 class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
-    reserved: names that values of the model ask for. opset: of the standard domain.
-    target: "" for any runtime, "onnxruntime" for its own operators too, "openvino" for no model-local functions.
-    finite: NaN and infinities need not be in windows what they are in IR, where that takes passes of its own.
+    reserved: names preferred by values of the model. opset: of the standard domain.
+    target: "" for any runtime, "onnxruntime" for its custom operators too, "openvino" for no model-local functions.
+    finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
     """
 
     def __init__(self, opset: int, target: str = "", *, finite: bool = False) -> None:
@@ -76,18 +76,18 @@ class Writer:
         self._function_names: dict[str, str] = {}
 
     def unique(self, name: str) -> str:
-        """The name for a tensor, or one made from it that nothing has yet."""
+        """The name for a tensor, or an unused variation of it."""
         return self._unique(name or "value", self._taken)
 
     def fresh(self, name: str) -> str:
-        """A name for a tensor that is no value of the model."""
+        """A name for a tensor that is not a value of the model."""
         found = self.unique(name)
         while found in self.reserved:
             found = self.unique(name)
         return found
 
     def node_name(self, name: str) -> str:
-        """The name for a node, or one made from it that no node has yet."""
+        """The name for a node, or an unused variation of it."""
         return self._unique(name or "node", self._node_names)
 
     def _unique(self, name: str, taken: set[str]) -> str:
@@ -99,11 +99,11 @@ class Writer:
         return found
 
     def code(self, element_type: ElementType) -> int:
-        """The TensorProto.DataType that holds or carries an element type."""
+        """The TensorProto.DataType of an element type or of its carrier."""
         return onnx_code(element_type, self.opset)
 
     def constant(self, array: Array, name: str) -> str:
-        """The name of a tensor with these elements; equal small ones share it."""
+        """The name of a tensor with these elements; equal small tensors share a name."""
         held = to_carrier(np.asarray(array), self.opset)
         code = self.code(ElementType.of(held))
         if held.nbytes > INLINE_BYTES and held.dtype != object:
@@ -130,7 +130,7 @@ class Writer:
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
     ) -> str:
-        """The name of a tensor of an element type of IR, whose elements are read when they are needed."""
+        """The name of a tensor of an element type of IR, whose elements are read on demand."""
         size = math.prod(shape) * kind.bits // 8
         if size <= INLINE_BYTES or kind is ElementType.string:
             unique = self.unique(name)
@@ -150,7 +150,7 @@ class Writer:
         read: Callable[[], Array],
         release: Callable[[Array], None] | None = None,
     ) -> str:
-        """The name of a tensor whose elements are read when they are needed."""
+        """The name of a tensor whose elements are read on demand."""
         unique = self.unique(name)
         self.tensors[unique] = StoredTensor(unique, code, tuple(shape), read, release)
         self.codes[unique] = code
@@ -166,7 +166,7 @@ class Writer:
         domain: str = "",
         attributes: Mapping[str, Any],
     ) -> None:
-        """Append a node as it is."""
+        """Append a node unchanged."""
         from onnx import helper
 
         proto = helper.make_node(operator, list(inputs), list(outputs), name=name, domain=domain)
@@ -188,9 +188,9 @@ class Writer:
         codes: Sequence[int] | None = None,
         attributes: Mapping[str, Any],
     ) -> tuple[str, ...]:
-        """Append a node, with casts around it where no kernel takes the types; the names of its outputs.
+        """Append a node, with casts if no kernel supports the types; the names of its outputs.
 
-        codes: the types of the outputs where they are not those that the operator implies.
+        codes: the types of the outputs, if they differ from the types implied by the operator.
         """
         names = list(inputs)
         first = next((self.codes.get(one, 0) for one in names if one), 0)
@@ -199,7 +199,7 @@ class Writer:
             shared = self.codes.get(names[1], 0)
         kernel = kernel_type(operator, shared) if not domain else shared
         if kernel != shared:
-            # The condition of Where has a type of its own.
+            # The condition of Where has a different type.
             own = range(1, len(names)) if operator == "Where" else range(len(names))
             for place in own:
                 if names[place] and self.codes.get(names[place]) == shared:
@@ -221,7 +221,7 @@ class Writer:
         return outputs
 
     def cast(self, value: str, code: int, name: str) -> str:
-        """The tensor as this TensorProto.DataType, by ONNX's Cast; itself where it has it."""
+        """The tensor as this TensorProto.DataType, by ONNX's Cast; the tensor itself if it has this type."""
         if self.codes.get(value) == code:
             return value
         found = self.fresh(f"{name}/Cast")
@@ -231,7 +231,7 @@ class Writer:
 
     @contextmanager
     def inside(self) -> Iterator[WriterScope]:
-        """Write nodes to a graph of their own."""
+        """Write nodes to a separate graph."""
         outer = self.scope
         self.scope = WriterScope()
         try:
@@ -250,10 +250,10 @@ class Writer:
     def function(
         self, name: str, scope: WriterScope, outputs: Sequence[str], *, node_name: str, given: Sequence[str]
     ) -> None:
-        """Append one node that calls the nodes of a scope as a model-local function; equal functions are one.
+        """Append one node that calls the nodes of a scope as a model-local function; equal functions are shared.
 
-        The tensors that the scope reads and does not make are the inputs, but for small constants other than `given`,
-        which the function holds itself.
+        The inputs are the outer tensors that the scope reads. Small constants other than `given` become part of the
+        function.
         """
         from onnx import helper
 
@@ -292,7 +292,7 @@ def _constant_node(tensor: TensorProto) -> NodeProto:
 
 
 def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
-    """The tensors that nodes read, and those that graphs inside them read and do not make."""
+    """The tensors that nodes read, and the outer tensors that graphs inside them read."""
     for node in nodes:
         yield from (one for one in node.input if one)
         for attribute in node.attribute:
@@ -303,7 +303,7 @@ def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
 
 
 def used_domains(nodes: Iterable[NodeProto]) -> Iterator[str]:
-    """The domains of nodes, and of those of graphs inside them."""
+    """The domains of nodes, and of the nodes of graphs inside them."""
     for node in nodes:
         yield node.domain
         for attribute in node.attribute:
@@ -343,7 +343,7 @@ def _tensor(name: str, held: Array, code: int) -> TensorProto:
 
 
 def raw_bytes(held: Array) -> bytes | memoryview:
-    """The elements as `raw_data` holds them: little-endian, those of fewer than eight bits packed, the first lowest."""
+    """The elements in the format of `raw_data`: little-endian, sub-byte types packed, the first lowest."""
     kind = ElementType.of(held)
     flat = np.ascontiguousarray(held).reshape(-1)
     if kind.bits >= 8:

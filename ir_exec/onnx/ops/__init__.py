@@ -1,1 +1,1 @@
-"""One small function for each version of an ONNX operator, in modules by family."""
+"""One function for each version of an ONNX operator, in modules by family."""

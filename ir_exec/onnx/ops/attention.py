@@ -1,4 +1,4 @@
-"""Attention in operators of IR, for the operators of com.microsoft that compute it."""
+"""Attention in operators of IR, for operators of com.microsoft."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
 
 
 def size_of(value: Value, axis: int) -> Value:
-    """A size as a tensor of rank 1."""
+    """The size of an axis as a tensor of rank 1."""
     return build.gather(shape_of(value), ints(axis), 0)
 
 
@@ -33,12 +33,12 @@ def heads_of(value: Value, count: int) -> Value:
 
 
 def joined(value: Value) -> Value:
-    """The inverse."""
+    """[batch, heads, length, size] as [batch, length, heads * size]."""
     return build.reshape(build.transpose(value, ints(0, 2, 1, 3)), ints(0, 0, -1), special_zero=True)
 
 
 def causal(queries: Value, keys: Value, like: Value) -> Value:
-    """[queries, keys]: 0 for keys up to the query itself, of which the last stands at the last key."""
+    """[queries, keys]: 0 for keys up to the query's position, else the lowest value; the last positions align."""
     many, all_keys = build.gather(shape_of(queries), 2, 0), build.gather(shape_of(keys), 2, 0)
     rows = build.add(build.range(0, many, 1, output_type="i64"), build.subtract(all_keys, many))
     columns = build.range(0, all_keys, 1, output_type="i64")
@@ -63,7 +63,7 @@ def attended(
 ) -> Value:
     """softmax(q k^T scale + mask) v, all [batch, heads, length, size].
 
-    sink: [heads], scores of a key that takes part in the softmax and gives nothing.
+    sink: [heads], scores of an extra key that is included in the softmax but has no value.
     """
     if softcap == 0 and sink is None:
         factor = None if scale is None else number(scale, q)
@@ -86,8 +86,10 @@ def attended(
 
 
 def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
-    """Pairs of the first `size` features turned by the angles of their positions. x: [batch, heads, length, features];
-    cosines, sines: [most positions, size / 2]; positions: [batch, length]."""
+    """Pairs of the first `size` features rotated by the angles of their positions.
+
+    x: [batch, heads, length, features]; cosines, sines: [maximum positions, size / 2]; positions: [batch, length].
+    """
     cosine, sine = (build.unsqueeze(checked_gather(one, positions, 0), 1) for one in (cosines, sines))
     features = size_along(x, 3)
     turned, left = x, None
@@ -115,7 +117,7 @@ def heads_of_size(value: Value, size: int) -> Value:
 
 
 def repeated(value: Value, group: int) -> Value:
-    """Each head as often as it is shared."""
+    """Repeat each head `group` times."""
     if group == 1:
         return value
     apart = build.unsqueeze(value, 2)

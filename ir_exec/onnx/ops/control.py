@@ -1,4 +1,4 @@
-"""If, Loop and Scan: graphs inside a node become bodies, or are unrolled where lists change their length."""
+"""If, Loop and Scan: graphs inside a node become bodies, or are unrolled if lists change their length."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from ir_exec.types import ElementType
 __all__: list[str] = []
 
 _MOST_UNROLLED = 2**10
-"""Iterations of a loop that are written one after the other, where the lists that it carries change their length."""
+"""Maximum iterations of an unrolled loop that carries lists of changing length."""
 
 
 class _Changed(Exception):  # noqa: N818  # no error: the loop is unrolled
-    """Lists that a loop carries have another length after an iteration. places: which ones."""
+    """Lists carried by a loop change their length in an iteration. places: the indices of these lists."""
 
     def __init__(self, places: list[int]) -> None:
         super().__init__(places)
@@ -50,20 +50,20 @@ class _Changed(Exception):  # noqa: N818  # no error: the loop is unrolled
 
 
 class _Shape:
-    """How values lie in lists and optionals: what is left of them once the tensors are taken out."""
+    """The structure of values as lists and optionals, without their tensors."""
 
     def __init__(self, held: list[Held]) -> None:
         self.form = [_form(one) for one in held]
 
     def tensors(self, held: list[Held]) -> list[Value]:
-        """The tensors in order; _Changed where they lie otherwise."""
+        """The tensors in order; raises _Changed if the structure differs."""
         changed = [place for place, one in enumerate(held) if _form(one) != self.form[place]]
         if changed:
             raise _Changed(changed)
         return [value for one in held for value in _flat(one)]
 
     def held(self, tensors: list[Value]) -> list[Held]:
-        """The inverse."""
+        """The values of this structure with these tensors."""
         left = iter(tensors)
         return [_filled(form, left) for form in self.form]
 
@@ -106,7 +106,7 @@ def _scalar(value: Value) -> Value:
 
 @onnx_op("If", since=1)
 def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -> list[Held]:
-    """A branch that is known to run needs no If, and may give lists of any length."""
+    """Lower an If; a branch that is known to run needs no If, and may return lists of any length."""
     known = condition.constant
     if known is not None and known.size == 1:
         return call.body(then_branch if bool(known.ravel()[0]) else else_branch)
@@ -130,7 +130,7 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
             return call.body(then_branch if bool(taken[0].ravel()[0]) else else_branch)
         if isinstance(error, UnsupportedError):
             raise
-        raise NotKnownError("the branches give lists of different lengths") from None
+        raise NotKnownError("the lists of the branches have different lengths") from None
     return forms[0].held([found] if isinstance(found, Value) else list(found))
 
 
@@ -138,11 +138,11 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
 def loop(
     trip_count: Value | None = None, condition: Value | None = None, *carried: Held, body: Body, call: Call
 ) -> list[Held]:
-    """Carried values, then one part of each iteration, joined along a new first axis."""
+    """Carried values, then the values of each iteration, stacked along a new first axis."""
     start = list(carried)
     count = len(start)
     form = _Shape(start)
-    # As in onnxruntime, which lets the shapes of a body's inputs change from one iteration to the next.
+    # As in onnxruntime, which allows the shapes of a body's inputs to change between iterations.
     call.compare(body, [*_told(build.constant(0, "i64"), body), *start], shapes="warning")
 
     def made(iteration: Value, *tensors: Value) -> tuple[Value | None, list[Value], list[Value]]:
@@ -162,7 +162,7 @@ def loop(
         try:
             if isinstance(error, _Changed) and not _is_counted(trip_count, condition):
                 return _collected(trips, first, start, error.places, body, call)
-            # Unrolled it may be possible: then the number of each iteration is known.
+            # It may be possible if unrolled: the index of each iteration is then known.
             return _unrolled(trip_count, condition, start, body, call)
         except UnsupportedError as other:
             if isinstance(error, _Changed) and _numbers(trip_count, condition) is not None:
@@ -177,21 +177,21 @@ def loop(
 
 
 def _told(iteration: Value, body: Body) -> list[Value]:
-    """The number of an iteration and that it runs: scalars, or of shape [1] where the body declares axes."""
+    """The index of an iteration and its condition: scalars, or of shape [1] if the body declares axes."""
     has_axes = [bool(one.type.tensor_type.shape.dim) for one in body.input[:2]] + [False] * 2
     told = (iteration, build.constant(True))
     return [reshape(one, 1) if axes else one for one, axes in zip(told, has_axes, strict=False)]
 
 
 def _is_counted(trip_count: Value | None, condition: Value | None) -> bool:
-    """Whether the most iterations, and whether there are any, are known."""
+    """Return True if the maximum number of iterations and the initial condition are known."""
     return (trip_count is not None and trip_count.constant is not None) and (
         condition is None or condition.constant is not None
     )
 
 
 def _numbers(trip_count: Value | None, condition: Value | None) -> tuple[int | None, bool] | None:
-    """The most iterations, if there is a limit, and whether there is a first one; None where these are not known."""
+    """The maximum iterations, if limited, and the initial condition; None if these are unknown."""
     trips = [] if trip_count is None else asked_value(trip_count)
     goes_on = [] if condition is None else asked_value(condition)
     if trips is None or goes_on is None:
@@ -202,13 +202,13 @@ def _numbers(trip_count: Value | None, condition: Value | None) -> tuple[int | N
 def _collected(
     trips: Value | None, first: Value | None, carried: list[Held], places: list[int], body: Body, call: Call
 ) -> list[Held]:
-    """The loop with what it appends to lists, those at `places`, collected over its iterations.
+    """The loop, with the elements that it appends to the lists at `places` collected over its iterations.
 
-    Raises NotKnownError for what only single iterations can do, among them elements of different shapes.
+    Raises NotKnownError if the loop must be unrolled, for example for elements of different shapes.
     """
     for place in places:
         if not isinstance(carried[place], (Sequence, Stack)):
-            raise NotKnownError("lists that change their length in loops inside each other, or in their elements")
+            raise NotKnownError("lists change their length in nested loops, or inside their elements")
     fixed = [place for place in range(len(carried)) if place not in places]
     form = _Shape([carried[place] for place in fixed])
     scans: list[int] = []
@@ -224,7 +224,7 @@ def _collected(
         try:
             kept = form.tensors([after[place] for place in fixed])
         except _Changed:
-            raise NotKnownError("lists of different lengths after each iteration") from None
+            raise NotKnownError("lists have different lengths after each iteration") from None
         return _scalar(_tensor(goes_on)), kept, [build.unsqueeze(one, 0) for one in parts]
 
     found = list(build.loop(trips, first, made, form.tensors([carried[place] for place in fixed])))
@@ -245,9 +245,9 @@ def _element_type(held: Held) -> ElementType:
 
 
 def _appended(held: Held, place: int, call: Call) -> Value:
-    """What an iteration appends to the list at this place, along a first axis of its own."""
+    """The elements that an iteration appends to the list at this index, stacked along a first axis."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
-        raise NotKnownError("a list that a loop changes in another way than to append to it")
+        raise NotKnownError("a loop changes a list other than by appending to it")
     if not all(one.shape.is_static for one in held.items):
         if is_asking():
             raise NotKnownError(_RAGGED)
@@ -258,11 +258,11 @@ def _appended(held: Held, place: int, call: Call) -> Value:
         raise NotKnownError(_RAGGED) from None
 
 
-_RAGGED = "a list of elements of different shapes that grows in a loop, of which the number of iterations is not known"
+_RAGGED = "a list of elements of different shapes grows in a loop with an unknown number of iterations"
 
 
 def _lengthened(before: Held, parts: Value) -> Stack:
-    """The list with what all iterations appended: [iterations, appended in each, ...]."""
+    """The list with the elements appended in all iterations: [iterations, appended in each, ...]."""
     sizes = build.shape_of(parts)
     count = build.reduce_prod(build.slice(sizes, ints(0), ints(2), ints(1)), 0, keep_dims=True)
     rest = build.slice(sizes, ints(2), ints(2**31 - 1), ints(1))
@@ -276,10 +276,10 @@ def _lengthened(before: Held, parts: Value) -> Stack:
 def _unrolled(
     trip_count: Value | None, condition: Value | None, carried: list[Held], body: Body, call: Call
 ) -> list[Held]:
-    """The iterations one after the other; their number must be known."""
+    """The loop unrolled; the number of iterations must be known."""
     numbers = _numbers(trip_count, condition)
     if numbers is None:
-        raise NotKnownError("what lists hold depends on the iteration, of which the number is not known")
+        raise NotKnownError("the contents of lists depend on the iteration, and the number of iterations is unknown")
     most, going = numbers
     parts: list[list[Value]] = []
     iteration = 0
@@ -290,11 +290,11 @@ def _unrolled(
         carried, scanned = rest[: len(carried)], rest[len(carried) :]
         parts.append([build.unsqueeze(_tensor(one), 0) for one in scanned])
         last = _tensor(goes_on)
-        # What goes into the next iteration is computed with the condition, and once then.
+        # Values for the next iteration are computed together with the condition, only once.
         with_it = [one for held in carried for one in _flat(held)] if last.constant is None else []
         known = asked_value(last, *with_it)
         if known is None:
-            raise NotKnownError("a loop that carries lists of changing length ends by a computed condition")
+            raise NotKnownError("a loop with lists of changing length ends on a computed condition")
         going = bool(known[0].ravel()[0])
         iteration += 1
     if not parts:
@@ -303,7 +303,7 @@ def _unrolled(
 
 
 def _collected_never(carried: list[Held], body: Body, call: Call) -> list[Value]:
-    """What a loop without iterations collects: nothing, along the axes of an iteration, of which open ones are 0."""
+    """The collected values of a loop without iterations: empty, with the dims of an iteration, dynamic ones 0."""
     if len(body.output) == len(carried) + 1:
         return []
     try:
@@ -330,12 +330,12 @@ def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: 
     """The first axis is a batch: each of its entries is scanned along the second axis."""
     lengths, *values = inputs
     if lengths is not None:
-        raise UnsupportedError("sequences of different lengths")
+        raise UnsupportedError("the sequences have different lengths")
     tensors = [_tensor(one) for one in values]
     states, scanned = _parted(tensors, num_scan_inputs)
     batch = known_size(scanned[0], 0, "the size of the batch")
     if batch > _MOST_UNROLLED:
-        raise UnsupportedError(f"a batch of more than {_MOST_UNROLLED}")
+        raise UnsupportedError(f"the batch is larger than {_MOST_UNROLLED}")
     results = []
     for entry in range(batch):
         parts = [build.gather(one, entry, 0) for one in (*states, *scanned)]
@@ -368,7 +368,9 @@ def scan(
 
 def _parted(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
     if not 1 <= count <= len(values):
-        raise InvalidAttributeError(f"num_scan_inputs is {count}, the node has {len(values)} inputs")
+        raise InvalidAttributeError(
+            f"num_scan_inputs is {count}, expected at most {len(values)}, the inputs of the node"
+        )
     return values[: len(values) - count], values[len(values) - count :]
 
 
@@ -386,10 +388,15 @@ def _scan(
     states, scanned = _parted(inputs, count)
     outs = len(body.output) - len(states)
     if outs < 0:
-        raise GraphError(f"the body gives {len(body.output)} values for {len(states)} states", code=Code.body_port_map)
+        raise GraphError(
+            f"the body has {len(body.output)} outputs, expected at least {len(states)}, one for each state",
+            code=Code.body_port_map,
+        )
     for given, wanted in ((directions, count), (axes, count), (output_directions, outs), (output_axes, outs)):
         if given and len(given) != wanted:
-            raise InvalidAttributeError(f"there are {len(given)} axes or directions for {wanted} values")
+            raise InvalidAttributeError(
+                f"{len(given)} axes or directions are given, expected {wanted}, one for each value"
+            )
     sliced = []
     places = []
     for position, value in enumerate(scanned):

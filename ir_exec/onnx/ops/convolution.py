@@ -20,7 +20,7 @@ from ir_exec.types import ElementType
 __all__ = ["convolve", "halves", "padding", "per_axis"]
 
 _MOST_FILTERS = 2**10
-"""Elements of a block, for each of which there is a filter as large as the block."""
+"""Maximum elements of a block, each of which has a filter as large as the block."""
 
 AutoPad: TypeAlias = Literal["explicit", "same_upper", "same_lower", "valid"]
 
@@ -33,13 +33,13 @@ AUTO_PAD: Mapping[str, AutoPad] = {
 
 
 def padding(auto_pad: str, pads: Ints, rank: int) -> tuple[AutoPad, Ints, Ints]:
-    """How IR spells an `auto_pad`, whose empty text is NOTSET; and the explicit paddings at beginnings and ends."""
+    """The IR equivalent of `auto_pad`, where "" means NOTSET, and the explicit pads at beginnings and ends."""
     way = chosen("auto_pad", auto_pad or "NOTSET", AUTO_PAD)
     return (way, *halves(pads if way == "explicit" else (), rank))
 
 
 def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
-    """Paddings at the beginnings and at the ends of the spatial axes."""
+    """Pads at the beginnings and at the ends of the spatial axes."""
     if not pads:
         return (0,) * rank, (0,) * rank
     if len(pads) != 2 * rank:
@@ -48,7 +48,7 @@ def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
 
 
 def per_axis(given: Ints | None, name: str, rank: int, default: int = 1) -> Ints:
-    """An attribute that has a number for each spatial axis."""
+    """An attribute with a number for each spatial axis."""
     if given and len(given) != rank:
         raise InvalidAttributeError(f"{name} has {len(given)} elements, expected {rank}")
     return given or (default,) * rank
@@ -57,7 +57,9 @@ def per_axis(given: Ints | None, name: str, rank: int, default: int = 1) -> Ints
 def _checked_kernel(filters: Value, kernel: Ints | None) -> None:
     shape = filters.shape
     if kernel and shape.is_static and shape.static[2:] != tuple(kernel):
-        raise InvalidAttributeError(f"kernel_shape is {list(kernel)}, the weights have {list(shape.static[2:])}")
+        raise InvalidAttributeError(
+            f"kernel_shape is {list(kernel)}, expected {list(shape.static[2:])}, the sizes of the weights"
+        )
 
 
 def grouped(filters: Value, group: int) -> Value:
@@ -79,10 +81,10 @@ def convolve(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """A convolution with a bias of each output channel."""
+    """A convolution with a bias for each output channel."""
     rank = known_rank(filters, "the weights") - 2
     if rank == 0:
-        raise UnsupportedError("a convolution without spatial axes")
+        raise UnsupportedError("the input has no spatial axes")
     _checked_kernel(filters, kernel_shape)
     way, begins, ends = padding(auto_pad, pads, rank)
     attributes: dict[str, Any] = {
@@ -143,7 +145,7 @@ def conv_integer(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """Integers less their zero points; the padding is the zero point, and adds nothing."""
+    """Convolution of integers minus their zero points; the padding equals the zero point and adds nothing."""
     wide = _less_zero_point(data, data_zero_point, along=None)
     return convolve(
         wide,
@@ -158,7 +160,7 @@ def conv_integer(
 
 
 def _less_zero_point(data: Value, zero_point: Value | None, along: int | None) -> Value:
-    """As i32; zero points of rank 1 belong to the first axis."""
+    """The value minus its zero point as i32; zero points of rank 1 apply to the first axis."""
     wide = cast(data, ElementType.i32)
     if zero_point is None:
         return wide
@@ -183,10 +185,10 @@ def conv_transpose(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """`output_shape` says how much padding is cut off; without it SAME makes each dim `strides` times as large.
+    """Transposed convolution. `output_shape` determines the cropping; without it SAME multiplies each dim by `strides`.
 
-    Where there is less than that, zeros are added: SAME splits them as it splits what is cut off, and otherwise they
-    are at the end, as in onnxruntime.
+    If the full output is smaller, zeros are added: SAME splits them like the cropping, otherwise they are added at the
+    end, as in onnxruntime.
     """
     rank = known_rank(filters, "the weights") - 2
     strides, dilations = per_axis(strides, "strides", rank), per_axis(dilations, "dilations", rank)
@@ -201,7 +203,7 @@ def conv_transpose(
             sizes = dims_of(data, "the input")[2:]
             wanted = per_axis(output_shape[-rank:], "output_shape", rank)
             if len(sizes) != rank:
-                raise ShapeError(f"the input has rank {len(sizes) + 2}, the weights have {rank + 2}")
+                raise ShapeError(f"the input has rank {len(sizes) + 2}, expected {rank + 2}, the rank of the weights")
             cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
         else:
             cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
@@ -273,7 +275,7 @@ def col2im(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """Images of one axis are those of two of which the first has size 1."""
+    """Col2Im; images with one axis are computed as images with two axes, the first of size 1."""
     sizes = dims_of(image_shape, "image_shape")
     if len(sizes) != 1:
         raise ShapeError(f"image_shape has rank {len(sizes)}, expected 1", code=Code.wrong_rank, port="image_shape")
@@ -304,13 +306,13 @@ def _col2im_of_many(
     pads: Ints,
     strides: Ints | None,
 ) -> Value:
-    """A transposed convolution with a filter for each place of the block, which puts its column there."""
+    """A transposed convolution with a filter for each element of the block, which writes its column there."""
     sizes = per_axis(known_ints(image_shape, "image_shape"), "image_shape", count)
     block = per_axis(known_ints(block_shape, "block_shape"), "block_shape", count)
     strides, dilations = per_axis(strides, "strides", count), per_axis(dilations, "dilations", count)
     begins, ends = halves(pads, count)
     if prod(block) > _MOST_FILTERS:
-        raise UnsupportedError(f"blocks of {prod(block)} elements")
+        raise UnsupportedError(f"the block has {prod(block)} elements, which is not supported")
     spans = [(k - 1) * d + 1 for k, d in zip(block, dilations, strict=True)]
     places = [(n + b + e - k) // s + 1 for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]
     rest = [(n + b + e - k) % s for n, b, e, k, s in zip(sizes, begins, ends, spans, strides, strict=True)]

@@ -1,7 +1,7 @@
-"""Where the elements of a resized axis lie on the original one, in exact arithmetic.
+"""The coordinates of the elements of a resized axis on the original axis, in exact arithmetic.
 
-Every coordinate mode of Resize is a slope times the place, plus an offset. Nearest modes decide at ties, which floats
-miss: 4.5 / f32(0.3) is less than 15.
+Every coordinate mode of Resize is a slope times the index, plus an offset. Nearest modes depend on exact ties, which
+float arithmetic misses: 4.5 / f32(0.3) is less than 15.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _HALF = Fraction(1, 2)
 
 
 class KnownAxis(NamedTuple):
-    """An axis of which all is known when converting.
+    """An axis whose sizes and scale are known at conversion.
 
-    size, length: of the axis before and after. scale: by which it is resized; length / size where sizes are given.
-    region: what part of it is taken, by tf_crop_and_resize alone.
+    size, length: before and after resizing. scale: the factor; length / size if sizes are given. region: the resampled
+    range, used only by tf_crop_and_resize.
     """
 
     size: int
@@ -36,7 +36,7 @@ class KnownAxis(NamedTuple):
 
 
 def _line(coordinates: str, axis: KnownAxis) -> tuple[Fraction, Fraction]:
-    """Slope and offset."""
+    """The slope and the offset."""
     size, count, scale, (start, end) = axis
     is_one = count <= 1
     slope = 1 / scale if scale else Fraction(0)
@@ -51,7 +51,7 @@ def _line(coordinates: str, axis: KnownAxis) -> tuple[Fraction, Fraction]:
         case "pytorch_half_pixel":
             return (Fraction(0), Fraction(0)) if is_one else centered
         case "half_pixel_symmetric":
-            # The output is cut off on both sides alike where scale * size is no integer.
+            # If scale * size is not an integer, the output is cropped equally at both ends.
             whole = scale * size
             cut = Fraction(size, 2) * (1 - count / whole) if whole else Fraction(0)
             return slope, centered[1] + cut
@@ -70,7 +70,7 @@ def exact_places(coordinates: str, axis: KnownAxis) -> Array:
 
 
 def exact_nearest(coordinates: str, nearest: str, axis: KnownAxis) -> Array:
-    """i64[count]: the nearest element of each place, on the axis."""
+    """i64[count]: the element nearest to each coordinate, clipped to the axis."""
     slope, offset = _line(coordinates, axis)
     last = max(axis.size - 1, 0)
     places = (slope * place + offset for place in range(axis.length))
@@ -92,7 +92,7 @@ def _rounded(nearest: str, place: Fraction, scale: Fraction) -> int:
 
 
 def nearest_of_sizes(coordinates: str, nearest: str, size: Value, count: Value) -> Value | None:
-    """The nearest elements in integers of IR, for sizes that only a run knows; None where regions are taken."""
+    """The nearest elements in integer operators of IR, for sizes known only at run time; None for regions."""
     if coordinates == "tf_crop_and_resize":
         return None
     place = build.range(0, count, 1, output_type="i64")
@@ -125,7 +125,7 @@ def nearest_of_sizes(coordinates: str, nearest: str, size: Value, count: Value) 
             shift = build.subtract(below, one)
         case _:
             shift = build.select(build.less(count, size), build.subtract(below, one), _i64(0))
-    # What is negative is before the first element in any case.
+    # Negative coordinates are before the first element in any case.
     shifted = build.maximum(build.add(above, shift), _i64(0))
     last = build.maximum(build.subtract(size, one), _i64(0))
     return build.minimum(build.divide(shifted, build.maximum(below, one)), last)

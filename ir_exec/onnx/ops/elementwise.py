@@ -1,4 +1,4 @@
-"""Operators that compute each element from those at its place, broadcast as in NumPy."""
+"""Operators that compute each element from the elements at the same position, broadcast as in NumPy."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Binary = Callable[[Value, Value], Value]
 
 
 def _unary(name: str, function: Callable[..., Any], *, since: int = 1) -> None:
-    """An operator of one input whose versions differ in element types alone."""
+    """Register an operator of one input whose versions differ only in element types."""
 
     def convert(data: Value) -> Value:
         found: Value = function(data)
@@ -33,7 +33,7 @@ def _unary(name: str, function: Callable[..., Any], *, since: int = 1) -> None:
 
 
 def _legacy_unary(name: str, function: Callable[..., Any]) -> None:
-    """An operator whose first version tells which inputs may be overwritten; that changes no value."""
+    """Register an operator whose first version lists the inputs that may be overwritten, without effect on values."""
 
     def convert(data: Value, *, consumed_inputs: Ints = ()) -> Value:
         found: Value = function(data)
@@ -100,7 +100,7 @@ def hard_swish(data: Value) -> Value:
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
-    """b with axes of size 1 behind its own, so that its first axis meets `axis` of a: broadcasting before version 7."""
+    """b with trailing axes of size 1, which align its first axis with `axis` of a: broadcasting before version 7."""
     if axis is None:
         return b
     rank, other = known_rank(a, "the first input"), known_rank(b, "the second input")
@@ -109,7 +109,7 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
 
 
 def _binary(name: str, function: Binary, *, consumed: bool = False) -> None:
-    """An operator of two inputs that broadcasts by attributes up to version 6, and as in NumPy from 7 on."""
+    """Register an operator of two inputs that broadcasts by attributes up to version 6, and as in NumPy since 7."""
 
     def with_axis(a: Value, b: Value, *, axis: int | None = None, broadcast: bool = False) -> Value:
         if not broadcast and axis is None:
@@ -132,7 +132,7 @@ def _binary(name: str, function: Binary, *, consumed: bool = False) -> None:
 
 
 def _divide(a: Value, b: Value) -> Value:
-    """Integers are cut towards zero."""
+    """Integer division truncates."""
     if a.element_type.is_integer:
         return build.divide(a, b, m_pythondiv=False)
     return build.divide(a, b)
@@ -143,7 +143,7 @@ def _equal(a: Value, b: Value) -> Value:
 
 
 def _power(a: Value, b: Value) -> Value:
-    """The exponent may have another element type; the result has that of the base."""
+    """The exponent may have another element type; the result has the type of the base."""
     if a.element_type is b.element_type:
         return build.power(a, b)
     if a.element_type.is_integer and b.element_type.is_float:
@@ -194,7 +194,7 @@ def bitwise_xor(a: Value, b: Value) -> Value:
 
 @onnx_op("BitShift", since=11)
 def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
-    """By as many bits as there are, or by a negative number, all are shifted out: the sign alone is left."""
+    """A shift by at least the number of bits, or by a negative number, removes all bits; only the sign remains."""
     if direction not in ("LEFT", "RIGHT"):
         raise InvalidAttributeError(f"direction is {direction!r}, expected LEFT or RIGHT")
     shifted = build.bitwise_left_shift if direction == "LEFT" else build.bitwise_right_shift
@@ -214,7 +214,7 @@ def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
 
 @onnx_op("Mod", since=10)
 def mod(a: Value, b: Value, *, fmod: bool = False) -> Value:
-    """The sign of the result is that of the divisor, and with fmod that of the dividend."""
+    """The sign of the result is the sign of the divisor, and with fmod the sign of the dividend."""
     if fmod:
         return build.mod(a, b)
     return build.floor_mod(a, b)
@@ -226,7 +226,7 @@ def where(condition: Value, x: Value, y: Value) -> Value:
 
 
 def _variadic(name: str, function: Callable[[tuple[Value, ...]], Value]) -> None:
-    """An operator of any number of inputs, which broadcast from version 8 on."""
+    """Register an operator of any number of inputs, which broadcast since version 8."""
 
     def consuming(*inputs: Value, consumed_inputs: Ints = ()) -> Value:
         return function(inputs)
@@ -240,7 +240,7 @@ def _variadic(name: str, function: Callable[[tuple[Value, ...]], Value]) -> None
 
 def _at_least_one(inputs: tuple[Value, ...]) -> tuple[Value, ...]:
     if not inputs:
-        raise ShapeError("expected one input at least", code=Code.wrong_number_of_inputs)
+        raise ShapeError("expected 1 or more inputs, found 0", code=Code.wrong_number_of_inputs)
     return inputs
 
 
@@ -271,7 +271,7 @@ def clip_6(data: Value, *, min: float = -3.4028234663852886e38, max: float = 3.4
 
 @onnx_op("Clip", since=11)
 def clip_11(data: Value, min: Value | None = None, max: Value | None = None) -> Value:
-    """The upper bound wins where the bounds cross; known ones that do not are those of a Clamp."""
+    """The upper bound wins if the bounds cross; known bounds that do not cross become a Clamp."""
     if min is not None and max is not None and data.element_type.is_float:
         low, high = min.type.value, max.type.value
         if low is not None and high is not None and low.size == high.size == 1 and low <= high:
@@ -292,25 +292,25 @@ def leaky_relu_1(data: Value, *, alpha: float = 0.01, consumed_inputs: Ints = ()
 
 @onnx_op("LeakyRelu", since=6)
 def leaky_relu(data: Value, *, alpha: float = 0.01) -> Value:
-    # No version takes integers; ONNX's reference cuts alpha to their type.
+    # No version accepts integers; ONNX's reference truncates alpha to their type.
     return build.prelu(data, number(alpha, data))
 
 
 @onnx_op("PRelu", since=1)
 def prelu_1(data: Value, slope: Value, *, consumed_inputs: Ints = ()) -> Value:
-    """A slope of rank 1 belongs to the channels."""
+    """A slope of rank 1 applies to the channels."""
     return build.prelu(data, slope)
 
 
 @onnx_op("PRelu", since=6)
 def prelu_6(data: Value, slope: Value) -> Value:
-    """A slope of rank 1 belongs to the channels."""
+    """A slope of rank 1 applies to the channels."""
     return build.prelu(data, slope)
 
 
 @onnx_op("PRelu", since=7)
 def prelu(data: Value, slope: Value) -> Value:
-    """The slope broadcasts as in NumPy; that of PReLU of IR belongs to the channels where its rank is 1."""
+    """The slope broadcasts as in NumPy; a slope of rank 1 of PReLU in IR applies to the channels."""
     if slope.rank == 1 and not (slope.shape.is_static and slope.shape.static == (1,)) and data.rank != 1:
         zero = number(0, data)
         return build.add(build.maximum(data, zero), build.multiply(slope, build.minimum(data, zero)))
@@ -365,7 +365,7 @@ def thresholded_relu(data: Value, *, alpha: float = 1.0) -> Value:
 
 @onnx_op("Shrink", since=9)
 def shrink(data: Value, *, bias: float = 0.0, lambd: float = 0.5) -> Value:
-    """x + bias below -lambd, or else x - bias above lambd, or else 0; with a negative lambd both may hold."""
+    """x + bias below -lambd, or else x - bias above lambd, or else 0; with a negative lambd both may apply."""
 
     def shrunk(x: Value) -> Value:
         above = build.greater(x, number(lambd, x))

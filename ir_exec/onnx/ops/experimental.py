@@ -1,8 +1,7 @@
-"""Operators that early versions of ONNX had as experimental ones and took out later.
+"""Experimental operators of early versions of ONNX, which later versions removed.
 
-They have no versions, and files of any opset hold them. Their meaning is that of ONNX's text, and of onnxruntime where
-the text is silent; FC and GRUUnit mean what they meant in Caffe2. ATen, whose functions ONNX does not define, is not
-among them.
+They have no versions, and occur in files of any opset. They follow ONNX's text, and onnxruntime if the text is silent;
+FC and GRUUnit follow Caffe2. ATen is not included, because ONNX does not define its functions.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from ir_exec.onnx.values import (
 __all__: list[str] = []
 
 _SPATIAL = 4
-"""The rank of [N, C, H, W], which ImageScaler and Crop take alone."""
+"""The rank of [N, C, H, W], which ImageScaler and Crop require."""
 
 
 _MATRIX = 2
@@ -69,7 +68,7 @@ def thresholded_relu_1(data: Value, *, alpha: float = 1.0) -> Value:
 
 @onnx_op("FC", since=1, instead="Gemm")
 def fully_connected(data: Value, weights: Value, bias: Value, *, axis: int = 1, axis_w: int = 1) -> Value:
-    """x W^T + b of a matrix x, the axes of both from `axis` and `axis_w` on as one."""
+    """x W^T + b of a matrix x; the axes of both starting at `axis` and `axis_w` are merged."""
     rows, width = _as_matrix(data, axis), _as_matrix(weights, axis_w)
     found = build.add(build.matmul(rows, width, transpose_b=True), bias)
     if known_rank(data, "the input") == axis + 1 == _MATRIX:
@@ -81,7 +80,7 @@ def fully_connected(data: Value, weights: Value, bias: Value, *, axis: int = 1, 
 def _as_matrix(data: Value, axis: int) -> Value:
     rank = known_rank(data, "an input")
     if not 0 < axis < rank:
-        raise InvalidAttributeError(f"axis {axis} of a tensor of rank {rank}, expected 1 to {rank - 1}")
+        raise InvalidAttributeError(f"axis is {axis}, expected 1 to {rank - 1} for rank {rank}")
     if rank == _MATRIX:
         return data
     columns = build.reduce_prod(build.slice(shape_of(data), ints(axis), ints(rank), ints(1)), 0, keep_dims=True)
@@ -92,10 +91,10 @@ def _as_matrix(data: Value, axis: int) -> Value:
 def gru_unit(
     hidden: Value, gates: Value, lengths: Value | None = None, t: Value | None = None, *, drop_states: bool = False
 ) -> Value:
-    """One step of a GRU from gates that hold the products of the state too: z h + (1 - z) tanh(n).
+    """One step of a GRU from gates that include the products of the state: z h + (1 - z) tanh(n).
 
-    hidden: [1, batch, size]; gates: [1, batch, 3 size], the gates r, z and n, of which r is in n already. Sequences
-    that end before the step `t` keep their state, or have zeros with drop_states.
+    hidden: [1, batch, size]; gates: [1, batch, 3 size], the gates r, z and n, with r already applied in n. Sequences
+    that end before the step `t` keep their state, or are set to zeros with drop_states.
     """
     _, update, fresh = build.split(gates, -1, num_splits=3)
     share = build.sigmoid(update)
@@ -113,7 +112,7 @@ def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value
     _require_image(data)
     channels = size_along(data, 1)
     if bias and channels.is_static and channels.size != len(bias):
-        message = f"bias has {len(bias)} elements, the input has {channels.size} channels"
+        message = f"bias has {len(bias)} elements, expected {channels.size}, one for each channel"
         raise ShapeError(message, code=Code.dims_differ)
 
     def scaled(x: Value) -> Value:
@@ -125,12 +124,12 @@ def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value
 
 @onnx_op("Crop", since=1, instead="Slice")
 def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints = ()) -> Value:
-    """Without the left, top, right and bottom `border`; or of height and width `scale`, from the left top border on."""
+    """The input without the left, top, right, bottom `border`, or `scale` rows and columns after them."""
     _require_image(data)
     if len(border) != 4 or min(border) < 0:
-        raise InvalidAttributeError(f"border is {list(border)}, expected four numbers from 0 on")
+        raise InvalidAttributeError(f"border is {list(border)}, expected four numbers of 0 or more")
     if scale and (len(scale) != 2 or min(scale) < 1):
-        raise InvalidAttributeError(f"scale is {list(scale)}, expected height and width")
+        raise InvalidAttributeError(f"scale is {list(scale)}, expected the scales of height and width")
     left, top, right, bottom = border
     starts = ints(top, left)
     sizes = build.gather(shape_of(data), ints(2, 3), 0)
@@ -147,7 +146,7 @@ def dynamic_slice(data: Value, starts: Value, ends: Value, axes: Value | None = 
 def mean_variance_normalization_1(
     data: Value, *, across_channels: bool = False, normalize_variance: bool = True
 ) -> Value:
-    """Over batch and spatial axes, and over the channels too where `across_channels` says so, as onnxruntime does."""
+    """Normalize over batch and spatial axes, and over the channels too with `across_channels`, as onnxruntime does."""
     rank = known_rank(data, "the input")
     axes = ints(*range(rank) if across_channels else [axis for axis in range(rank) if axis != 1])
     return build.mvn(data, axes, eps=1e-9, normalize_variance=normalize_variance, eps_mode="outside_sqrt")
@@ -177,19 +176,19 @@ def given_tensor_fill(
     shape: Ints | None = None,
     values: Floats = (),
 ) -> Value:
-    """`values` in this shape, which must hold as many."""
+    """`values` in this shape; their numbers of elements must be equal."""
     kind = np.float32 if data is None or not data.element_type.is_float else data.element_type.dtype
     filling = build.constant(np.array(values).astype(kind))
     return build.reshape(filling, _filled_shape(data, shape, extra_shape, input_as_shape), special_zero=False)
 
 
 def _filled_shape(data: Value | None, shape: Ints | None, extra: Ints, is_shape: bool) -> Value:
-    """The attribute `shape`; or the shape of the input, or its value, with further dims at its end."""
+    """The attribute `shape`; or the shape of the input, or its value, followed by further dims."""
     if data is None or shape is not None:
         if data is not None or shape is None or extra:
             raise InvalidAttributeError("expected either the attribute shape, or an input with or without extra_shape")
         if min(shape, default=0) < 0:
-            raise InvalidAttributeError(f"shape is {list(shape)}, expected sizes from 0 on")
+            raise InvalidAttributeError(f"shape is {list(shape)}, expected sizes of 0 or more")
         return ints(*shape)
     if is_shape:
         return concat([build.convert(data, "i64"), ints(*extra)]) if extra else build.convert(data, "i64")
@@ -199,4 +198,4 @@ def _filled_shape(data: Value | None, shape: Ints | None, extra: Ints, is_shape:
 def _require_image(data: Value) -> None:
     rank = known_rank(data, "the input")
     if rank != _SPATIAL:
-        raise ShapeError(f"the input has rank {rank}, expected [N, C, H, W]", code=Code.wrong_rank)
+        raise ShapeError(f"the input has rank {rank}, expected 4: [N, C, H, W]", code=Code.wrong_rank)

@@ -1,4 +1,4 @@
-"""Random numbers. ONNX does not say which ones a seed gives."""
+"""Random numbers. ONNX does not define the numbers of a seed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 
 def _seed(seed: float | None) -> int:
-    """0 is a seed of its own at every start of the program."""
+    """The seed; 0 means a different seed at every start of the program."""
     return 0 if seed is None else int(np.float32(seed).view(np.uint32)) or 1
 
 
@@ -28,7 +28,7 @@ def _uniform(shape: Value, kind: ElementType, low: float, high: float, seed: flo
 
 
 def _normal(shape: Value, kind: ElementType, mean: float, scale: float, seed: float | None) -> Value:
-    """By Box and Muller, from two uniform numbers each."""
+    """Normal numbers by Box and Muller, from two uniform numbers each."""
     wide = ElementType.f32
     radius = build.sqrt(
         build.multiply(build.constant(np.float32(-2)), build.log(_uniform(shape, wide, 2.0**-24, 1.0, seed, 1)))
@@ -70,7 +70,7 @@ def random_normal_like(
 
 @onnx_op("Multinomial", since=7)
 def multinomial(data: Value, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Value:
-    """The input holds logarithms of probabilities."""
+    """The input has logarithms of probabilities."""
     return build.multinomial(
         data,
         ints(sample_size),

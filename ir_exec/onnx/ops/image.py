@@ -1,4 +1,4 @@
-"""Images resized, and sampled at places that the network computes."""
+"""Images resized, and sampled at computed positions."""
 
 from __future__ import annotations
 
@@ -48,8 +48,7 @@ def upsample(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
 
 @onnx_op("Resize", since=10)
 def resize_10(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
-    """Version 10 does not say how coordinates are rounded: as in onnxruntime, down where it grows and up where it
-    shrinks."""
+    """Version 10 does not define the rounding of coordinates: as in onnxruntime, down to enlarge and up to shrink."""
     way = Resampling(mode, coordinates="asymmetric", nearest="simple")
     return resampled(data, way, scales=scales)
 
@@ -132,18 +131,15 @@ def grid_sample_16(
 def grid_sample(
     data: Value, grid: Value, *, align_corners: bool = False, mode: str = "linear", padding_mode: str = "zeros"
 ) -> Value:
-    """The modes have the names of one axis."""
+    """The modes have the names of one-dimensional interpolation."""
     names: Mapping[str, Sampling] = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     return _grid_sample(data, grid, align_corners, chosen("mode", mode, names), padding_mode)
 
 
 def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
-    """Volumes, which GridSample of IR does not take: each neighbour of a place is gathered and weighted by nearness.
-
-    data: [batch, channels, depth, height, width]. grid: [batch, ..., 3], of which the last axis has x, y and z.
-    """
+    """Sampling of volumes, which GridSample of IR does not support: a weighted sum of gathered neighbours."""
     if mode == "bicubic":
-        raise ShapeError("cubic sampling is of images alone")
+        raise ShapeError("mode is cubic, expected an image of rank 4 as input")
     rank = 3
     sizes = [build.gather(shape_of(data), 2 + axis, 0) for axis in range(rank)]
     places = []
@@ -185,7 +181,7 @@ def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, pad
 
 
 def _place(at: Value, size: Value, align_corners: bool, padding_mode: str, mode: str) -> Value:
-    """From -1 .. 1 to indices along an axis of this size, brought inside as the padding mode says."""
+    """Convert from -1 .. 1 to indices along an axis of this size, clipped or reflected as the padding mode requires."""
     one, half = number(1, at), number(0.5, at)
     last = build.subtract(size, one)
     scaled = build.multiply(build.add(at, one), half)
@@ -215,8 +211,8 @@ def _roi_align(
     spatial_scale: float,
 ) -> Value:
     if mode != "avg":
-        # ONNX takes the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
-        raise UnsupportedError(f"mode {mode!r}: the maximum in IR is taken over different values")
+        # ONNX selects the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
+        raise UnsupportedError(f"mode is {mode!r}: IR takes the maximum over different values")
     return build.roi_align(
         data,
         rois,

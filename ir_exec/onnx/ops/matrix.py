@@ -12,7 +12,7 @@ from ir_exec.types import ElementType
 __all__: list[str] = []
 
 _MOST_UNROLLED = 2**7
-"""Rows of matrices whose elimination is written step by step."""
+"""Maximum rows of matrices whose elimination is unrolled."""
 
 
 @onnx_op("MatMul", since=1)
@@ -46,7 +46,7 @@ def gemm(
     transA: bool = False,  # noqa: N803
     transB: bool = False,  # noqa: N803
 ) -> Value:
-    """alpha a b + beta c. With other factors than 1 integers are scaled and added as f64, and cut off."""
+    """alpha a b + beta c. With factors other than 1 integers are scaled and added as f64, and truncated."""
     found = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
     kind = found.element_type
     if kind.is_integer and not alpha == beta == 1:
@@ -65,10 +65,10 @@ def einsum(*inputs: Value, equation: str) -> Value:
 
 @onnx_op("Det", since=11)
 def det(data: Value) -> Value:
-    """Gaussian elimination, a column after the other: the product of the pivots, with the sign of their exchanges."""
+    """Gaussian elimination, column by column: the product of the pivots, with the sign of the row exchanges."""
     side = known_size(data, -1, "the size of the matrices")
     if side > _MOST_UNROLLED:
-        raise UnsupportedError(f"matrices of more than {_MOST_UNROLLED} rows")
+        raise UnsupportedError(f"the matrices have more than {_MOST_UNROLLED} rows")
     sizes = shape_of(data)
     front = build.slice(sizes, ints(0), ints(-2), ints(1))
     left = build.reshape(data, ints(-1, side, side), special_zero=False)

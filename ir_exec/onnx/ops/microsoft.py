@@ -1,4 +1,4 @@
-"""Operators of the domain com.microsoft, which exporters and onnxruntime's optimizer write: fused layers and images."""
+"""Operators of the domain com.microsoft, written by exporters and onnxruntime's optimizer: fused layers and images."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def bias_add(data: Value, bias: Value, skip: Value) -> Value:
 
 @onnx_op("BiasSplitGelu", since=1, domain=MICROSOFT)
 def bias_split_gelu(data: Value, bias: Value) -> Value:
-    """One half of the last axis times the Gelu of the other."""
+    """One half of the last axis times the Gelu of the other half."""
     left, right = build.split(build.add(data, bias), -1, num_splits=2)
     return build.multiply(left, standard_gelu(right))
 
@@ -71,7 +71,7 @@ def _matmul(
 
 
 def _batch_last(value: Value) -> Value:
-    """The first axis moved before the last one."""
+    """Move the first axis before the last one."""
     rank = known_rank(value, "the input")
     return build.transpose(value, ints(*range(1, rank - 1), 0, rank - 1))
 
@@ -103,7 +103,7 @@ def transpose_matmul(
 
 
 def _activated(data: Value, name: str, parameters: Floats) -> Value:
-    """By onnxruntime's names, with the parameters that it gives."""
+    """Apply an activation by onnxruntime's name and parameters."""
     first = parameters[0] if parameters else None
     second = parameters[1] if len(parameters) > 1 else None
     functions: dict[str, Callable[[], Value]] = {
@@ -138,7 +138,7 @@ def fused_conv(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """A convolution, what is added to it, and an activation."""
+    """A convolution, an addition, and an activation."""
     found = convolve(
         data,
         filters,
@@ -221,7 +221,7 @@ def skip_layer_normalization(
     *,
     epsilon: float = 1e-12,
 ) -> list[Value]:
-    """The further outputs are the mean, the inverse deviation, and the sum that is normalized."""
+    """The further outputs are the mean, the inverse deviation, and the sum before normalization."""
     return _normalized_with_skip(data, skip, gamma, beta, bias, epsilon, centered=True)
 
 
@@ -266,11 +266,11 @@ def embed_layer_normalization(
 
 @onnx_op("BiasSoftmax", since=1, domain=MICROSOFT)
 def bias_softmax(data: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: bool) -> Value:
-    """Over all axes from `axis` on, which are one."""
+    """Softmax over all axes starting at `axis`, merged into one."""
     rank = known_rank(data, "the input")
     place = normal_axis(axis, rank)
     if not is_inner_broadcast and known_rank(bias, "the bias") != rank:
-        raise UnsupportedError("a bias that is repeated over outer axes")
+        raise UnsupportedError("the bias is repeated over outer axes")
     total = build.add(data, bias)
     if place == rank - 1:
         return build.softmax(total, axis=-1)
@@ -299,7 +299,7 @@ def expand_dims(data: Value, axis: Value) -> Value:
 
 @onnx_op("Unique", since=1, domain=MICROSOFT)
 def unique(data: Value) -> list[Value]:
-    """In the order of their first places: values, the place of each element among them, and counts."""
+    """In the order of first occurrence: values, the index of each element among them, and counts."""
     values, _, places, counts = build.unique(
         data, None, sorted=False, index_element_type="i64", count_element_type="i64"
     )
@@ -316,7 +316,7 @@ def crop_and_resize(
     extrapolation_value: float = 0.0,
     mode: str = "bilinear",
 ) -> Value:
-    """Regions (y1, x1, y2, x2, from 0 to 1) resampled to one size; places outside have the extrapolation value."""
+    """Regions (y1, x1, y2, x2, from 0 to 1) resampled to one size; positions outside have the extrapolation value."""
     if mode not in ("bilinear", "nearest"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected bilinear or nearest")
     sizes = shape_of(data)
@@ -345,7 +345,7 @@ def crop_and_resize(
 
 
 def _sampled(images: Value, places: list[tuple[Value, Value]], mode: str) -> Value:
-    """Rows, then columns, each by its nearest or its two neighbours. images: [regions, height, width, channels]."""
+    """Rows, then columns, by one or two nearest neighbours. images: [regions, height, width, channels]."""
     found = images
     for axis, (place, last) in enumerate(places, 1):
         if mode == "nearest":

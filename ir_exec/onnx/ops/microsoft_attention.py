@@ -26,7 +26,7 @@ from ir_exec.onnx.values import (
 __all__: list[str] = []
 
 _MASKED = -10000.0
-"""What onnxruntime adds to the scores of masked keys, unless the node says another number."""
+"""The number that onnxruntime adds to the scores of masked keys, unless the node declares another one."""
 
 
 def _added(first: Value | None, second: Value | None) -> Value | None:
@@ -36,11 +36,14 @@ def _added(first: Value | None, second: Value | None) -> Value | None:
 
 
 def _padding(mask: Value, keys: Value, like: Value, masked: float) -> Value:
-    """What is added to the scores, from 1 for keys to attend to: [batch, keys], [batch, queries, keys], or the number
-    of keys of each entry of the batch, [batch], which the places of their first keys may follow, [2 batch]."""
+    """The mask to add to the scores, from one of three forms of `mask`.
+
+    1 for keys to attend to, [batch, keys] or [batch, queries, keys]; the number of keys of each entry of the batch,
+    [batch]; or these numbers followed by the index of each first key, [2 batch].
+    """
     rank = known_rank(mask, "the mask")
     if rank == 1:
-        # The place behind the last key of each entry of the batch and then, perhaps, that of the first key.
+        # The index after the last key of each entry of the batch, optionally followed by the index of the first key.
         batch = size_of(keys, 0)
         ends = build.slice(mask, ints(0), batch, ints(1))
         padded = build.concat([mask, build.broadcast(number(0, mask), batch)], 0)
@@ -54,7 +57,7 @@ def _padding(mask: Value, keys: Value, like: Value, masked: float) -> Value:
     elif rank == 3:
         kept = build.unsqueeze(build.not_equal(mask, number(0, mask)), ints(1))
     else:
-        raise UnsupportedError(f"a mask of rank {rank}")
+        raise UnsupportedError(f"a mask of rank {rank} is not supported")
     return build.select(kept, number(0, like), number(masked, like))
 
 
@@ -80,7 +83,7 @@ def attention(
 ) -> list[Value]:
     """Query, key and value are projections of one input."""
     if do_rotary or past_present_share_buffer:
-        raise UnsupportedError("rotary embeddings or a shared buffer in Attention")
+        raise UnsupportedError("rotary embeddings and a shared buffer are not supported in Attention")
     projected = build.matmul(data, weights)
     projected = projected if bias is None else build.add(projected, bias)
     form = _Form(num_heads, qkv_hidden_sizes, scale, mask_filter_value, unidirectional)
@@ -88,7 +91,7 @@ def attention(
 
 
 class _Form(NamedTuple):
-    """How heads of one projection attend to each other. sizes: of query, key and value, all alike where empty."""
+    """Attributes of self-attention. sizes: of query, key and value; equal if empty."""
 
     heads: int
     sizes: Ints
@@ -106,7 +109,7 @@ def _self_attention(
     *,
     wants_present: bool,
 ) -> list[Value]:
-    """Attention over query, key and value, which lie behind each other along the last axis."""
+    """Attention over query, key and value, which are concatenated along the last axis."""
     if form.sizes:
         parts = build.variadic_split(projected, -1, ints(*form.sizes))
     else:
@@ -148,7 +151,7 @@ def qattention(
 ) -> list[Value]:
     """Attention whose projection is a product of integers."""
     if do_rotary or past_present_share_buffer:
-        raise UnsupportedError("rotary embeddings or a shared buffer in QAttention")
+        raise UnsupportedError("rotary embeddings and a shared buffer are not supported in QAttention")
     projected = matmul_integer_to_float(
         data, weights, input_scale, weight_scale, input_zero_point, weight_zero_point, bias
     )
@@ -174,14 +177,14 @@ def multi_head_attention(
     scale: float | None = None,
     unidirectional: bool = False,
 ) -> list[Value]:
-    """Key and value may be packed with the query, or be those of a cache, [batch, heads, length, size]."""
+    """Key and value may be packed with the query, or come from a cache, [batch, heads, length, size]."""
     if past_sequence_length is not None or cache_indirection is not None:
-        raise UnsupportedError("a cache of a fixed size")
+        raise UnsupportedError("a cache of a fixed size is not supported")
     if key is None:
         parts = [build.gather(query, index, 3) for index in range(3)]
         q, k, v = (build.transpose(part, ints(0, 2, 1, 3)) for part in parts)
         if bias is not None:
-            raise UnsupportedError("a bias of packed queries, keys and values")
+            raise UnsupportedError("a bias of packed queries, keys and values is not supported")
     else:
         size = known_size(query, 2, "the last dim of the query") if bias is not None else 0
         biases: list[Value | None] = [None] * 3
@@ -192,7 +195,7 @@ def multi_head_attention(
             tensors = [build.gather(key, index, 3) for index in range(2)]
             k, v = (build.transpose(part, ints(0, 2, 1, 3)) for part in tensors)
         elif value is None:
-            raise UnsupportedError("a key without a value")
+            raise UnsupportedError("the key is given without the value")
         else:
             k, v = (
                 one if one.rank == 4 else heads_of(one if extra is None else build.add(one, extra), num_heads)
@@ -222,9 +225,9 @@ def rotary_embedding(
     rotary_embedding_dim: int = 0,
     scale: float = 1.0,
 ) -> Value:
-    """[batch, length, heads * size] or [batch, heads, length, size]; one position is that of the first element."""
+    """[batch, length, heads * size] or [batch, heads, length, size]; a single position belongs to the first element."""
     if scale != 1:
-        raise UnsupportedError(f"the scale {scale}")
+        raise UnsupportedError(f"the scale {scale} is not supported")
     size = rotary_embedding_dim or 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
     is_flat = known_rank(data, "the input") == 3
     x = data

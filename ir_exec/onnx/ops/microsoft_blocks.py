@@ -1,4 +1,4 @@
-"""Weights of the domain com.microsoft that share a scale in blocks."""
+"""Weights of the domain com.microsoft with a scale for each block."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["spread_blocks", "unpacked"]
 
 
 def unpacked(stored: Value, bits: int) -> Value:
-    """Bytes as the i32 integers of 2, 4 or 8 bits that they hold along the last axis, the lowest bits first."""
+    """The integers of 2, 4 or 8 bits in bytes, as i32 along the last axis, the lowest bits first."""
     wide = cast(stored, ElementType.i32)
     if bits == 8:
         return wide
@@ -27,7 +27,7 @@ def unpacked(stored: Value, bits: int) -> Value:
 
 
 def spread_blocks(value: Value, size: Value, axis: int, block: int) -> Value:
-    """One element for each block of an axis, repeated for each of the `size` places of the blocks."""
+    """Repeat one element for each block of an axis for each of the `size` elements of the blocks."""
     places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block)))
     return build.gather(value, places, axis)
 
@@ -44,16 +44,18 @@ def gather_block_quantized(
     gather_axis: int = 0,
     quantize_axis: int = 1,
 ) -> Value:
-    """What is picked is dequantized after it was picked; an index out of range picks zeros."""
+    """Gathered elements are dequantized after gathering; an index out of range gathers zeros."""
     rank = known_rank(data, "the data")
     gathered, axis = normal_axis(gather_axis, rank), normal_axis(quantize_axis, rank)
     is_packed, is_float = data.element_type is ElementType.u8, data.element_type.is_float
     _check_blocks(bits, block_size, is_float, zero_points)
     if is_packed and (gathered != 0 or axis != rank - 1 or axis == gathered):
-        raise UnsupportedError("packed bytes are gathered along axis 0 and have their blocks along the last one")
+        raise UnsupportedError("packed data requires gathering along axis 0 and blocks along the last axis")
     for name, value in (("scales", scales), ("zero_points", zero_points)):
         if value is not None and known_rank(value, f"the {name}") != rank:
-            raise ShapeError(f"{name} has rank {value.rank}, the data {rank}", code=Code.wrong_rank, port=name)
+            raise ShapeError(
+                f"{name} has rank {value.rank}, expected {rank}, the rank of data", code=Code.wrong_rank, port=name
+            )
     found = build.gather(data, indices, gathered)
     if gathered == axis:
         size = build.gather(shape_of(data), axis, 0)
@@ -83,11 +85,13 @@ def _check_blocks(bits: int, block: int, is_float: bool, zero_points: Value | No
     if not (is_float and block == 0) and (block < 16 or block & (block - 1)):
         raise InvalidAttributeError(f"block_size is {block}, expected a power of 2 of at least 16")
     if is_float and zero_points is not None:
-        raise GraphError("floats have no zero points", code=Code.wrong_number_of_inputs, port="zero_points")
+        raise GraphError(
+            "zero_points is given, expected none for floats", code=Code.wrong_number_of_inputs, port="zero_points"
+        )
 
 
 def _picked(scales: Value, indices: Value, axis: int) -> Value:
-    """The scales of what is gathered along another axis than that of the blocks; one scale may stand for all."""
+    """The scales of elements gathered along an axis other than the block axis; one scale may apply to all."""
     size = size_along(scales, axis)
     if size.is_static and size.size == 1:
         indices = build.multiply(indices, number(0, indices))
@@ -95,7 +99,7 @@ def _picked(scales: Value, indices: Value, axis: int) -> Value:
 
 
 def _blocks_of(indices: Value, size: Value, block: int) -> Value:
-    """The block of each index; out of range where the index is, so that the scale there is zero."""
+    """The block of each index; out of range if the index is, to make the scale zero."""
     zero = build.constant(np.int64(0))
     places = build.select(build.less(indices, zero), build.add(indices, size), indices)
     inside = build.logical_and(build.greater_equal(places, zero), build.less(places, size))
@@ -110,7 +114,7 @@ _NF4 = (
     *(0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0),
 )
 _TABLES = {0: (*_FP4, *(-one for one in _FP4)), 1: _NF4}
-"""The numbers that 4 bits stand for, by quant_type."""
+"""The numbers represented by 4 bits, by quant_type."""
 
 
 @onnx_op("MatMulBnb4", since=1, domain=MICROSOFT)
@@ -126,14 +130,20 @@ def matmul_bnb4(
     training_mode: bool = False,
     transB: bool = True,  # noqa: N803
 ) -> Value:
-    """a times weights [N, K], or their transpose: places of a table, of which a byte holds two, the first one above."""
+    """a times weights [N, K], or their transpose: indices into a table, two in a byte, the first in the upper bits."""
     if quant_type not in _TABLES:
         raise InvalidAttributeError(f"quant_type is {quant_type}, expected 0 or 1")
     if K < 1 or N < 1 or block_size < 16 or block_size & (block_size - 1):
-        raise InvalidAttributeError(f"K {K}, N {N} and a block_size of {block_size}")
+        raise InvalidAttributeError(
+            f"K is {K}, N is {N}, block_size is {block_size}, expected 1 or more, 1 or more, 2^n >= 16"
+        )
     stored, count = known(b, "the packed weights"), N * K
     if stored.dtype != np.uint8 or stored.size != (count + 1) // 2:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+        raise GraphError(
+            f"the packed weights have {stored.size} bytes, expected {(count + 1) // 2} of u8",
+            code=Code.constant_size,
+            port="b",
+        )
     pairs = np.stack([stored.ravel() >> 4, stored.ravel() & 15], axis=1)
     places = build.constant(pairs.reshape(-1)[:count].astype(ElementType.u4.dtype))
     table = build.constant(np.array(_TABLES[quant_type], np.float32))

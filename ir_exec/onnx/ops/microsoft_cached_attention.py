@@ -1,4 +1,4 @@
-"""Attention of the domain com.microsoft whose keys and values are kept in a cache."""
+"""Attention of the domain com.microsoft with cached keys and values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__: list[str] = []
 
 
 class _Cache(NamedTuple):
-    """Keys and values up to the last query, and the place of each query among them, [batch, queries]."""
+    """Keys and values up to the last query, and the position of each query among them, [batch, queries]."""
 
     keys: Value
     values: Value
@@ -24,7 +24,7 @@ class _Cache(NamedTuple):
 
 
 def _cached(k: Value, v: Value, past_k: Value | None, past_v: Value | None, places: Value, total: Value) -> _Cache:
-    """The new keys and values, written behind those of each entry of the batch."""
+    """The new keys and values, written after the cached ones of each entry of the batch."""
     if past_k is None or past_v is None:
         return _Cache(k, v, places)
     length = build.maximum(size_of(past_k, 2), total)
@@ -40,16 +40,16 @@ def _cached(k: Value, v: Value, past_k: Value | None, past_v: Value | None, plac
 
 
 def _unpacked(packed: Value, heads: int, shared: int) -> tuple[Value, Value, Value]:
-    """Queries, keys and values from one tensor that holds them side by side."""
+    """Queries, keys and values from one tensor of their concatenation."""
     size = known_size(packed, 2, "the last dim of the query") // (heads + 2 * shared)
     query, key, value = build.variadic_split(packed, 2, ints(heads * size, shared * size, shared * size))
     return query, key, value
 
 
 def _places(lengths: Value, queries: Value, total: Value) -> Value:
-    """[batch, queries]: the place of each query among the keys of its entry of the batch, of which there are `lengths`.
+    """[batch, queries]: the position of each query among the `lengths` keys of its entry of the batch.
 
-    A first prompt may be shorter than others of the batch: it still starts at the first place.
+    A first prompt may be shorter than others of the batch: it still starts at the first position.
     """
     is_first = build.equal(queries, total)
     start = build.select(is_first, ints(0), build.subtract(lengths, queries))
@@ -61,7 +61,7 @@ def _both_rotated(
     q: Value, k: Value, cosines: Value | None, sines: Value | None, places: Value, interleaved: bool
 ) -> tuple[Value, Value]:
     if cosines is None or sines is None:
-        raise UnsupportedError("rotary embeddings without their angles")
+        raise UnsupportedError("rotary embeddings require cos_cache and sin_cache")
     size = 2 * known_size(cosines, 1, "the last dim of cos_cache")
     return tuple(rotated(one, cosines, sines, places, size, interleaved) for one in (q, k))  # type: ignore[return-value]
 
@@ -104,15 +104,17 @@ def group_query_attention(
     softcap: float = 0.0,
     v_quant_type: str = "NONE",
 ) -> list[Value]:
-    """Groups of heads share keys and values; the cache grows by those of this call.
+    """Groups of heads share keys and values; the cache grows by the keys and values of this call.
 
-    seqlens_k: for each entry of the batch, the number of its keys less one.
+    seqlens_k: for each entry of the batch, the number of its keys minus one.
     """
     quantized = (k_quant_type, v_quant_type) != ("NONE", "NONE") or k_scale is not None or v_scale is not None
     if quantized or q_norm_weight is not None or k_norm_weight is not None or query_seqlens is not None:
-        raise UnsupportedError("quantized caches, norms or lengths of queries in GroupQueryAttention")
+        raise UnsupportedError(
+            "quantized caches, norms and lengths of queries are not supported in GroupQueryAttention"
+        )
     if qk_output or sliding_window_cache or not causal:
-        raise UnsupportedError("scores as an output, a cache of a window, or attention that is not causal")
+        raise UnsupportedError("scores as an output, a cache of a window and non-causal attention are not supported")
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)
     q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
@@ -163,8 +165,8 @@ def sparse_attention(
 ) -> list[Value]:
     """Causal attention to the blocks of keys that the layout of a head lists for the block of the query.
 
-    The caches have room for all keys: [batch, heads, most keys, size]. block_row_indices, block_col_indices: for each
-    layout the blocks of each row, compressed: [layouts, rows + 1] and [layouts, entries].
+    The caches have space for all keys: [batch, heads, maximum keys, size]. block_row_indices, block_col_indices: for
+    each layout the blocks of each row, in compressed row format: [layouts, rows + 1] and [layouts, entries].
     """
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)
@@ -178,7 +180,7 @@ def sparse_attention(
     seen = build.unsqueeze(build.less_equal(columns, build.unsqueeze(places, 2)), 1)
     listed = _listed_blocks(as_i64(block_row_indices), as_i64(block_col_indices))
     block = ints(sparse_block_size)
-    # [layouts, batch, queries, keys], then a layout for each head in turn.
+    # [layouts, batch, queries, keys]; the heads cycle through the layouts.
     by_query = build.gather(listed, build.divide(places, block), 1)
     last = build.subtract(size_of(listed, 2), ints(1))
     by_key = build.gather(by_query, build.minimum(build.divide(columns, block), last), 3)
@@ -190,7 +192,7 @@ def sparse_attention(
 
 
 def _listed_blocks(rows: Value, columns: Value) -> Value:
-    """[layouts, rows, columns], as many columns as rows: the blocks that compressed rows list."""
+    """[layouts, rows, columns], with equal numbers of rows and columns: the blocks listed by compressed rows."""
     count = build.subtract(size_of(rows, 1), ints(1))
     ends = build.slice(rows, ints(1), ints(2**31 - 1), ints(1), ints(1))
     starts = build.slice(rows, ints(0), ints(-1), ints(1), ints(1))

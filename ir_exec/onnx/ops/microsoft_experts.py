@@ -22,10 +22,10 @@ from ir_exec.types import ElementType
 __all__: list[str] = []
 
 _LEAST = 1e-8
-"""onnxruntime leaves an expert out of which a token takes no more than this."""
+"""Like onnxruntime, experts with a weight of at most this number are skipped."""
 
 Weights = Callable[[Value], Value]
-"""The weights [outputs, inputs] of the expert of this number, as f32."""
+"""The weights [outputs, inputs] of the expert of this index, as f32."""
 
 
 class _ExpertLayer(NamedTuple):
@@ -42,7 +42,7 @@ class _ExpertLayer(NamedTuple):
 
 
 class _Activation(NamedTuple):
-    """What stands between the two layers of an expert, by the attributes of the node."""
+    """The activation between the two layers of an expert, by the attributes of the node."""
 
     name: str
     alpha: float
@@ -78,12 +78,12 @@ class _Activation(NamedTuple):
         return data if self.limit == inf else build.clamp(data, min=low, max=self.limit)
 
     def _halves(self, data: Value) -> tuple[Value, Value]:
-        """Gate and linear part of one layer that gives both: in turns, or one behind the other."""
+        """Gate and linear part of one layer with both outputs, interleaved or concatenated."""
         if self.fusion == 2:
             first, second = build.split(data, -1, num_splits=2)
             return first, second
         if self.fusion != 1:
-            raise UnsupportedError(f"{self.name} with swiglu_fusion {self.fusion} and without third weights")
+            raise UnsupportedError(f"{self.name} with swiglu_fusion {self.fusion} requires third weights")
         pairs = build.reshape(data, ints(0, -1, 2), special_zero=True)
         return build.gather(pairs, 0, 2), build.gather(pairs, 1, 2)
 
@@ -91,9 +91,9 @@ class _Activation(NamedTuple):
 def _routed(
     logits: Value, weights: Value | None, count: int, normalize: bool, use_sparse_mixer: bool, experts: int
 ) -> Value:
-    """[tokens, experts]: how much of each expert a token takes, which is zero except for `count` of them."""
+    """[tokens, experts]: the weight of each expert for a token, zero except for `count` experts."""
     if use_sparse_mixer:
-        raise UnsupportedError("the sparse mixer")
+        raise UnsupportedError("the sparse mixer is not supported")
     if not 1 <= count <= experts:
         raise InvalidAttributeError(f"k is {count}, expected 1 to {experts}")
     shares = build.softmax(cast(logits, ElementType.f32), axis=-1)
@@ -109,7 +109,7 @@ def _routed(
 
 
 def _mixed(data: Value, routing: Value, experts: int, expert: Callable[[Value, Value], Value]) -> Value:
-    """The weighted sum of what the experts make of the rows that are theirs; every expert is computed in turn."""
+    """The weighted sum of the outputs of the experts for their rows; all experts are computed in sequence."""
     width = build.slice(shape_of(data), ints(-1), ints(2**31), ints(1))
     rows = build.reshape(cast(data, ElementType.f32), concat([ints(-1), width]), special_zero=False)
 
@@ -162,7 +162,7 @@ def moe(
     swiglu_limit_after_activation: bool = False,
     use_sparse_mixer: bool = False,
 ) -> Value:
-    """Each row goes through the k experts that the router likes best; weights are [experts, outputs, inputs]."""
+    """Each row is processed by the k experts of highest probability; weights are [experts, outputs, inputs]."""
     count = _expert_count(fc1_experts_weights)
     routing = _routed(router_probs, None, k, normalize_routing_weights, use_sparse_mixer, count)
     activation = _Activation(
@@ -185,11 +185,11 @@ def moe(
 def _quantized_layer(
     weights: Value, scales: Value | None, bias: Value | None, zero_points: Value | None, bits: int
 ) -> _ExpertLayer:
-    """Weights of so many bits, with a scale for each output or for each block of its inputs."""
+    """Weights of a number of bits, with a scale for each output or for each block of its inputs."""
     if scales is None:
-        raise GraphError("the scales of the weights are needed", code=Code.wrong_number_of_inputs)
+        raise GraphError("the scales of the weights are missing", code=Code.wrong_number_of_inputs)
     if bits not in (2, 4, 8):
-        raise UnsupportedError(f"weights of {bits} bits")
+        raise UnsupportedError(f"weights of {bits} bits are not supported")
     rank = known_rank(scales, "the scales")
     factors, zeros = scales, zero_points
 
@@ -257,12 +257,12 @@ def qmoe(
 ) -> Value:
     """MoE with weights of 2, 4 or 8 bits: [experts, outputs, bytes].
 
-    As onnxruntime on a CPU, shares are those among the chosen experts, whatever normalize_routing_weights says, unless
-    there are router_weights.
+    As in onnxruntime on a CPU, weights are normalized among the chosen experts for any normalize_routing_weights,
+    unless router_weights are given.
     """
     scaled = (fc1_global_scale, fc2_global_scale, fc1_act_scale, fc2_act_scale, fc1_act_block_scale)
     if quant_type != "int" or weights_prepacked == 1 or any(one is not None for one in (*scaled, fc2_act_block_scale)):
-        raise UnsupportedError(f"weights of quant_type {quant_type}, or packed for a processor")
+        raise UnsupportedError(f"weights of quant_type {quant_type}, or packed for a processor, are not supported")
     count = _expert_count(fc1_experts_weights)
     normalize = normalize_routing_weights or router_weights is None
     routing = _routed(router_probs, router_weights, k, normalize, use_sparse_mixer, count)

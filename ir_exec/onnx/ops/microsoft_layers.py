@@ -17,7 +17,7 @@ __all__: list[str] = []
 
 
 def _channels(data: Value, is_last: bool) -> tuple[Value, Ints]:
-    """The data with its channels behind the batch, and the order that brings them back."""
+    """The data with its channels after the batch, and the permutation that moves them back."""
     rank = known_rank(data, "the input")
     if not is_last:
         return data, tuple(range(rank))
@@ -27,7 +27,7 @@ def _channels(data: Value, is_last: bool) -> tuple[Value, Ints]:
 def _group_norm(
     data: Value, gamma: Value, beta: Value, activation: int, channels_last: bool, epsilon: float, groups: int
 ) -> Value:
-    """Computed in f32; an activation of 1 is SiLU."""
+    """Group normalization in f32; an activation of 1 is SiLU."""
     if activation not in (0, 1):
         raise InvalidAttributeError(f"activation is {activation}, expected 0 or 1")
     wide, back = _channels(cast(data, ElementType.f32), channels_last)
@@ -65,7 +65,7 @@ def skip_group_norm(
     epsilon: float = 1e-5,
     groups: int,
 ) -> list[Value]:
-    """The second output is the sum that is normalized."""
+    """The second output is the sum before normalization."""
     flat = known_rank(skip, "the skip input") == 2
     spatial = known_rank(data, "the input") - 2
     behind = ints(*range(1, 1 + spatial)) if channels_last else ints(*range(2, 2 + spatial))
@@ -104,9 +104,9 @@ def nhwc_max_pool(
 
 @onnx_op("CDist", since=1, domain=MICROSOFT)
 def cdist(a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
-    """Between all rows of two matrices, from the squares of both and their products."""
+    """Distances between all rows of two matrices, from the squares of both and their products."""
     if metric not in ("euclidean", "sqeuclidean"):
-        raise UnsupportedError(f"the metric {metric}")
+        raise UnsupportedError(f"the metric {metric} is not supported")
     for name, value in (("A", a), ("B", b)):
         if known_rank(value, name) != 2:
             raise ShapeError(f"{name} has rank {value.rank}, expected 2", code=Code.wrong_rank, port=name.lower())
@@ -120,7 +120,7 @@ def cdist(a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
 
 @onnx_op("GatedAdd", since=1, domain=MICROSOFT)
 def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None = None) -> Value:
-    """x + y times a gate for each row, which may be the sigmoid of a product."""
+    """x + y times a gate for each row; the gate may be the sigmoid of a product."""
     if gate_weight is not None:
         product = build.matmul(cast(gate, ElementType.f32), cast(gate_weight, ElementType.f32))
         rounded = cast(cast(product, x.element_type), ElementType.f32)
@@ -130,7 +130,7 @@ def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None = None)
 
 @onnx_op("GatedRMSNorm", since=1, domain=MICROSOFT)
 def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str = "silu", epsilon: float = 1e-5) -> Value:
-    """Groups of as many elements as there are scales are normalized, and multiplied by an activation of the gate."""
+    """Normalize groups with the length of the scale, and multiply them by an activation of the gate."""
     activated = chosen("activation", activation, {one: one for one in ("silu", "swish", "sigmoid")})
     wide, control = cast(x, ElementType.f32), cast(gate, ElementType.f32)
     rank = known_rank(x, "the input")
@@ -144,13 +144,13 @@ def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str = "si
 
 
 def _grouped(scale: Value, rank: int) -> Value:
-    """The dims of a tensor whose last axis is cut into groups of the length of the scale."""
+    """The dims of a tensor whose last axis is split into groups of the length of the scale."""
     return build.concat([ints(*[0] * (rank - 1), -1), shape_of(scale)], 0)
 
 
 @onnx_op("LinearAttentionGate", since=1, domain=MICROSOFT)
 def linear_attention_gate(a: Value, dt_bias: Value, decay_scale: Value, b: Value | None = None) -> list[Value]:
-    """How fast each head forgets, and how much it takes up; computed in f32."""
+    """The decay and the update rate of each head, computed in f32."""
     decay = build.multiply(decay_scale, build.softplus(build.add(cast(a, ElementType.f32), dt_bias)))
     found = [cast(decay, a.element_type)]
     if b is not None:

@@ -1,4 +1,4 @@
-"""Layers of the domain com.microsoft that carry a state from one part of a text to the next."""
+"""Layers of the domain com.microsoft that carry a state from one chunk of a text to the next."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def _steps(value: Value, heads: int) -> Value:
 
 
 def _repeated(value: Value, heads: int, wanted: int) -> Value:
-    """Each of the heads as often as `wanted` ones share it. value: [length, batch, heads, size]."""
+    """Repeat each head to reach a total number of heads. value: [length, batch, heads, size]."""
     if heads == wanted:
         return value
     if heads < 1 or wanted % heads:
-        raise InvalidAttributeError(f"{heads} heads are shared by {wanted}")
+        raise InvalidAttributeError(f"the number of heads is {heads}, expected a divisor of {wanted}")
     return build.gather(value, build.constant(np.repeat(np.arange(heads), wanted // heads)), 2)
 
 
 _RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
-"""Whether a rule has a decay, and whether it takes up what the state does not give yet."""
+"""For each rule: True if it has a decay, and True if it adds only the difference from the state's prediction."""
 
 
 @onnx_op("LinearAttention", since=1, domain=MICROSOFT)
@@ -52,18 +52,22 @@ def linear_attention(
     state_window: int = 0,
     update_rule: str = "gated_delta",
 ) -> list[Value]:
-    """A matrix for each head, [keys, values], that every token multiplies, adds to, and is multiplied by."""
+    """A matrix state for each head, [keys, values], decayed and updated by every token, and multiplied by its query."""
     is_gated, is_delta = chosen("update_rule", update_rule, _RULES)
     if state_window:
-        raise UnsupportedError("states of several positions")
+        raise UnsupportedError("states of several positions are not supported")
     if (is_gated and decay is None) or (is_delta and beta is None):
-        raise GraphError(f"{update_rule} needs decay or beta", code=Code.wrong_number_of_inputs)
+        raise GraphError(f"decay or beta is missing for update_rule {update_rule}", code=Code.wrong_number_of_inputs)
     if q_num_heads < 1 or kv_num_heads < 1:
-        raise InvalidAttributeError(f"{q_num_heads} heads of queries and {kv_num_heads} of values")
+        raise InvalidAttributeError(
+            f"q_num_heads is {q_num_heads} and kv_num_heads is {kv_num_heads}, expected positive numbers"
+        )
     features = known_size(query, -1, "the last dim of the query")
     size = features // q_num_heads
     if size < 1:
-        raise InvalidAttributeError(f"{q_num_heads} heads in a query of {features} features")
+        raise InvalidAttributeError(
+            f"q_num_heads is {q_num_heads}, expected at most {features}, the features of the query"
+        )
     key_heads = known_size(key, -1, "the last dim of the key") // size
     wide_heads = max(q_num_heads, kv_num_heads)
     queries = _repeated(_steps(query, q_num_heads), q_num_heads, wide_heads)
@@ -121,17 +125,19 @@ def causal_conv_with_state(
     state_update_capacity: int = 0,
     state_window: int = 0,
 ) -> list[Value]:
-    """A convolution of each channel with positions up to its own; the state holds those before the first one."""
+    """A convolution of each channel with positions up to its own; the state has the positions before the first one."""
     extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_window)
     if ndim != 1 or any(extended) or state_channels_last != -1:
-        raise UnsupportedError("more than one spatial axis, parts of channels, or states of several positions")
+        raise UnsupportedError(
+            "several spatial axes, subsets of channels and states of several positions are not supported"
+        )
     is_swish = chosen("activation", activation, {"none": False, "silu": True, "swish": True})
     if dilation < 1 or known_rank(data, "the input") != 3 or known_rank(weight, "the weight") != 3:
-        raise UnsupportedError(f"an input of rank {data.rank} with a dilation of {dilation}")
+        raise UnsupportedError(f"an input of rank {data.rank} with a dilation of {dilation} is not supported")
     turned = build.transpose(data, ints(0, 2, 1)) if channels_last else data
     channels, _, taps = dims_of(weight, "the weight")
     if taps < 1:
-        raise UnsupportedError("a weight without taps")
+        raise UnsupportedError("the weight has no taps")
     held = (taps - 1) * dilation
     if past_state is None:
         padded = build.pad(turned, ints(0, 0, held), ints(0, 0, 0), number(0, turned), pad_mode="constant")

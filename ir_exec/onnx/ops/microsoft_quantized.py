@@ -84,7 +84,7 @@ def qlinear_softmax(
     opset: int,
 ) -> Value:
     if opset < 13 and axis not in (-1, known_rank(x, "the input") - 1):
-        raise UnsupportedError("a softmax over several axes")
+        raise UnsupportedError("a softmax over several axes is not supported")
     found = build.softmax(dequantized(x, x_scale, x_zero_point), axis=axis)
     return _requantized(found, y_scale, y_zero_point, x)
 
@@ -107,16 +107,16 @@ def qlinear_where(
 
 @onnx_op("QLinearConcat", since=1, domain=MICROSOFT)
 def qlinear_concat(y_scale: Value, y_zero_point: Value, *inputs: Value, axis: int) -> Value:
-    """Return the inputs as triples of a tensor, its scale and its zero point."""
+    """Concatenate inputs given as triples of a tensor, its scale and its zero point."""
     if not inputs or len(inputs) % 3:
-        message = f"{len(inputs)} inputs follow the first two, expected three for each tensor"
+        message = f"{len(inputs)} inputs follow the first two, expected a multiple of 3"
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     parts = [dequantized(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
     return _requantized(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])
 
 
 def _channels_first(data: Value, last: bool) -> tuple[Value, Ints]:
-    """The data with its channels behind the batch, and the order that brings them back."""
+    """The data with its channels after the batch, and the permutation that moves them back."""
     rank = known_rank(data, "the input")
     if not last:
         return data, tuple(range(rank))
@@ -174,7 +174,7 @@ def qlinear_reduce_mean(
     axes: Ints,
     keepdims: bool,
 ) -> Value:
-    """Over all axes where none is named."""
+    """The mean over all axes if none is given."""
     over = ints(*axes) if axes else ints(*range(known_rank(data, "the input")))
     found = build.reduce_mean(dequantized(data, data_scale, data_zero_point), over, keep_dims=keepdims)
     return _requantized(found, reduced_scale, reduced_zero_point, data)
@@ -200,7 +200,7 @@ def qlinear_conv_of_channels(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """As QLinearConv of ONNX; the channels may be the last axis."""
+    """QLinearConv of ONNX, with optionally the channels as the last axis."""
     data, back = _channels_first(x, channels_last)
     found = qlinear_conv(
         data,
@@ -241,7 +241,7 @@ def _scaled(product: Value, scales: Sequence[Value], bias: Value | None) -> Valu
 
 
 def _as_number(one: Value) -> Value:
-    """A scale of one element without axes."""
+    """A scale of one element, reshaped to a scalar."""
     return build.squeeze(one) if one.rank else one
 
 
@@ -280,9 +280,9 @@ def qgemm(
     transA: bool = False,  # noqa: N803  # as the attribute is called
     transB: bool = False,  # noqa: N803
 ) -> Value:
-    """alpha (a b + c) in integers times both scales; floats where there is no scale of the output.
+    """alpha (a b + c) in integers times both scales; floats if there is no scale of the output.
 
-    Scales and zero points of `b` are one number, or one for each column of the product.
+    Scales and zero points of `b` have one element, or one for each column of the product.
     """
     a = build.transpose(a, ints(1, 0)) if transA else a
     b = build.transpose(b, ints(1, 0)) if transB else b
@@ -297,7 +297,7 @@ def qgemm(
 def dynamic_quantize_matmul(
     a: Value, b: Value, b_scale: Value, b_zero_point: Value | None = None, bias: Value | None = None
 ) -> Value:
-    """The left matrix is quantized to u8 by its own least and greatest elements."""
+    """The left matrix is quantized to u8 by its own minimum and maximum."""
     axes = ints(*range(known_rank(a, "the input")))
     zero, most = number(0, a), number(255, a)
     low = build.minimum(build.reduce_min(a, axes, keep_dims=False), zero)
@@ -334,7 +334,7 @@ def dynamic_quantize_lstm(
     hidden_size: int | None = None,
     input_forget: bool = False,
 ) -> list[Value]:
-    """An LSTM with weights of 8 bits, [directions, inputs, gates], whose inputs and states are rounded to 8 bits.
+    """An LSTM with weights of 8 bits, [directions, inputs, gates], whose inputs and states are quantized to 8 bits.
 
     The inputs of all steps share a scale, and each state has its own.
     """
@@ -352,14 +352,14 @@ def dynamic_quantize_lstm(
 
 
 def _rounded(data: Value) -> Value:
-    """The values that are left when the data is quantized over its range."""
+    """The values after quantization of the data over its range."""
     return dequantized(*dynamic_quantize_linear(data))
 
 
 def _weights(stored: Value, scale: Value | None, zero_point: Value | None) -> Value:
     """[directions, gates, inputs] in floats, with one scale for each direction or for each of its gates."""
     if scale is None or zero_point is None:
-        raise GraphError("scales and zero points of the weights are needed", code=Code.wrong_number_of_inputs)
+        raise GraphError("the scales and the zero points of the weights are missing", code=Code.wrong_number_of_inputs)
     axes = ints(1, 2) if known_rank(scale, "the scale") == 1 else ints(1)
     shifted = build.subtract(cast(stored, ElementType.f32), build.unsqueeze(cast(zero_point, ElementType.f32), axes))
     return build.transpose(build.multiply(shifted, build.unsqueeze(scale, axes)), ints(0, 2, 1))

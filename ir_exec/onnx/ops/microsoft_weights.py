@@ -1,4 +1,4 @@
-"""Matrix products of the domain com.microsoft with weights of few bits in blocks."""
+"""Matrix products of the domain com.microsoft with block-quantized weights of few bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PACKED = {2: ElementType.u2, 4: ElementType.u4, 8: ElementType.u8}
 
 
 def _unpacked(stored: Array, bits: int, shape: tuple[int, ...]) -> Array:
-    """Integers of 2, 4 or 8 bits from bytes, the lowest bits first; only so many of the last axis as the shape has."""
+    """Integers of 2, 4 or 8 bits from bytes, the lowest bits first, truncated to the shape along the last axis."""
     shifts = np.arange(0, 8, bits, dtype=np.uint8)
     apart = (stored[..., None] >> shifts) & np.uint8(2**bits - 1)
     flat = apart.reshape(*stored.shape[:-1], -1)[..., : shape[-1]]
@@ -44,14 +44,15 @@ def matmul_n_bits(
 ) -> Value:
     """a times the transpose of weights of N rows, in blocks of K with a scale and a zero point each.
 
-    The weights become a constant of their own element type: the bytes of a file hold several of them.
+    The weights become a constant of that element type: a byte of the file has several of them.
     """
     if bits not in _PACKED or weight_prepacked or block_size < 1 or K < 1 or N < 1:
-        raise UnsupportedError(f"weights of {bits} bits, or packed for a processor")
+        raise UnsupportedError(f"weights of {bits} bits, or packed for a processor, are not supported")
     blocks = -(-K // block_size)
     stored = known(b, "the packed weights")
     if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+        message = f"the packed weights have {stored.size} bytes, expected {N * blocks * block_size * bits // 8} of u8"
+        raise GraphError(message, code=Code.constant_size, port="b")
     packed = stored.reshape(N, blocks, block_size * bits // 8)
     weights = cast(build.constant(_unpacked(packed, bits, (N, blocks, block_size))), a.element_type)
     zeros = _zero_points(zero_points, a, bits, N, blocks)
@@ -70,7 +71,7 @@ def matmul_n_bits(
 
 
 def _zero_points(given: Value | None, like: Value, bits: int, rows: int, blocks: int) -> Value:
-    """[rows, blocks, 1], or one number where the node has none."""
+    """[rows, blocks, 1], or one number if the node has none."""
     if given is None:
         return number(2 ** (bits - 1), like)
     if given.element_type is not ElementType.u8:
@@ -78,49 +79,51 @@ def _zero_points(given: Value | None, like: Value, bits: int, rows: int, blocks:
     held = known(given, "the zero points")
     width = -(-blocks * bits // 8)
     if held.size != rows * width:
-        raise GraphError(f"the zero points have {held.size} bytes", code=Code.constant_size, port="zero_points")
+        message = f"the zero points have {held.size} bytes, expected {rows * width}"
+        raise GraphError(message, code=Code.constant_size, port="zero_points")
     zeros = cast(build.constant(_unpacked(held.reshape(rows, width), bits, (rows, blocks))), like.element_type)
     return build.unsqueeze(zeros, 2)
 
 
 def _columns(weights: Value, rows: int, stored: int, wanted: int) -> Value:
-    """[rows, wanted] without what fills the last block up."""
+    """The weights as rows, without the padding of the last block."""
     plain = build.reshape(weights, ints(rows, stored), special_zero=False)
     return plain if stored == wanted else build.slice(plain, ints(0), ints(wanted), ints(1), ints(1))
 
 
 def _groups(g_idx: Value, columns: int, blocks: int) -> Value:
-    """The block of each column whose scale and zero point it has."""
+    """The block of each column, which determines its scale and zero point."""
     groups = known(g_idx, "the groups").ravel()[:columns]
     if groups.size != columns:
         raise GraphError(f"g_idx has {groups.size} elements, expected {columns}", code=Code.constant_size, port="g_idx")
     outside = groups[(groups < 0) | (groups >= blocks)]
     if outside.size:
-        message = f"g_idx holds {outside[0]}, expected 0 to {blocks - 1}"
+        message = f"g_idx contains {outside[0]}, expected 0 to {blocks - 1}"
         raise EvaluationError(message, code=Code.index_out_of_range, port="g_idx")
     return build.constant(groups.astype(np.int64))
 
 
 _FP_Q4 = {0: False, 1: True}
-"""Whether a block has an offset, by blk_quant_type."""
+"""True if a block has an offset, by blk_quant_type."""
 
 _BLOCK = 32
 
 
 @onnx_op("MatMulFpQ4", since=1, domain=MICROSOFT)
 def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int = 1) -> Value:
-    """a times weights [K, N], packed as onnxruntime does: column by column, in blocks of 32.
+    """a times weights [K, N], packed as in onnxruntime: column by column, in blocks of 32.
 
-    A block is its scale, an f32, then its zero point where it has one, and 16 bytes: the first half of its elements are
-    their low bits, the second half their high bits.
+    A block has its scale, an f32, then an optional zero point, and 16 bytes: the low bits are the first half of its
+    elements, the high bits the second half.
     """
     if blk_quant_type not in _FP_Q4:
-        raise UnsupportedError(f"blk_quant_type {blk_quant_type}, for which onnxruntime's packing is not known")
+        raise UnsupportedError(f"blk_quant_type is {blk_quant_type}: the packing of onnxruntime is not documented")
     rows, columns = known_ints(b_shape, "the shape of the weights")
     has_offset, blocks = _FP_Q4[blk_quant_type], -(-rows // _BLOCK)
     stored, size = known(b, "the packed weights"), 4 + has_offset + _BLOCK // 2
     if stored.dtype != np.uint8 or stored.size != columns * blocks * size:
-        raise GraphError(f"the packed weights have {stored.size} bytes", code=Code.constant_size, port="b")
+        message = f"the packed weights have {stored.size} bytes, expected {columns * blocks * size} of u8"
+        raise GraphError(message, code=Code.constant_size, port="b")
     packed = stored.reshape(columns, blocks, size)
     scales = np.ascontiguousarray(packed[..., :4]).view(np.float32)
     zeros = packed[..., 4:5] if has_offset else np.full_like(packed[..., :1], 8)
@@ -145,7 +148,7 @@ def matmul_of_fp4_weights(
 ) -> Value:
     """a times the transpose of weights f4e2m1 [N, K], two in a byte: a scale f8e4m3 for each block, and one for all.
 
-    input_scale: that of the activations in a product of f4, which does not change the meaning.
+    input_scale: the scale of the activations in a product of f4, without effect on the result here.
     """
     stored, scales = known(b, "the packed weights"), known(weight_scale, "the scales")
     if stored.ndim != 2 or block_size < 1:

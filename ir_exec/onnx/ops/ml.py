@@ -1,4 +1,4 @@
-"""Operators of the domain ai.onnx.ml that tensors and tables say."""
+"""Operators of the domain ai.onnx.ml that are expressed by tensors and tables."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__: list[str] = []
 
 @onnx_op("ArrayFeatureExtractor", since=1, domain=ML)
 def array_feature_extractor(data: Value, indices: Value) -> Value:
-    """Columns of the last axis, in two axes at least."""
+    """Columns of the last axis, with at least two axes."""
     if data.rank == 1:
         data = build.unsqueeze(data, ints(0))
     return checked_gather(data, reshape(indices, -1), -1)
@@ -39,14 +39,14 @@ def array_feature_extractor(data: Value, indices: Value) -> Value:
 
 @onnx_op("Binarizer", since=1, domain=ML)
 def binarizer(data: Value, *, threshold: float = 0.0) -> Value:
-    """1 above the threshold, a float, which integers are compared with as f64."""
+    """1 above the threshold, a float to which integers are compared as f64."""
     wide = cast(data, ElementType.f64) if data.element_type.is_integer else data
     return cast(build.greater(wide, number(threshold, wide)), data.element_type)
 
 
 @onnx_op("Scaler", since=1, domain=ML)
 def scaler(data: Value, *, offset: Floats = (), scale: Floats = ()) -> Value:
-    """(data - offset) * scale, in f32 or, for f64, in f64; both are one number, or one for each column."""
+    """(data - offset) * scale, in f32 or, for f64, in f64; both have one element, or one for each column."""
     wide = data if data.element_type is ElementType.f64 else cast(data, ElementType.f32)
     moved = build.subtract(wide, numbers(offset, wide)) if offset else wide
     return cast(build.multiply(moved, numbers(scale, wide)) if scale else moved, ElementType.f32)
@@ -54,7 +54,7 @@ def scaler(data: Value, *, offset: Floats = (), scale: Floats = ()) -> Value:
 
 @onnx_op("Normalizer", since=1, domain=ML)
 def normalizer(data: Value, *, norm: str = "MAX") -> Value:
-    """Each row divided by its largest element, by the sum of its sizes, or by its length; rows of zeros stay."""
+    """Each row divided by its maximum, its L1 norm or its L2 norm; rows of zeros are unchanged."""
     chosen("norm", norm, {one: one for one in ("MAX", "L1", "L2")})
     if known_rank(data, "the input") not in (1, 2):
         raise ShapeError(f"the input has rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
@@ -78,15 +78,17 @@ def imputer(
     replaced_value_float: float = 0.0,
     replaced_value_int64: int = 0,
 ) -> Value:
-    """Another number in place of one, which may be NaN: one for each column, or for all."""
+    """Replace a number, which may be NaN, by one value for each column, or for all."""
     is_float = data.element_type.is_float
     values: Floats | Ints = imputed_value_floats if is_float else imputed_value_int64s
     replaced = replaced_value_float if is_float else replaced_value_int64
     if bool(imputed_value_floats) == bool(imputed_value_int64s) or not values:
-        raise InvalidAttributeError(f"expected imputed values of one kind, for a tensor of {data.element_type}")
+        raise InvalidAttributeError(
+            f"expected one list of imputed values, of the kind of the input ({data.element_type})"
+        )
     if len(values) > 1:
         columns = known_size(data, -1, "the number of columns")
-        # onnxruntime takes the first value where there are others than columns.
+        # onnxruntime uses the first value if their number differs from the columns.
         values = values if columns == len(values) else values[:1]
     missing = build.is_nan(data) if np.isnan(replaced) else build.equal(data, number(replaced, data))
     return build.select(missing, numbers(values, data) if len(values) > 1 else number(values[0], data), data)
@@ -94,10 +96,10 @@ def imputer(
 
 @onnx_op("OneHotEncoder", since=1, domain=ML)
 def one_hot_encoder(data: Value, *, cats_int64s: Ints = (), cats_strings: Strings = (), zeros: bool = True) -> Value:
-    """A last axis with 1 at the category of each element; without `zeros` every element must have one."""
+    """A last axis with 1 at the category of each element; without `zeros` every element must have a category."""
     keys = _column((), cats_int64s, cats_strings, "categories")
     if (data.element_type is ElementType.string) != bool(cats_strings):
-        raise ElementTypeError(f"categories of another kind than {data.element_type}")
+        raise ElementTypeError(f"the input is {data.element_type}, expected the kind of the categories")
     count = len(keys)
     found = data if cats_strings else as_i64(data)
     place = _looked_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
@@ -122,9 +124,11 @@ def category_mapper(
 
 @onnx_op("FeatureVectorizer", since=1, domain=ML)
 def feature_vectorizer(*inputs: Value, inputdimensions: Ints = ()) -> Value:
-    """Rows of all inputs behind each other, each cut or filled with zeros to its number of columns."""
+    """Concatenate the rows of all inputs, each truncated or padded with zeros to its number of columns."""
     if not inputs or len(inputs) != len(inputdimensions) or min(inputdimensions) < 0:
-        raise InvalidAttributeError(f"{len(inputs)} inputs and inputdimensions of {len(inputdimensions)} elements")
+        raise InvalidAttributeError(
+            f"inputdimensions has {len(inputdimensions)} elements, expected {len(inputs)}, one for each input"
+        )
     parts = []
     for data, width in zip(inputs, inputdimensions, strict=True):
         rank = known_rank(data, "an input")
@@ -137,14 +141,16 @@ def feature_vectorizer(*inputs: Value, inputdimensions: Ints = ()) -> Value:
 
 @onnx_op("ZipMap", since=1, domain=ML)
 def zip_map(data: Value, *, classlabels_int64s: Ints = (), classlabels_strings: Strings = (), call: Call) -> Value:
-    """The scores as they are: IR has no maps from labels to them."""
+    """The scores unchanged: IR has no maps from labels to them."""
     count = len(_column((), classlabels_int64s, classlabels_strings, "labels"))
     if known_rank(data, "the scores") not in (1, 2):
         raise ShapeError(f"the scores have rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
     columns = size_along(data, -1)
     if columns.is_static and columns.size != count:
-        raise ShapeError(f"{columns.size} scores for {count} labels", code=Code.dims_differ)
-    message = "the maps of labels to scores are given as a tensor of scores, [rows, labels]"
+        raise ShapeError(
+            f"a row has {columns.size} scores, expected {count}, one for each label", code=Code.dims_differ
+        )
+    message = "the output is a tensor of scores, [rows, labels], in place of maps from labels to scores"
     hint = "export without ZipMap: options={'zipmap': False} in skl2onnx, zipmap=False in onnxmltools"
     call.warn(ElementTypeError(message, code=Code.value_info, severity="warning", hint=hint))
     return build.unsqueeze(data, ints(0)) if data.rank == 1 else data
@@ -154,7 +160,7 @@ def zip_map(data: Value, *, classlabels_int64s: Ints = (), classlabels_strings: 
 def label_encoder_1(
     data: Value, *, classes_strings: Strings = (), default_int64: int = -1, default_string: str = "_Unused"
 ) -> Value:
-    """Strings as their places in a list, and places as strings."""
+    """Strings as their indices in a list, and indices as strings."""
     places = tuple(range(len(classes_strings)))
     return category_mapper(
         data,
@@ -226,16 +232,18 @@ def label_encoder(
 def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Array:
     given = [one for one in (floats, integers, strings) if one]
     if len(given) != 1:
-        raise InvalidAttributeError(f"expected one list of {what}")
+        raise InvalidAttributeError(f"expected exactly one list of {what}")
     if strings:
         return np.array(strings, object)
     return np.array(floats, np.float32) if floats else np.array(integers, np.int64)
 
 
 def _looked_up(data: Value, keys: Array, values: Array, default: Array) -> Value:
-    """The value behind the last key that an element equals; NaN equals NaN."""
+    """The value for the last key equal to an element; NaN equals NaN."""
     if len(keys) != len(values):
-        raise InvalidAttributeError(f"{len(keys)} keys and {len(values)} values")
+        raise InvalidAttributeError(
+            f"the keys have {len(keys)} elements and the values {len(values)}, expected equal numbers"
+        )
     apart, known = build.unsqueeze(data, ints(-1)), build.constant(keys)
     equal = build.equal(apart, known)
     if keys.dtype.kind == "f":

@@ -1,4 +1,4 @@
-"""Trees of decisions as tables, and the walk from their roots to their leaves."""
+"""Decision trees as tables, and the traversal from their roots to their leaves."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ir_exec.types import Array, ElementType
 __all__ = ["LEAF", "MODES", "Forest", "Leaves", "equal_lengths", "walked"]
 
 _MOST_CELLS = 2**27
-"""Nodes times targets: the table that holds what a leaf gives to each target."""
+"""Maximum leaves times targets in the table of the leaf weights of each target."""
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "LEAF")
 LEAF = MODES.index("LEAF")
@@ -30,23 +30,23 @@ _TESTS: Sequence[Callable[[Value, Value], Value]] = (
     build.equal,
     build.not_equal,
 )
-"""What an element of a row and the value of a node must be to each other, by mode."""
+"""The comparison of an element of a row with the value of a node, by mode."""
 
 
 def equal_lengths(**lists: Sequence[object] | Array) -> None:
-    """Raises InvalidAttributeError unless all lists have the length of the first one."""
+    """Raise InvalidAttributeError unless all lists have the length of the first one."""
     lengths = {name: len(one) for name, one in lists.items()}
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():
         if length != count:
-            raise InvalidAttributeError(f"{name} has {length} elements, {first} has {count}")
+            raise InvalidAttributeError(f"{name} has {length} elements, expected {count}, the number in {first}")
 
 
 class Forest(NamedTuple):
-    """Nodes of all trees by their places: [nodes]; a leaf stands for both of its own successors.
+    """Nodes of all trees by index: [nodes]; both successors of a leaf are the leaf itself.
 
-    tracks_true: of nodes that NaN leaves in the direction of a true comparison. roots: [trees]. owners: the tree of
-    each node, None where trees may share nodes.
+    tracks_true: the nodes at which NaN follows the true branch. roots: [trees]. owners: the tree of each node, None if
+    trees may share nodes.
     """
 
     features: Array
@@ -60,34 +60,34 @@ class Forest(NamedTuple):
 
     @property
     def leaves(self) -> Array:
-        """The places of the nodes that compare nothing."""
+        """The indices of the leaves."""
         return np.flatnonzero(self.modes == LEAF)
 
     def depth(self) -> int:
-        """The most comparisons on the way to a leaf; InvalidAttributeError where a way has no end."""
+        """The maximum number of comparisons to a leaf; raises InvalidAttributeError for a cycle."""
         level, found = np.unique(self.roots), 0
         while True:
             level = level[self.modes[level] != LEAF]
             if not level.size:
                 return found
             if found > len(self.modes):
-                raise InvalidAttributeError(f"the nodes at {level[:3].tolist()} lead back to themselves")
+                raise InvalidAttributeError(f"the nodes at {level[:3].tolist()} form a cycle")
             found += 1
             level = np.unique(np.concatenate([self.when_true[level], self.when_false[level]]))
 
     def check(self, columns: int | None) -> None:
-        """Raises an error for features that rows of so many columns (None: unknown) do not have."""
+        """Raise an error for features out of range for rows of this number of columns (None: unknown)."""
         inner = self.modes != LEAF
         used = self.features[inner]
         if used.size and used.min() < 0:
-            raise InvalidAttributeError(f"a feature has the number {used.min()}")
+            raise InvalidAttributeError(f"a feature has the index {used.min()}, expected 0 or more")
         if used.size and columns is not None and used.max() >= columns:
-            message = f"feature {used.max()} of rows with {columns} columns"
+            message = f"a feature has the index {used.max()}, expected less than {columns}, the columns of the input"
             raise ShapeError(message, code=Code.index_out_of_range)
 
 
 def walked(rows: Value, forest: Forest) -> Value:
-    """[rows, trees]: the leaves at which rows of features arrive, each step for all rows and trees at once."""
+    """[rows, trees]: the leaves reached by rows of features; each step computes all rows and trees at once."""
     columns = size_along(rows, 1)
     forest.check(columns.size if columns.is_static else None)
     depth = forest.depth()
@@ -102,7 +102,7 @@ def walked(rows: Value, forest: Forest) -> Value:
 
 
 class _Step:
-    """From nodes to the nodes behind them."""
+    """The step from nodes to their successors."""
 
     def __init__(self, rows: Value, forest: Forest) -> None:
         self.rows = rows
@@ -124,7 +124,7 @@ class _Step:
         return build.select(goes, yes, no)
 
     def _tested(self, found: Value, value: Value, places: Value) -> Value:
-        """Each comparison by its mode; leaves may compare what they like."""
+        """Each comparison by its mode; the comparison at leaves has no effect."""
         goes = _TESTS[int(self.modes[0])](found, value)
         kinds = _looked_up(self.forest.modes.astype(np.int32), places) if len(self.modes) > 1 else None
         for mode in self.modes[1:]:
@@ -139,22 +139,22 @@ def _looked_up(table: Array, places: Value) -> Value:
 
 
 class Leaves(NamedTuple):
-    """What nodes give to targets: a weight for each pair of a node and a target, as three lists of one length."""
+    """The outputs of nodes: a weight for each pair of a node and a target, as three lists of equal length."""
 
     nodes: Array
     targets: Array
     weights: Array
 
     def check(self, targets: int, name: str) -> None:
-        """Raises InvalidAttributeError for a number of a target that does not exist."""
+        """Raise InvalidAttributeError for a target out of range."""
         if targets < 1:
-            raise InvalidAttributeError(f"{targets} targets")
+            raise InvalidAttributeError(f"the number of targets is {targets}, expected 1 or more")
         wrong = self.targets[(self.targets < 0) | (self.targets >= targets)]
         if wrong.size:
-            raise InvalidAttributeError(f"{name} has the target {wrong[0]} of {targets}")
+            raise InvalidAttributeError(f"{name} contains {wrong[0]}, expected 0 to {targets - 1}")
 
     def summed(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
-        """[rows, targets]: the weights of the leaves of all trees."""
+        """[rows, targets]: the sums of the weights of the leaves of all trees."""
         if targets > 1 and len(np.unique(self.nodes)) == len(self.nodes):
             return self._scattered(places, forest, targets, kind)
         table, _ = self._tables(forest, targets)
@@ -162,7 +162,7 @@ class Leaves(NamedTuple):
         return build.reduce_sum(given, ints(1), keep_dims=False)
 
     def _scattered(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
-        """The sums where no leaf gives to two targets: what each gives is added at the place of its target."""
+        """The sums if no leaf has two targets: the weight of each leaf is added at its target."""
         weights, where = np.zeros(len(forest.modes), kind.dtype), np.zeros(len(forest.modes), np.int32)
         weights[self.nodes], where[self.nodes] = self.weights, self.targets
         count = build.slice(shape_of(places), ints(0), ints(1), ints(1))
@@ -172,7 +172,7 @@ class Leaves(NamedTuple):
         )
 
     def extreme(self, places: Value, forest: Forest, targets: int, kind: ElementType, *, largest: bool) -> Value:
-        """[rows, targets]: the largest or least weight of those that are given; zero where there is none."""
+        """[rows, targets]: the largest or smallest given weight; zero if there is none."""
         table, given = self._tables(forest, targets, largest=largest)
         bound = -np.inf if largest else np.inf
         ranked = _rank(places, forest)
@@ -184,7 +184,7 @@ class Leaves(NamedTuple):
         return build.select(self.reached(places, forest, targets), found, number(0, found))
 
     def reached(self, places: Value, forest: Forest, targets: int) -> Value:
-        """[rows, targets], or [targets] where rows do not matter: whether a tree gives a weight to the target."""
+        """[rows, targets], or [targets] if independent of rows: True if a tree has a weight for the target."""
         ever = np.isin(np.arange(targets), self.targets)
         if np.array_equal(self._always(forest, targets), ever):
             return build.constant(ever)
@@ -194,7 +194,7 @@ class Leaves(NamedTuple):
         return build.greater(most, number(0, most))
 
     def _always(self, forest: Forest, targets: int) -> Array:
-        """[targets]: whether there is a tree of which every leaf gives to the target."""
+        """[targets]: True if all leaves of a tree have a weight for the target."""
         found = np.zeros(targets, bool)
         if forest.owners is None:
             return found
@@ -206,13 +206,15 @@ class Leaves(NamedTuple):
         return found
 
     def _tables(self, forest: Forest, targets: int, *, largest: bool | None = None) -> tuple[Array, Array]:
-        """[leaves, targets]: weights and whether there are any.
+        """[leaves, targets]: weights, and a mask of the given ones.
 
-        Of several weights for a target, the sum, or the largest or least one.
+        Several weights for a target are summed, or reduced to the largest or smallest one.
         """
         leaves = forest.leaves
         if len(leaves) * targets > _MOST_CELLS:
-            raise ResourceError(f"{len(leaves):,} leaves for {targets:,} targets need a table of more than 2^27 cells")
+            raise ResourceError(
+                f"{len(leaves):,} leaves and {targets:,} targets require a table of more than 2^27 elements"
+            )
         ranks = np.full(len(forest.modes), -1)
         ranks[leaves] = np.arange(len(leaves))
         kept = ranks[self.nodes] >= 0
@@ -229,7 +231,7 @@ class Leaves(NamedTuple):
 
 
 def _rank(places: Value, forest: Forest) -> Value:
-    """The place of each leaf among the leaves."""
+    """The index of each leaf among the leaves."""
     ranks = np.zeros(len(forest.modes), np.int32)
     ranks[forest.leaves] = np.arange(len(forest.leaves), dtype=np.int32)
     return _looked_up(ranks, places)

@@ -20,18 +20,18 @@ __all__: list[str] = []
 
 
 def _matrix(values: Floats, rows: int, name: str) -> Array:
-    """[rows, ...]: one row behind the other."""
+    """[rows, ...]: the rows one after the other."""
     if rows < 1 or not values or len(values) % rows:
-        raise InvalidAttributeError(f"{name} has {len(values)} elements, in {rows} rows")
+        raise InvalidAttributeError(f"{name} has {len(values)} elements, expected a multiple of {rows} rows")
     return np.array(values, np.float32).reshape(rows, -1)
 
 
 def _rows_of(data: Value, features: int) -> Value:
-    """[rows, features], as f32; ShapeError for another number of features."""
+    """[rows, features], as f32; raises ShapeError for a different number of features."""
     rows = as_rows(data, ElementType.f32)
     columns = size_along(rows, 1)
     if columns.is_static and columns.size != features:
-        raise ShapeError(f"rows of {columns.size} features, expected {features}", code=Code.dims_differ)
+        raise ShapeError(f"the input has {columns.size} columns, expected {features}", code=Code.dims_differ)
     return rows
 
 
@@ -50,12 +50,12 @@ def linear_regressor(
     post_transform: str = "NONE",
     targets: int = 1,
 ) -> Value:
-    """A column of sums for each target, whose coefficients lie in one row."""
+    """A column of sums for each target; each row of coefficients belongs to one target."""
     used = intercepts if len(intercepts) == targets else ()
     found = _weighted(data, _matrix(coefficients, targets, "coefficients"), used)
     if targets > 1:
         return transformed(found, post_transform)
-    # onnxruntime leaves the others out where there is one target.
+    # onnxruntime omits the others if there is one target.
     return probit(found) if post_transform == "PROBIT" else found
 
 
@@ -70,23 +70,23 @@ def linear_classifier(
     multi_class: int = 0,
     post_transform: str = "NONE",
 ) -> list[Value]:
-    """The class with the largest sum, and the sums; one row of coefficients is that of the second of two classes."""
+    """The class with the largest sum, and the sums; one row of coefficients is for the second of two classes."""
     labels = class_labels(classlabels_ints, classlabels_strings)
     count = len(intercepts) or len(labels)
     scores = _weighted(data, _matrix(coefficients, count, "coefficients"), intercepts)
     if count > 1:
         if count != len(labels):
-            raise InvalidAttributeError(f"{count} intercepts for {len(labels)} classes")
+            raise InvalidAttributeError(f"{count} intercepts are given, expected {len(labels)}, one for each class")
         return [labelled(labels, first_largest(scores)), transformed(scores, post_transform)]
     if len(labels) != 2:
-        raise UnsupportedError(f"one row of coefficients for {len(labels)} classes")
+        raise UnsupportedError(f"one row of coefficients for {len(labels)} classes is not supported")
     flat = build.squeeze(scores, 1)
     places = as_i64(build.greater(flat, number(0, flat)))
     return [labelled(labels, places), both_scores(flat, post_transform, is_share=True)]
 
 
 class _Kernel(NamedTuple):
-    """How rows and support vectors are compared."""
+    """The comparison of rows with support vectors."""
 
     kind: str
     gamma: float
@@ -95,10 +95,12 @@ class _Kernel(NamedTuple):
 
     @staticmethod
     def read(kind: str, parameters: Floats) -> _Kernel:
-        """From the attributes kernel_type and kernel_params."""
+        """The kernel from the attributes kernel_type and kernel_params."""
         known = chosen("kernel_type", kind, {one: one for one in ("LINEAR", "POLY", "RBF", "SIGMOID")})
         if parameters and len(parameters) < 3:
-            raise InvalidAttributeError(f"kernel_params has {len(parameters)} elements, expected gamma, coef0, degree")
+            raise InvalidAttributeError(
+                f"kernel_params has {len(parameters)} elements, expected 3: gamma, coef0, degree"
+            )
         return _Kernel(known, *(parameters[:3] if parameters else (0.0, 0.0, 0.0)))
 
     def __call__(self, rows: Value, vectors: Array) -> Value:
@@ -113,7 +115,7 @@ class _Kernel(NamedTuple):
         return build.tanh(moved) if self.kind == "SIGMOID" else build.power(moved, number(self.degree, moved))
 
     def _distances(self, rows: Value, vectors: Array) -> Value:
-        """The exponentials of squared distances, one feature at a time in f64: products would cancel."""
+        """The exponentials of squared distances, one feature at a time in f64: a matrix product would lose digits."""
         wide = build.convert(rows, ElementType.f64)
         squares = build.reduce_sum(build.multiply(wide, wide), 1, keep_dims=True)
         held = vectors.astype(np.float64)
@@ -136,14 +138,16 @@ def svm_regressor(
     rho: Floats = (),
     support_vectors: Floats = (),
 ) -> Value:
-    """[rows, 1]; of one class: 1 for rows that belong to it, -1 for others."""
+    """[rows, 1]; for one class: 1 for rows that belong to it, else -1."""
     if not rho or not coefficients:
-        raise InvalidAttributeError("rho and coefficients are needed")
+        raise InvalidAttributeError("rho or coefficients are missing")
     weights = np.array(coefficients, np.float32).reshape(1, -1)
     if n_supports > 0:
         vectors = _matrix(support_vectors, n_supports, "support_vectors")
         if weights.size != n_supports:
-            raise InvalidAttributeError(f"{weights.size} coefficients for {n_supports} support vectors")
+            raise InvalidAttributeError(
+                f"coefficients has {weights.size} elements, expected {n_supports}, one for each support vector"
+            )
         compared = _Kernel.read(kernel_type, kernel_params)(_rows_of(data, vectors.shape[1]), vectors)
         found = build.matmul(compared, build.constant(weights), transpose_b=True)
     else:
@@ -159,7 +163,7 @@ def svm_regressor(
 
 
 class _Machine(NamedTuple):
-    """Pairs of classes, each with coefficients [vectors, pairs] for its decision and what is added to it."""
+    """Pairs of classes, each with coefficients [vectors, pairs] for its decision and an offset."""
 
     vectors: Array
     weights: Array
@@ -167,13 +171,16 @@ class _Machine(NamedTuple):
 
     @staticmethod
     def read(classes: int, per_class: Ints, coefficients: Floats, support_vectors: Floats, rho: Floats) -> _Machine:
-        """Row j - 1 of the coefficients is for the vectors of a class against class j, row j for those behind it."""
+        """Row j - 1 of the coefficients is for the vectors of a class against class j, row j for later classes."""
         count = sum(per_class)
         if len(per_class) != classes or min(per_class) < 0:
-            raise InvalidAttributeError(f"vectors_per_class has {len(per_class)} elements for {classes} classes")
+            raise InvalidAttributeError(
+                f"vectors_per_class has {len(per_class)} elements, expected {classes}, one for each class"
+            )
         pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
         if len(coefficients) < (classes - 1) * count or len(rho) < len(pairs):
-            message = f"{len(coefficients)} coefficients and {len(rho)} of rho for {count} vectors of {classes} classes"
+            sizes = f"coefficients has {len(coefficients)} elements and rho {len(rho)}"
+            message = f"{sizes}, expected more for {count} vectors of {classes} classes"
             raise InvalidAttributeError(message)
         table = np.array(coefficients[: (classes - 1) * count], np.float32).reshape(classes - 1, count)
         weights = np.zeros((count, len(pairs)), np.float32)
@@ -186,14 +193,14 @@ class _Machine(NamedTuple):
         return _Machine(vectors, weights, np.array(rho[: len(pairs)], np.float32))
 
     def decisions(self, data: Value, kernel: _Kernel) -> Value:
-        """[rows, pairs], of the sums in f64."""
+        """[rows, pairs], from sums in f64."""
         compared = build.convert(kernel(_rows_of(data, self.vectors.shape[1]), self.vectors), ElementType.f64)
         sums = build.matmul(compared, build.constant(self.weights.astype(np.float64)))
         return build.convert(build.add(sums, build.constant(self.offsets.astype(np.float64))), ElementType.f32)
 
 
 def _votes(decisions: Value, classes: int) -> Value:
-    """[rows, classes]: the pairs that each class wins."""
+    """[rows, classes]: the number of pairs that each class wins."""
     pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
     winners = np.zeros((2, len(pairs), classes), np.float32)
     for column, (first, second) in enumerate(pairs):
@@ -209,12 +216,12 @@ _ROUNDS = 100
 
 
 def _coupled(decisions: Value, prob_a: Floats, prob_b: Floats, classes: int) -> Value:
-    """[rows, classes]: probabilities that fit those of all pairs, as libsvm couples them, with onnxruntime's bounds."""
+    """[rows, classes]: probabilities fitted to all pairs, coupled as in libsvm, with onnxruntime's bounds."""
     slopes, moves = (np.array(one[: classes * (classes - 1) // 2], np.float32) for one in (prob_a, prob_b))
     pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
     scaled = build.add(build.multiply(decisions, build.constant(slopes)), build.constant(moves))
     shares = build.clamp(build.sigmoid(build.negative(scaled)), min=1e-7, max=1 - 1e-7)
-    # r[i, j]: the probability of i among i and j.
+    # r[i, j]: the probability of i in the pair of i and j.
     place = np.zeros((classes, classes), np.int64)
     upper = np.zeros((classes, classes), bool)
     for column, (first, second) in enumerate(pairs):
@@ -231,7 +238,7 @@ def _coupled(decisions: Value, prob_a: Floats, prob_b: Floats, classes: int) -> 
 
 
 def _minimized(quadratic: Value, diagonal: Value, classes: int) -> Value:
-    """The p of least p' Q p whose elements are positive and sum to 1; each row of the batch stops by itself."""
+    """The p with minimal p' Q p whose elements are positive and sum to 1; each row of the batch stops separately."""
     bound = number(0.005 / classes, diagonal)
     units = np.eye(classes, dtype=np.float32)
 
@@ -279,11 +286,13 @@ def svm_classifier(
     labels = class_labels(classlabels_ints, classlabels_strings)
     classes, pairs = len(labels), len(labels) * (len(labels) - 1) // 2
     if classes < 2:
-        raise UnsupportedError("a classifier of one class")
+        raise UnsupportedError("a classifier of one class is not supported")
     if len(prob_a) != len(prob_b) or 0 < len(prob_a) < pairs:
-        raise InvalidAttributeError(f"{len(prob_a)} of prob_a and {len(prob_b)} of prob_b for {pairs} pairs")
+        raise InvalidAttributeError(
+            f"prob_a has {len(prob_a)} elements and prob_b {len(prob_b)}, expected {pairs}, one for each pair"
+        )
     if not rho:
-        raise InvalidAttributeError("rho is needed")
+        raise InvalidAttributeError("rho is missing")
     positive = all(one >= 0 for one in coefficients)
     if not sum(vectors_per_class):
         scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
@@ -300,7 +309,7 @@ def svm_classifier(
 
 
 def _linear_places(scores: Value, classes: int, positive: bool) -> Value:
-    """The class of the largest score; of two, the second one where that score is large enough."""
+    """The class of the largest score; of two classes, the second one if its score is large enough."""
     places = first_largest(scores)
     if classes > 2:
         return places

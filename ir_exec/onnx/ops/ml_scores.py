@@ -1,4 +1,4 @@
-"""What the classifiers and regressors of ai.onnx.ml make of their scores."""
+"""Transformations of the scores of classifiers and regressors of ai.onnx.ml."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 _NEAR_ZERO = 1e-7
-"""SOFTMAX_ZERO leaves scores no farther from zero than this as they are."""
+"""SOFTMAX_ZERO leaves scores of at most this magnitude unchanged."""
 
 
 def as_rows(data: Value, kind: ElementType) -> Value:
@@ -34,24 +34,24 @@ def as_rows(data: Value, kind: ElementType) -> Value:
     wide = cast(data, kind)
     rank = known_rank(data, "the input")
     if rank not in (1, 2):
-        raise InvalidAttributeError(f"the input has rank {rank}, expected rows of features")
+        raise InvalidAttributeError(f"the input has rank {rank}, expected 1 or 2: rows of features")
     return build.unsqueeze(wide, ints(0)) if rank == 1 else wide
 
 
 def class_labels(integers: Ints, strings: Strings) -> Array:
-    """The labels of the classes, of which only one list may be given."""
+    """The labels of the classes; only one list may be given."""
     if bool(integers) == bool(strings):
-        raise InvalidAttributeError("expected labels of one kind: integers or strings")
+        raise InvalidAttributeError("expected labels of exactly one kind: integers or strings")
     return np.array(strings, object) if strings else np.array(integers, np.int64)
 
 
 def labelled(labels: Array, places: Value) -> Value:
-    """The label at each place."""
+    """The label at each index."""
     return build.gather(build.constant(labels), places, 0)
 
 
 def first_largest(scores: Value) -> Value:
-    """[rows]: the place of the largest score, the first of several."""
+    """[rows]: the index of the largest score, the first of several."""
     _, places = build.topk(scores, 1, -1, "max", "value", index_element_type="i64", stable=True)
     return build.squeeze(places, ints(-1))
 
@@ -72,7 +72,7 @@ def probit(scores: Value) -> Value:
 
 
 def _softmax_zero(scores: Value) -> Value:
-    """Softmax over the scores that are not zero; those that are stay zero."""
+    """Softmax over the scores that are not zero; zeros remain zero."""
     most = build.reduce_max(scores, ints(-1), keep_dims=True)
     counts = build.greater(build.abs(scores), number(_NEAR_ZERO, scores))
     powers = build.exp(build.subtract(scores, most))
@@ -92,7 +92,7 @@ POST_TRANSFORMS: dict[str, Callable[[Value], Value]] = {
 
 
 def transformed(scores: Value, post_transform: str) -> Value:
-    """Scores [rows, classes] after the function that the attribute post_transform names."""
+    """Scores [rows, classes] after the function in the attribute post_transform."""
     return chosen("post_transform", post_transform, POST_TRANSFORMS)(scores)
 
 
@@ -102,13 +102,13 @@ def columns(first: Value, second: Value) -> Value:
 
 
 def both_scores(score: Value, post_transform: str, *, is_share: bool) -> Value:
-    """The scores of two classes [rows, 2] from that of the second one [rows].
+    """The scores of two classes [rows, 2] from the score of the second one [rows].
 
-    A share and what is left of it, or a number and its opposite; LOGISTIC makes shares of numbers.
+    A probability and its complement, or a number and its negative; LOGISTIC converts numbers to probabilities.
     """
     chosen("post_transform", post_transform, POST_TRANSFORMS)
     if post_transform == "PROBIT":
-        raise UnsupportedError("PROBIT of one score for two classes")
+        raise UnsupportedError("PROBIT of one score for two classes is not supported")
     if post_transform == "LOGISTIC":
         return build.sigmoid(columns(build.negative(score), score))
     return columns(build.subtract(number(1, score), score) if is_share else build.negative(score), score)

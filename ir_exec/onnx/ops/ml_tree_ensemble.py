@@ -1,4 +1,4 @@
-"""TreeEnsemble of ai.onnx.ml, which has leaves in lists of their own and nodes that test for members of sets."""
+"""TreeEnsemble of ai.onnx.ml, which has separate lists of leaves and nodes that test for set membership."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ir_exec.types import Array, ElementType
 __all__: list[str] = []
 
 _MEMBER = 6
-"""The mode of a node that asks whether a feature is in a set; no mode of the older operators."""
+"""The mode of a node that tests if a feature is in a set; the older operators do not have it."""
 
 _EQUAL = MODES.index("BRANCH_EQ")
 _AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
@@ -29,7 +29,7 @@ _MOST_MEMBERS = 2**24
 
 
 class _Branches(NamedTuple):
-    """Nodes that compare: [nodes]. The places behind them count leaves from the number of nodes on."""
+    """Nodes that compare: [nodes]. Indices of successors continue with the leaves, starting at the number of nodes."""
 
     features: Array
     modes: Array
@@ -39,7 +39,7 @@ class _Branches(NamedTuple):
     tracks_true: Array
 
     def without_sets(self, members: Array, leaves: int) -> _Branches:
-        """Each test for a set as tests for its members, one after the other, which stand behind all other nodes.
+        """Each test for a set as tests for its members in sequence, appended after all other nodes.
 
         members: of all sets, each ended by NaN.
         """
@@ -49,14 +49,16 @@ class _Branches(NamedTuple):
         ends = np.flatnonzero(np.isnan(members))
         sets = [one[~np.isnan(one)] for one in np.split(members, ends)]
         if len(sets) < len(asking) or members.size > _MOST_MEMBERS:
-            raise InvalidAttributeError(f"{len(sets)} sets of members, expected one for each of {len(asking)} nodes")
+            raise InvalidAttributeError(
+                f"{len(sets)} sets of members are given, expected {len(asking)}, one for each BRANCH_MEMBER node"
+            )
         columns = [one.tolist() for one in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))]
         features, modes, splits, yes, no, tracks = columns
         for node, values in zip(asking.tolist(), sets, strict=False):
             splits[node] = values[0] if values.size else np.nan
             last, behind = node, no[node]
             for value in values[1:]:
-                # The leaves stand between the nodes of the file and these.
+                # The indices of the leaves are between the nodes of the file and these.
                 no[last] = leaves + len(features)
                 last = len(features)
                 features.append(features[node])
@@ -71,13 +73,13 @@ class _Branches(NamedTuple):
 
 
 def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str) -> Array:
-    """The places of what the nodes lead to."""
+    """The indices of the successors of nodes."""
     found, is_leaf = np.array(nodes, np.int64), np.array(are_leaves, np.int64) != 0
     wrong = (found < 0) | (found >= np.where(is_leaf, leaves, branches))
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise InvalidAttributeError(
-            f"{name} names {found[place]} at {place}, of {leaves if is_leaf[place] else branches}"
+            f"{name} contains {found[place]} at {place}, expected less than {leaves if is_leaf[place] else branches}"
         )
     return found + np.where(is_leaf, branches, 0)
 
@@ -104,7 +106,7 @@ def tree_ensemble(
     tree_roots: Ints,
     call: Call,
 ) -> Value:
-    """Sums, means or extremes of what the leaves of all trees give to each target."""
+    """Sums, means or extremes of the weights of the leaves of all trees for each target."""
     weights, splits, modes = (call.array(one).ravel() for one in (leaf_weights, nodes_splits, nodes_modes))
     equal_lengths(
         nodes_featureids=nodes_featureids,
@@ -124,7 +126,9 @@ def tree_ensemble(
             raise InvalidAttributeError(f"{name} is {number}, expected 0 to {len(names) - 1}")
     count, leaves = len(modes), len(weights)
     if modes.dtype.kind not in "iu" or (modes > _MEMBER).any() or splits.dtype.kind != "f" or weights.dtype.kind != "f":
-        raise InvalidAttributeError("nodes_modes are integers up to 6, nodes_splits and leaf_weights floats")
+        raise InvalidAttributeError(
+            "expected integers up to 6 in nodes_modes, and floats in nodes_splits and leaf_weights"
+        )
     tracks = np.zeros(count, bool)
     tracks[: len(nodes_missing_value_tracks_true)] = np.array(nodes_missing_value_tracks_true[:count]) == 1
     members = np.zeros(0) if membership_values is None else call.array(membership_values).ravel().astype(np.float64)
@@ -138,7 +142,7 @@ def tree_ensemble(
     ).without_sets(members, leaves)
     roots = np.array(tree_roots, np.int64)
     if not roots.size or (roots < 0).any() or (roots >= count).any():
-        raise InvalidAttributeError(f"tree_roots names others than {count} nodes")
+        raise InvalidAttributeError(f"tree_roots contains an index outside of {count} nodes")
     targets = n_targets or 0
     given = Leaves(np.arange(count, count + leaves), np.array(leaf_targetids, np.int64), weights)
     given.check(targets, "leaf_targetids")
@@ -150,7 +154,7 @@ def tree_ensemble(
 
 
 def _forest(branches: _Branches, count: int, leaves: int, roots: Array) -> Forest:
-    """The nodes, the leaves, and the nodes that came from sets."""
+    """The nodes of the file, the leaves, and the nodes made from sets."""
     own = np.arange(count, count + leaves)
     nothing = np.zeros(leaves, np.int64)
 

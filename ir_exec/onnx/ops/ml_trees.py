@@ -52,7 +52,7 @@ class _Nodes(NamedTuple):
             nodes_falsenodeids=self.when_false,
         )
         if not len(self.trees):
-            raise InvalidAttributeError("there are no nodes")
+            raise InvalidAttributeError("the ensemble has no nodes")
         modes = np.array([chosen("nodes_modes", one, _MODES) for one in self.modes])
         own = np.arange(len(modes))
         inner = modes != LEAF
@@ -66,17 +66,19 @@ class _Nodes(NamedTuple):
         return Forest(self.features, modes, self.values, yes, no, tracks, starts, owners)
 
     def places(self, trees: Array, nodes: Array, name: str) -> Array:
-        """Where the nodes of these numbers of these trees stand."""
+        """The indices of the nodes with these ids in these trees."""
         order = np.lexsort((self.numbers, self.trees))
         known = _pairs(self.trees[order], self.numbers[order])
         if (known[1:] == known[:-1]).any():
-            raise InvalidAttributeError("two nodes of a tree have the same number")
+            raise InvalidAttributeError("two nodes of a tree have the same id")
         wanted = _pairs(trees, nodes)
         found = np.searchsorted(known, wanted).clip(max=len(known) - 1)
         missing = np.flatnonzero(known[found] != wanted)
         if missing.size:
             first = missing[0]
-            raise InvalidAttributeError(f"{name} names node {nodes[first]} of tree {trees[first]}, which is none")
+            raise InvalidAttributeError(
+                f"{name} refers to node {nodes[first]} of tree {trees[first]}, which does not exist"
+            )
         places: Array = order[found]
         return places
 
@@ -96,19 +98,19 @@ def _listed(values: Ints) -> Array:
 
 
 def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Array:
-    """The floats of an attribute, or of the one of the same name that is a tensor."""
+    """The floats of an attribute, or of the tensor attribute of the same name."""
     if tensor is None:
         return np.array(floats, np.float32)
     if floats:
-        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given")
+        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given, expected one")
     found = call.array(tensor).ravel()
     if found.dtype not in (np.float32, np.float64):
-        raise InvalidAttributeError(f"{name}_as_tensor is of {found.dtype}, expected f32 or f64")
+        raise InvalidAttributeError(f"{name}_as_tensor is {found.dtype}, expected f32 or f64")
     return found
 
 
 def _precision(data: Value, *tables: Array) -> ElementType:
-    """f64 where the rows or a table are; integers are compared as f32."""
+    """f64 if the rows or a table are f64; integers are compared as f32."""
     wide = data.element_type is ElementType.f64 or any(one.dtype == np.float64 for one in tables)
     return ElementType.f64 if wide else ElementType.f32
 
@@ -126,14 +128,14 @@ _EXTREMES = {"MIN": False, "MAX": True}
 def aggregated(
     rows: Value, forest: Forest, leaves: Leaves, targets: int, base: Array, how: str, post_transform: str
 ) -> Value:
-    """[rows, targets], of the element type of the rows.
+    """[rows, targets], in the element type of the rows.
 
-    As onnxruntime, no base value is added for one of several targets that no leaf gives anything to.
+    As in onnxruntime, no base value is added for one of several targets without a weight from any leaf.
     """
     if how not in ("SUM", "AVERAGE", *_EXTREMES):
-        raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN, MAX")
+        raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN or MAX")
     if len(base) not in (0, targets):
-        raise InvalidAttributeError(f"{len(base)} base values for {targets} targets")
+        raise InvalidAttributeError(f"{len(base)} base values are given, expected {targets}, one for each target")
     places, kind = walked(rows, forest), rows.element_type
     if how in _EXTREMES:
         found = leaves.extreme(places, forest, targets, kind, largest=_EXTREMES[how])
@@ -142,7 +144,7 @@ def aggregated(
         found = build.divide(found, number(len(forest.roots), found)) if how == "AVERAGE" else found
     found = build.add(found, numbers(base.tolist(), found)) if len(base) else found
     if targets == 1:
-        # onnxruntime leaves the others out where there is one target.
+        # onnxruntime omits the others if there is one target.
         return probit(found) if post_transform == "PROBIT" else found
     if len(base):
         found = build.select(leaves.reached(places, forest, targets), found, number(0, found))
@@ -176,7 +178,7 @@ def tree_ensemble_regressor(
     target_weights_as_tensor: Tensor | None = None,
     call: Call,
 ) -> Value:
-    """Sums, means or extremes of what the leaves of all trees give to each target."""
+    """Sums, means or extremes of the weights of the leaves of all trees for each target."""
     values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
     weights = _precise(target_weights, target_weights_as_tensor, "target_weights", call)
     base = _precise(base_values, base_values_as_tensor, "base_values", call)
@@ -249,9 +251,9 @@ def _classified(
     """The label of each row, and [rows, classes]."""
     classes = len(labels)
     if classes == 1:
-        raise UnsupportedError("a classifier of one class")
+        raise UnsupportedError("a classifier of one class is not supported")
     if len(base) not in ((0, 1, 2) if classes == 2 else (0, classes)):
-        raise InvalidAttributeError(f"{len(base)} base values for {classes} classes")
+        raise InvalidAttributeError(f"{len(base)} base values are given, expected {classes}, one for each class")
     places = walked(rows, forest)
     scores = leaves.summed(places, forest, classes, rows.element_type)
     reached = leaves.reached(places, forest, classes)
@@ -269,10 +271,10 @@ def _classified(
 def _two_classes(
     scores: Value, reached: Value, leaves: Leaves, labels: Array, base: Array, post_transform: str
 ) -> list[Value]:
-    """As onnxruntime takes them.
+    """The label of each row, and the scores of two classes, as in onnxruntime.
 
-    A row whose trees give nothing to the second class has one score, which is that of it; in a pair of scores one that
-    no tree gives anything to is zero.
+    A row whose trees have no weight for the second class has one score, the score of that class; in a pair of scores, a
+    score without any weight is zero.
     """
     first, second = build.gather(scores, 0, 1), build.gather(scores, 1, 1)
     has_first, has_second = build.gather(reached, 0, -1), build.gather(reached, 1, -1)
@@ -325,7 +327,7 @@ def tree_ensemble_classifier(
     post_transform: str = "NONE",
     call: Call,
 ) -> list[Value]:
-    """The class with the largest sum of what the leaves of all trees give to it, and the sums."""
+    """The class with the largest sum of the weights of the leaves of all trees, and the sums."""
     values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
     weights = _precise(class_weights, class_weights_as_tensor, "class_weights", call)
     base = _precise(base_values, base_values_as_tensor, "base_values", call)

@@ -54,14 +54,14 @@ def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
 def gather_elements(data: Value, indices: Value, *, axis: int = 0, call: Call) -> Value:
     dims, wanted = data.shape.dims, indices.shape.dims
     if dims is None or wanted is None:
-        # Their other axes are taken as equal.
+        # Their other axes are assumed to be equal.
         call.assume()
     if dims is not None and wanted is not None and len(dims) == len(wanted):
         along = normal_axis(axis, len(dims))
         pairs = enumerate(zip(dims, wanted, strict=True))
         cut = [place for place, (dim, size) in pairs if place != along and not (dim.is_static and dim == size)]
         if cut:
-            # In IR these axes have one size. Indices may have fewer elements here.
+            # In IR these axes have equal sizes. Indices may have fewer elements here.
             ends = build.gather(shape_of(indices), ints(*cut), 0)
             data = build.slice(data, ints(*[0] * len(cut)), ends, ints(*[1] * len(cut)), ints(*cut))
     return build.gather_elements(data, indices, axis=axis)
@@ -74,7 +74,7 @@ def gather_nd_11(data: Value, indices: Value) -> Value:
 
 @onnx_op("GatherND", since=12)
 def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0, call: Call) -> Value:
-    """Batch axes of data of size 1 broadcast to those of indices, with a warning: the text asks for equal ones."""
+    """Batch axes of data of size 1 broadcast to those of indices, with a warning: ONNX's text requires equal sizes."""
     mine, theirs = data.shape.dims, indices.shape.dims
     if mine is not None and theirs is not None and min(len(mine), len(theirs)) > batch_dims >= 0:
         single = [axis for axis in range(batch_dims) if mine[axis] == 1 and theirs[axis] != 1]
@@ -127,7 +127,7 @@ def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str = 
 def tensor_scatter(
     past_cache: Value, update: Value, write_indices: Value | None = None, *, axis: int = -2, mode: str = "linear"
 ) -> Value:
-    """Writes `update` into the cache from an index of each batch on, along `axis`."""
+    """Write `update` into the cache, starting at an index of each batch, along `axis`."""
     if mode not in ("linear", "circular"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
     rank = known_rank(past_cache, "past_cache")
@@ -188,7 +188,7 @@ def reshape_14(data: Value, shape: Value, *, allowzero: bool = False) -> Value:
 
 @onnx_op("Flatten", since=1)
 def flatten(data: Value, *, axis: int = 1) -> Value:
-    """Everything before `axis` becomes the first dim, the rest the second."""
+    """The axes before `axis` become the first dim, the others the second."""
     if axis == 0:
         return reshape(data, 1, -1)
     if axis == 1 and not _may_be_empty(data):
@@ -218,7 +218,7 @@ def squeeze_13(data: Value, axes: Value | None = None) -> Value:
         return build.squeeze(data)
     for axis in () if axes.constant is None else axes.constant.ravel().tolist():
         if 1 not in (dim := size_along(data, axis)):
-            # The operator of IR leaves such an axis.
+            # The operator of IR keeps such an axis.
             raise ShapeError(f"axis {axis} of the input has size {dim}, expected 1", code=Code.dims_differ)
     return build.squeeze(data, axes)
 
@@ -232,7 +232,7 @@ def unsqueeze_1(data: Value, *, axes: Ints, call: Call) -> Value:
 def unsqueeze_13(data: Value, axes: Value, *, call: Call) -> Value:
     if 0 in axes.shape.size and not axes.shape.is_static:
         call.assume()
-    # The operator of IR takes no empty axes, which converters of einsum write.
+    # The operator of IR does not accept empty axes, which converters of einsum write.
     return data if axes.shape.size == 0 else build.unsqueeze(data, axes)
 
 
@@ -243,7 +243,7 @@ def expand(data: Value, shape: Value) -> Value:
 
 @onnx_op("Tile", since=1)
 def tile_1(data: Value, tiles: Value, axis: Value) -> Value:
-    """Repeats along one axis."""
+    """Repeat along one axis."""
     rank = known_rank(data, "the input")
     counts = build.scatter_elements_update(ints(*[1] * rank), as_i64(reshape(axis, 1)), as_i64(reshape(tiles, 1)), 0)
     return build.tile(data, counts)
@@ -294,10 +294,10 @@ def split_13(data: Value, split: Value | None = None, *, axis: int = 0, call: Ca
 def split_18(
     data: Value, split: Value | None = None, *, axis: int = 0, num_outputs: int | None = None, call: Call
 ) -> list[Value]:
-    """Without sizes all parts are equally long, but the last may be shorter."""
+    """Without sizes all outputs have equal sizes, except a smaller last one."""
     count = num_outputs if num_outputs is not None else call.outputs
     if count != call.outputs:
-        raise InvalidAttributeError(f"num_outputs is {count}, the node has {call.outputs} outputs")
+        raise InvalidAttributeError(f"num_outputs is {count}, expected {call.outputs}, the outputs of the node")
     if split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)
@@ -318,7 +318,7 @@ def _split(data: Value, axis: int, sizes: Value | None, count: int) -> list[Valu
             return [data]
         return list(build.split(data, axis, num_splits=count))
     if sizes.shape.dims is None or not sizes.shape.is_static:
-        # As many sizes as the node has outputs.
+        # One size for each output of the node.
         sizes = reshape(sizes, count)
     found = build.variadic_split(data, axis, sizes)
     return [found] if isinstance(found, Value) else list(found)
@@ -348,12 +348,12 @@ def pad_18(
     *,
     mode: str = "constant",
 ) -> Value:
-    """Version 19 has the mode wrap, which exporters write from 18 on."""
+    """Version 19 introduced the mode wrap, which exporters already write for 18."""
     return _pad(data, pads, constant_value, axes, mode, wraps=True)
 
 
 def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False) -> Value:
-    """Pads for `axes`, or for all axes: those at the beginnings, then those at the ends."""
+    """Pads for `axes`, or for all axes: at the beginnings, then at the ends."""
     way = "wrap" if wraps and mode == "wrap" else chosen("mode", mode, _PAD_MODES)
     rank = known_rank(data, "the input")
     begins, ends = build.split(pads, 0, num_splits=2)
@@ -372,7 +372,7 @@ def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode:
 
 
 def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
-    """Along each axis the data, without what negative pads remove, goes on from its other end."""
+    """Pad with elements from the opposite end of each axis, after negative pads are removed."""
     begins, ends = as_i64(begins), as_i64(ends)
     zero = number(0, begins)
     if any(one.constant is None or one.constant.min() < 0 for one in (begins, ends)):
@@ -417,7 +417,7 @@ def reverse_sequence(data: Value, sequence_lens: Value, *, batch_axis: int = 1, 
 
 @onnx_op("Compress", since=9)
 def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value:
-    """The slices at the places where the condition holds; a condition may be shorter than the axis."""
+    """The slices at indices with a true condition; a condition may be shorter than the axis."""
     if axis is None:
         data, axis = reshape(data, -1), 0
     places = build.squeeze(build.non_zero(condition, output_type="i64"), 0)
@@ -426,7 +426,7 @@ def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value
 
 @onnx_op("Trilu", since=14)
 def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
-    """Keeps what is on one side of the diagonal `k`, and the diagonal."""
+    """Keep the elements on one side of the diagonal `k`, and the diagonal."""
     sizes = shape_of(data)
     rows = build.range(0, build.gather(sizes, -2, 0), 1, output_type="i64")
     columns = build.range(0, build.gather(sizes, -1, 0), 1, output_type="i64")
@@ -440,7 +440,7 @@ def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
 
 @onnx_op("CenterCropPad", since=18)
 def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None = None) -> Value:
-    """Cuts or pads around the middle, so that the axes get these sizes."""
+    """Crop or pad the axes to these sizes, equally at both ends."""
     rank = known_rank(data, "the input")
     for position, axis in enumerate(range(rank) if axes is None else [normal_axis(one, rank) for one in axes]):
         wanted = build.gather(as_i64(shape), ints(position), 0)

@@ -47,7 +47,7 @@ def _hardmax(data: Value, axis: int) -> Value:
 
 def _register(name: str, function: AlongAxis) -> None:
     def flattened(data: Value, *, axis: int = 1) -> Value:
-        """Up to version 12 all axes from `axis` on are one."""
+        """Up to version 12 all axes starting at `axis` are merged."""
         rank = known_rank(data, "the input")
         start = normal_axis(axis, rank) if axis != rank else rank
         if rank and start == rank - 1:
@@ -70,13 +70,13 @@ _register("Hardmax", _hardmax)
 
 
 def per_channel(value: Value, data: Value) -> Value:
-    """A tensor of rank 1 with the axes behind the channels of `data`."""
+    """A tensor of rank 1 with trailing axes of size 1, aligned with the channels of `data`."""
     behind = known_rank(data, "the input") - 2
     return build.unsqueeze(value, list(range(1, 1 + behind))) if behind > 0 else value
 
 
 class _Statistics(NamedTuple):
-    """The parameters of a batch normalization, one of each for a channel."""
+    """The parameters of a batch normalization, one element for each channel."""
 
     scale: Value
     bias: Value
@@ -85,12 +85,12 @@ class _Statistics(NamedTuple):
 
 
 def _batch_norm(data: Value, by_channel: _Statistics, epsilon: float) -> Value:
-    """Normalized by given statistics. Data of rank 1 is a batch of one channel."""
+    """Normalize by given statistics. Data of rank 1 is a batch of one channel."""
     if data.rank == 1:
         return build.squeeze(_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon), ints(1))
     kinds = {one.element_type for one in (data, *by_channel)}
     if len(kinds) > 1:
-        # From version 15 on the statistics may have a wider type.
+        # Since version 15 the statistics may have a wider type.
         wide = max(kinds, key=lambda kind: kind.bits)
         found = _batch_norm(cast(data, wide), _Statistics(*(cast(one, wide) for one in by_channel)), epsilon)
         return cast(found, data.element_type)
@@ -98,10 +98,10 @@ def _batch_norm(data: Value, by_channel: _Statistics, epsilon: float) -> Value:
 
 
 def _trained_batch_norm(data: Value, by_channel: _Statistics, epsilon: float, momentum: float) -> list[Value]:
-    """Normalized by the statistics of the batch, towards which the running ones move.
+    """Normalize by the statistics of the batch, and update the running ones.
 
     The outputs: the data, the running mean and variance, and the mean and inverse deviation of the batch, which
-    onnxruntime gives for `saved_mean` and `saved_var`.
+    onnxruntime returns for `saved_mean` and `saved_var`.
     """
     if known_rank(data, "the input") == 1:
         found = _trained_batch_norm(build.unsqueeze(data, ints(1)), by_channel, epsilon, momentum)
@@ -127,7 +127,7 @@ def _trained_batch_norm(data: Value, by_channel: _Statistics, epsilon: float, mo
 def _normalized_batch(
     data: Value, by_channel: _Statistics, epsilon: float, momentum: float, *, is_training: bool, spatial: bool = True
 ) -> list[Value]:
-    """Without `spatial` every element of an entry of the batch has statistics of its own."""
+    """Normalize in inference or training mode; without `spatial` every element of an item has separate statistics."""
     if not spatial:
         flat = _Statistics(*(build.reshape(one, ints(-1), special_zero=False) for one in by_channel))
         apart = build.reshape(data, ints(0, -1), special_zero=True)
@@ -187,7 +187,7 @@ def batch_normalization_7(
     spatial: bool = True,
     call: Call,
 ) -> list[Value]:
-    """Training has the outputs behind the first."""
+    """Training adds the outputs after the first."""
     by_channel = _Statistics(scale, bias, mean, variance)
     return _normalized_batch(data, by_channel, epsilon, momentum, is_training=call.outputs > 1, spatial=spatial)
 
@@ -220,7 +220,7 @@ def batch_normalization(
     momentum: float = 0.9,
     training_mode: bool = False,
 ) -> list[Value]:
-    """In training mode the batch has the statistics, and the running ones move towards them."""
+    """In training mode the statistics of the batch are used, and update the running ones."""
     by_channel = _Statistics(scale, bias, mean, variance)
     return _normalized_batch(data, by_channel, epsilon, momentum, is_training=training_mode)[:3]
 
@@ -255,7 +255,7 @@ def layer_normalization(
     stash_type: int = 1,
     call: Call,
 ) -> list[Value]:
-    """Mean and inverse deviation are further outputs. onnxruntime writes it for opsets before 17 too."""
+    """Mean and inverse deviation are further outputs. onnxruntime writes this operator for opsets before 17 too."""
     rank = known_rank(data, "the input")
     axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, element_type_of(stash_type))
@@ -286,7 +286,7 @@ def rms_normalization(
 def normalized(
     data: Value, gamma: Value, beta: Value | None, epsilon: float, *, centered: bool, axis: int = -1
 ) -> tuple[Value, Value | None, Value]:
-    """Over the axes from `axis` on: the normalized data, its mean if it is centered, and its inverse deviation."""
+    """Over the axes starting at `axis`: the normalized data, its mean if it is centered, and its inverse deviation."""
     rank = known_rank(data, "the input")
     axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, ElementType.f32)
@@ -304,16 +304,16 @@ def normalized(
 def simplified_layer_normalization(
     data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
 ) -> list[Value]:
-    """onnxruntime has it in the standard domain."""
+    """onnxruntime defines it in the standard domain."""
     if element_type_of(stash_type) is not ElementType.f32:
-        raise UnsupportedError("statistics of another type than f32")
+        raise UnsupportedError("the statistics are not f32")
     found, _, inverse = normalized(data, scale, None, epsilon, centered=False, axis=axis)
     return [found, inverse]
 
 
 @onnx_op("GroupNormalization", since=18)
 def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5) -> Value:
-    """Scale and bias belong to the groups."""
+    """Scale and bias apply to the groups."""
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
     normal = build.mvn(grouped, ints(2), eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
@@ -327,7 +327,7 @@ def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups
 def group_normalization(
     data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
 ) -> Value:
-    """Scale and bias belong to the channels."""
+    """Scale and bias apply to the channels."""
     kind = element_type_of(stash_type)
     wide, gamma, beta = (cast(one, kind) for one in (data, scale, bias))
     found = build.group_normalization(wide, gamma, beta, num_groups=num_groups, epsilon=epsilon)
@@ -336,7 +336,7 @@ def group_normalization(
 
 @onnx_op("LpNormalization", since=1)
 def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
-    """Zeros stay zeros."""
+    """Zeros remain zeros."""
     reduce = build.reduce_l1 if p == 1 else build.reduce_l2
     norm = reduce(data, ints(axis), keep_dims=True)
     is_zero = build.equal(norm, number(0, norm))
@@ -345,7 +345,7 @@ def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
 
 @onnx_op("LRN", since=1)
 def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Value:
-    """In f32 for narrower floats, as onnxruntime does: alpha and beta are floats; integers are computed as f64."""
+    """In f32 for narrower floats, as in onnxruntime: alpha and beta are floats; integers are computed as f64."""
     if data.element_type.is_float and data.element_type.bits < 32:
         wide = lrn(cast(data, ElementType.f32), alpha=alpha, beta=beta, bias=bias, size=size)
         return cast(wide, data.element_type)
@@ -355,7 +355,7 @@ def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
 def _lrn(data: Value, alpha: float, beta: float, bias: float, size: int) -> Value:
     if size % 2:
         return build.lrn(data, ints(1), alpha=alpha, beta=beta, bias=bias, size=size)
-    # Of an even number of channels one more lies behind than before, where LRN of IR takes as many on both sides.
+    # An even number of channels includes one more after than before, but LRN of IR is symmetric.
     squares = build.reshape(build.multiply(data, data), ints(0, 0, -1), special_zero=True)
     means = build.avg_pool(
         build.unsqueeze(squares, 1),
@@ -375,14 +375,14 @@ def dropout_1(
     data: Value, *, consumed_inputs: Ints = (), is_test: bool = False, ratio: float = 0.5, call: Call
 ) -> list[Value]:
     if not is_test and ratio:
-        raise UnsupportedError("training drops at random")
+        raise UnsupportedError("training mode drops elements at random")
     return _kept(data)
 
 
 @onnx_op("Dropout", since=6)
 def dropout_6(data: Value, *, is_test: bool = False, ratio: float = 0.5) -> list[Value]:
     if not is_test and ratio:
-        raise UnsupportedError("training drops at random")
+        raise UnsupportedError("training mode drops elements at random")
     return _kept(data)
 
 
@@ -395,10 +395,10 @@ def dropout_7(data: Value, *, ratio: float = 0.5) -> list[Value]:
 def dropout(
     data: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int | None = None
 ) -> list[Value]:
-    """At random in training mode alone, which must be known."""
+    """Dropout is random only in training mode, which must be known."""
     is_training = training_mode is not None and known_scalar(training_mode, "training_mode")
     if is_training and (ratio is None or known_scalar(ratio, "ratio")):
-        raise UnsupportedError("training drops at random")
+        raise UnsupportedError("training mode drops elements at random")
     return _kept(data)
 
 

@@ -54,13 +54,13 @@ def average_pool(
 
 
 def _counting_pads(data: Value, windows: dict[str, Any]) -> Value:
-    """Averages that count the pads, and do not count what a window reaches beyond them."""
+    """Averages that include the pads, but not elements beyond them in windows that extend further."""
     begins, ends, strides = windows["pads_begin"], windows["pads_end"], windows["strides"]
     padded = build.pad(data, ints(0, 0, *begins), ints(0, 0, *ends), number(0, data), pad_mode="constant")
     none = (0,) * len(begins)
     windows = {**windows, "pads_begin": none, "pads_end": none}
     averages = build.avg_pool(padded, exclude_pad=True, **windows)
-    # No window begins in the pads at the end.
+    # No window starts in the end pads.
     spatial = ints(*range(2, 2 + len(begins)))
     sizes = build.gather(shape_of(data), spatial, 0)
     last = build.divide(build.add(sizes, ints(*(begin - 1 for begin in begins))), ints(*strides))
@@ -143,7 +143,7 @@ def average_pool_19(
 
 
 def _max_pool(data: Value, windows: dict[str, Any], storage_order: int, call: Call) -> list[Value]:
-    # Integers of 8 bits are pooled as they are; indices count through the whole tensor.
+    # Integers of 8 bits are pooled directly; indices refer to the flattened tensor.
     found, indices = build.max_pool(data, index_element_type="i64", **windows)
     if call.wants(1) and storage_order:
         indices = _column_major(indices, data)
@@ -151,7 +151,7 @@ def _max_pool(data: Value, windows: dict[str, Any], storage_order: int, call: Ca
 
 
 def _column_major(indices: Value, data: Value) -> Value:
-    """Indices through rows as indices through columns: the last spatial axis counts slowest."""
+    """Row-major indices as column-major indices: the last spatial axis becomes the slowest."""
     sizes = dims_of(data, "the input")[2:]
     each = prod(sizes)
     flat = build.floor_mod(indices, build.constant(np.int64(each)))
@@ -218,7 +218,7 @@ def _lp_pool(
     pads: Ints,
     strides: Ints | None,
 ) -> Value:
-    """The root of the sum of powers; where a window leaves the data it finds zeros."""
+    """The root of the sum of powers, with zeros outside of the data."""
     _check_norm(p)
     windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)
     powers = build.power(build.abs(data), number(p, data))
@@ -234,14 +234,14 @@ def _check_norm(p: float) -> None:
 
 
 def _padded(data: Value, windows: dict[str, Any]) -> Value:
-    """The data with the zeros around it that its windows reach, so that every window lies inside."""
+    """The data padded with zeros to contain all of its windows."""
     rank = len(windows["kernel_sizes"])
     auto_pad = windows["auto_pad"]
     begins, ends = list(windows["pads_begin"]), list(windows["pads_end"])
     if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
         sizes = dims_of(data, "the input")[2:]
         if len(sizes) != rank:
-            message = f"the input has {len(sizes)} spatial axes, kernel_shape {rank} elements"
+            message = f"kernel_shape has {rank} elements, expected {len(sizes)}, one for each spatial axis"
             raise ShapeError(message, code=Code.wrong_rank)
         for axis in range(rank):
             stride = windows["strides"][axis]
@@ -307,7 +307,7 @@ def lp_pool(
 
 
 def spatial_axes(data: Value) -> Value:
-    """All axes behind batch and channels."""
+    """All axes after batch and channels."""
     return ints(*range(2, known_rank(data, "the input")))
 
 
@@ -343,9 +343,9 @@ def max_unpool(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """Every element goes to its index in the unpooled tensor; everything else is zero.
+    """Every element is written to its index in the unpooled tensor; all others are zero.
 
-    Indices count through a tensor of the size that the windows imply, whatever `output_shape` says.
+    Indices refer to a tensor of the size that the windows imply, for any `output_shape`.
     """
     rank = len(kernel_shape)
     begins, ends = halves(pads, rank)

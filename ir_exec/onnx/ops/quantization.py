@@ -42,25 +42,25 @@ _BOUNDS = {
 }
 
 _EXACT = 2**24
-"""Integers up to here are f32."""
+"""Integers up to this magnitude are exact in f32."""
 
 
 def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
-    """A scale or zero point so that it broadcasts: one number, one for each place of an axis, or one for each block."""
+    """A scale or zero point reshaped to broadcast: one number, one for each index of an axis, or one for each block."""
     own = known_rank(value, "the scale")
     if own == 0:
         return reshape(value)
     if own == 1 and value.shape.is_static and value.shape.static == (1,):
         return build.squeeze(value, 0)
     rank = known_rank(data, "the input")
-    # An axis that the input does not have is that of one number for all.
+    # An axis that the input does not have occurs with one number for all elements.
     if own == 1 and not -rank <= axis < rank and known_size(value, 0, "the size of the scale") == 1:
         return build.squeeze(value, 0)
     axis = normal_axis(axis, rank)
     if own == 1 and not block:
         return build.unsqueeze(value, list(range(1, rank - axis))) if rank - axis > 1 else value
     if own != rank:
-        raise ShapeError(f"the scale has rank {own}, the input {rank}", code=Code.wrong_rank)
+        raise ShapeError(f"the scale has rank {own}, expected {rank}, the rank of the input", code=Code.wrong_rank)
     size = build.gather(shape_of(data), axis, 0)
     places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block or 1)))
     return build.gather(value, places, axis)
@@ -77,10 +77,10 @@ def quantized(
     saturate: bool = True,
     precision: ElementType | None = None,
 ) -> Value:
-    """round(data / scale) + zero point, ended at the bounds of the element type; floats round when they are stored."""
+    """round(data / scale) + zero point, saturated to the element type; floats round when they are stored."""
     precision = precision or (scale.element_type if scale.element_type.is_float else ElementType.f32)
     divided = build.divide(cast(data, precision), spread(cast(scale, precision), data, axis, block))
-    # Further steps are exact in f32, also for integers that f16 does not hold.
+    # Further steps are exact in f32, even for integers that f16 cannot represent.
     wide = cast(divided, ElementType.f64 if kind is ElementType.i32 else ElementType.f32)
     if kind is ElementType.f32:
         return wide
@@ -89,7 +89,7 @@ def quantized(
             wide = build.add(wide, spread(cast(zero_point, wide.element_type), data, axis, block))
         return convert_saturated(wide, kind, saturate)
     if kind not in _BOUNDS:
-        raise ElementTypeError(f"nothing is quantized to {kind}")
+        raise ElementTypeError(f"the output is {kind}, which quantization does not support")
     found = build.round(wide, mode="half_to_even")
     if zero_point is not None:
         found = build.add(found, spread(cast(zero_point, wide.element_type), data, axis, block))
@@ -106,7 +106,7 @@ def dequantized(
     block: int = 0,
     kind: ElementType | None = None,
 ) -> Value:
-    """(data - zero point) times the scale, in the type of the scale unless `kind` is another."""
+    """(data - zero point) times the scale, in the type of the scale or in `kind`."""
     wide = ElementType.f64 if data.element_type is ElementType.i32 and zero_point is not None else ElementType.f32
     found = cast(data, wide)
     if zero_point is not None:
@@ -126,7 +126,7 @@ def _quantized_to(
     saturate: bool = True,
     precision: int = 0,
 ) -> Held:
-    """The type of the zero point is that of the result; without one it is `code`, or u8."""
+    """The result has the type of the zero point; without one the type is `code`, or u8."""
     from onnx import TensorProto
 
     code = type_of(zero_point) if zero_point is not None else code or TensorProto.UINT8
@@ -233,7 +233,7 @@ def dequantize_linear_23(
 
 @onnx_op("DynamicQuantizeLinear", since=11)
 def dynamic_quantize_linear(data: Value) -> list[Value]:
-    """Quantized over the whole range, zero included. Where all are zero the scale is 1, as in onnxruntime."""
+    """Quantize over the whole range, including zero. If all elements are zero the scale is 1, as in onnxruntime."""
     axes = build.range(0, build.squeeze(shape_of(shape_of(data))), 1, output_type="i64")
     low = build.minimum(build.reduce_min(data, axes, keep_dims=False), number(0, data))
     high = build.maximum(build.reduce_max(data, axes, keep_dims=False), number(0, data))
@@ -245,9 +245,9 @@ def dynamic_quantize_linear(data: Value) -> list[Value]:
 
 
 def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None) -> Value:
-    """The matrix product of integers of 8 bits less their zero points, as i32.
+    """The matrix product of integers of 8 bits minus their zero points, as i32.
 
-    It is computed in floats, which processors multiply fastest, of a type in which every sum is exact.
+    It is computed in a float type in which every sum is exact; processors multiply floats fastest.
     """
     depth = size_along(a, -1) if a.rank else None
     small = depth is not None and depth.is_bounded and depth.hi * 255 * 255 <= _EXACT
@@ -262,7 +262,7 @@ def exact_product(a: Value, b: Value, a_zero: Value | None, b_zero: Value | None
 
 
 def _by_row(value: Value, is_row: bool) -> Value:
-    """Scales and zero points of rank 1 belong to the rows of the left matrix, and to the columns of the right one."""
+    """Scales and zero points of rank 1 apply to the rows of the left matrix, and to the columns of the right one."""
     if known_rank(value, "the scale") != 1:
         return value
     if dims_of(value, "the scale") == (1,):
@@ -312,7 +312,7 @@ def qlinear_conv(
     pads: Ints = (),
     strides: Ints | None = None,
 ) -> Value:
-    """The bias is an integer with the product of the scales of data and weights as its scale."""
+    """The bias is an integer whose scale is the product of the scales of data and weights."""
     wide = ElementType.f32
     data = build.subtract(cast(x, wide), spread(cast(x_zero_point, wide), x, 1))
     filters = build.subtract(cast(w, wide), spread(cast(w_zero_point, wide), w, 0))

@@ -1,4 +1,4 @@
-"""RNN, GRU and LSTM: the versions of each, which differ in their attributes."""
+"""RNN, GRU and LSTM: their versions, which differ in attributes."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def gru_1(
     hidden_size: int | None = None,
     output_sequence: bool = False,
 ) -> list[Value]:
-    """The default is spelt so in the definition."""
+    """The default has this spelling in the definition."""
     direction = "forward" if direction == "foward" else direction
     return gru_14(
         x,

@@ -1,10 +1,10 @@
-"""What RNN, GRU and LSTM are in operators of IR, whatever their version.
+"""RNN, GRU and LSTM in operators of IR, for all of their versions.
 
 ONNX has the steps before the batch (`layout` 0) and the directions first in weights and states; IR has the batch first
-everywhere. The gates of an LSTM are i, o, f, c in ONNX and f, i, c, o in IR; biases of inputs and states are added up.
+everywhere. The gates of an LSTM are i, o, f, c in ONNX and f, i, c, o in IR; biases of inputs and states are added.
 
-Activations, peepholes and coupled gates that the sequences of IR do not have are computed step by step, by ONNX's
-formulas and with its order of the gates.
+Activations, peepholes and coupled gates that the sequences of IR do not support are computed step by step, by ONNX's
+formulas and in its order of the gates.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ __all__ = ["DIRECTIONS", "gru_layer", "lstm_layer", "rnn_layer"]
 
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 _KNOWN = frozenset({"relu", "sigmoid", "tanh"})
-"""Activations that the sequences of IR have."""
+"""Activations that the sequences of IR support."""
 
 Inputs: TypeAlias = tuple[Value | None, ...]
-"""As the node has them, with None for those that it leaves out."""
+"""The inputs of the node, with None for missing ones."""
 
 
 class _Attributes(TypedDict):
-    """Those that the three have in common."""
+    """Attributes shared by RNN, GRU and LSTM."""
 
     activation_alpha: Floats
     activation_beta: Floats
@@ -42,7 +42,7 @@ class _Attributes(TypedDict):
 
 
 class _RecurrentLayer:
-    """What the three have in common: batch first, the directions behind it."""
+    """The common parts of RNN, GRU and LSTM: batch first, followed by the directions."""
 
     def __init__(
         self,
@@ -72,7 +72,9 @@ class _RecurrentLayer:
         self.hidden = hidden_size if hidden_size is not None else size.size if size.is_static else 0
         names = tuple(name.lower() for name in activations) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
-            raise InvalidAttributeError(f"activations has {len(names)} elements")
+            raise InvalidAttributeError(
+                f"activations has {len(names)} elements, expected {len(defaults) * self.directions}"
+            )
         functions = activations_of(names, activation_alpha, activation_beta)
         per = len(defaults)
         self._functions = [functions[start : start + per] for start in range(0, len(functions), per)]
@@ -90,13 +92,13 @@ class _RecurrentLayer:
         self.lengths = build.broadcast(build.squeeze(steps, 0), self.batch) if lengths is None else lengths
 
     def state(self, given: Value | None) -> Value:
-        """A state with the batch first; zeros where none is given."""
+        """A state with the batch first; zeros if none is given."""
         if given is None:
             return build.broadcast(number(0, self.x), concat([self.batch, ints(self.directions, self.hidden)]))
         return given if self.layout else build.transpose(given, ints(1, 0, 2))
 
     def bias(self, given: Value | None, gates: int) -> list[Value]:
-        """The biases of each gate, those of the inputs before those of the states; [directions, hidden] each."""
+        """The biases of each gate, first for the inputs, then for the states; [directions, hidden] each."""
         if given is None:
             zero = build.broadcast(number(0, self.x), ints(self.directions, self.hidden))
             return [zero] * (2 * gates)
@@ -105,7 +107,7 @@ class _RecurrentLayer:
     def stepwise(
         self, cell: Callable[..., Cell], states: list[Value], weights: list[Value], bias: list[Value]
     ) -> list[Value]:
-        """What the sequences of IR would give, by steps: `cell` makes that of a direction from what it has."""
+        """The outputs of the sequences of IR by single steps: `cell` returns the cell of a direction."""
         found = []
         for index, activations in enumerate(self._functions):
             parts = [build.gather(value, index, 0) for value in (*weights, *bias)]
@@ -120,7 +122,7 @@ class _RecurrentLayer:
         return lambda value: build.clamp(value, min=-clip, max=clip) if clip > 0 else value
 
     def outputs(self, y: Value, *states: Value) -> list[Value]:
-        """[batch, directions, steps, hidden] and [batch, directions, hidden] as ONNX has them."""
+        """[batch, directions, steps, hidden] and [batch, directions, hidden] in the order of ONNX."""
         if self.layout:
             return [build.transpose(y, ints(0, 2, 1, 3)), *states]
         return [build.transpose(y, ints(2, 1, 0, 3)), *[build.transpose(one, ints(1, 0, 2)) for one in states]]
@@ -133,7 +135,7 @@ def lstm_layer(
     rounded: Activation | None = None,
     **attributes: Unpack[_Attributes],
 ) -> list[Value]:
-    """rounded: what is done to each state before it is multiplied."""
+    """rounded: applied to each state before it is multiplied."""
     b, h, c, peepholes = inputs[3], *inputs[5:]
     layer = _RecurrentLayer(inputs, ("sigmoid", "tanh", "tanh"), **attributes)
     bias = layer.bias(b, 4)
@@ -218,13 +220,13 @@ def rnn_layer(inputs: Inputs, **attributes: Unpack[_Attributes]) -> list[Value]:
 Activation: TypeAlias = Callable[[Value], Value]
 
 Cell: TypeAlias = Callable[..., list[Value]]
-"""From the inputs of a step, [batch, size], and the states before it to those after it; the first state is shown."""
+"""A function from inputs [batch, size] of a step and states to the next states; the first state is the output."""
 
 
 class _ActivationKind(NamedTuple):
-    """takes: of how many numbers it is a function, alpha and then beta.
+    """An activation. takes: the number of its parameters, alpha and then beta.
 
-    Their defaults are those of ONNX's operators, and those of onnxruntime where the standard has no such operator.
+    Their defaults are from ONNX's operators, or from onnxruntime if ONNX has no such operator.
     """
 
     function: Callable[..., Value]
@@ -257,7 +259,7 @@ _KINDS = {
 
 
 def activations_of(names: tuple[str, ...], alphas: Floats, betas: Floats) -> list[Activation]:
-    """The functions of these names, in lower case, which take their numbers from the lists one after the other."""
+    """The functions of these names, in lower case, with parameters from the lists in order."""
     left = iter(alphas), iter(betas)
     return [_activation(name, *left) for name in names]
 
@@ -265,7 +267,7 @@ def activations_of(names: tuple[str, ...], alphas: Floats, betas: Floats) -> lis
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
     kind = _KINDS.get(name)
     if kind is None:
-        raise InvalidAttributeError(f"the activation {name!r} is none of {', '.join(_KINDS)}")
+        raise InvalidAttributeError(f"unknown activation {name!r}, expected one of {', '.join(_KINDS)}")
     numbers = {}
     for parameter, given, default in (("alpha", alphas, kind.alpha), ("beta", betas, kind.beta))[: kind.takes]:
         numbers[parameter] = next(given, default)
@@ -273,9 +275,9 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
 
 
 class RecurrentSteps(NamedTuple):
-    """What is stepped through.
+    """The input sequences of a step function.
 
-    x: [batch, steps, size]. lengths: the steps of each entry of the batch, behind which its states stay as they are.
+    x: [batch, steps, size]. lengths: the steps of each entry of the batch; after them its states remain unchanged.
     """
 
     x: Value
@@ -284,7 +286,7 @@ class RecurrentSteps(NamedTuple):
 
 
 def run_steps(steps: RecurrentSteps, cell: Cell, states: list[Value]) -> list[Value]:
-    """What is shown of each step, [batch, steps, hidden], zero behind the length, and the last states."""
+    """The outputs of each step, [batch, steps, hidden], zero after the length, and the last states."""
     x, lengths, is_backwards = steps
     count = build.gather(shape_of(x), 1, 0)
     positions = cast(build.range(0, count, 1, output_type="i64"), lengths.element_type)
@@ -351,7 +353,7 @@ def lstm_cell(
     input_forget: bool,
     rounded: Activation | None,
 ) -> Cell:
-    """rounded: what is done to a state before it is multiplied."""
+    """rounded: applied to a state before it is multiplied."""
     f, g, last = activations
     total = concat([build.add(bias[gate], bias[gate + 4]) for gate in range(4)])
     peeps = None if peepholes is None else list(build.split(peepholes, 0, num_splits=3))

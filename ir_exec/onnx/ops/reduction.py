@@ -1,4 +1,4 @@
-"""Reductions over axes. Axes are an attribute at first, an input from version 13 (ReduceSum) or 18 on."""
+"""Reductions over axes. Axes are an attribute in early versions, an input since version 13 (ReduceSum) or 18."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reduce = Callable[[Value, Value, bool], Value]
 
 
 class _ReductionKind(NamedTuple):
-    """reduce: over axes. alone: what becomes of one element, where nothing is reduced."""
+    """reduce: over axes. alone: applied to one element if nothing is reduced."""
 
     reduce: Reduce
     alone: Callable[[Value], Value]
@@ -28,7 +28,7 @@ class _ReductionKind(NamedTuple):
 
 
 def all_axes(data: Value) -> Value:
-    """The axes of a tensor, of unknown rank too."""
+    """The axes of a tensor, also of unknown rank."""
     if data.rank is not None:
         return ints(*range(data.rank))
     rank = build.squeeze(shape_of(shape_of(data)), 0)
@@ -52,9 +52,9 @@ def _log_sum(data: Value, axes: Value, keep: bool) -> Value:
 
 
 def _log_sum_exp(data: Value, axes: Value, keep: bool) -> Value:
-    """Less the largest element, so that no exponential overflows."""
+    """The largest element is subtracted to prevent overflow of the exponentials."""
     if data.element_type.is_integer:
-        # The exponentials of integers are taken in a type that holds them.
+        # The exponentials of integers are computed in a type that can represent them.
         wide = cast(data, ElementType.f64)
         return cast(_log_sum_exp(wide, axes, keep), data.element_type)
     peak = build.reduce_max(data, axes, keep_dims=True)
@@ -86,7 +86,7 @@ _KINDS = {
 
 
 def _or_all(axes: Value, data: Value) -> Value:
-    """Axes of which a run shows the number: all axes of the data where there are none."""
+    """Axes whose number is known only at run time: all axes of the data if there are none."""
     axes, every = as_i64(axes), all_axes(data)
     has_none = as_i64(build.equal(shape_of(axes), ints(0)))
     count = build.multiply(has_none, shape_of(every))
@@ -117,7 +117,7 @@ for _name, _kind in _KINDS.items():
 
 
 def _arg(data: Value, axis: int, keepdims: bool, mode: Literal["max", "min"], last: bool) -> Value:
-    """The index of the best element along an axis; of equal ones the first, or the last."""
+    """The index of the best element along an axis; of equal elements the first, or the last."""
     searched = build.reverse(data, ints(axis if axis >= 0 else axis + (data.rank or 0)), mode="index") if last else data
     if data.element_type is ElementType.boolean:
         searched = cast(searched, ElementType.u8)

@@ -1,5 +1,4 @@
-"""Resize said in Interpolate, or for what that does not have, axis by axis: a Gather of the nearest elements, or a
-product with the weights of all elements, computed from their distances."""
+"""Resize lowered to Interpolate, or else by axis to a Gather of the nearest elements, or a product with weights."""
 
 from __future__ import annotations
 
@@ -36,7 +35,7 @@ _NATIVE: Mapping[str, Literal["half_pixel", "asymmetric", "align_corners", "tf_h
     "align_corners": "align_corners",
     "tf_half_pixel_for_nn": "tf_half_pixel_for_nn",
 }
-"""The coordinates that Interpolate has too."""
+"""The coordinate modes that Interpolate supports too."""
 
 _COORDINATES = {*_NATIVE, "pytorch_half_pixel", "tf_crop_and_resize", "half_pixel_symmetric"}
 _NEAREST: Mapping[str, Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]] = {
@@ -54,7 +53,7 @@ _MODES: Mapping[str, Literal["nearest", "linear_onnx", "cubic"]] = {
 
 
 _MOST_PLACES = 2**15
-"""Elements of a resized axis whose places are computed when converting."""
+"""Maximum elements of a resized axis whose positions are computed at conversion."""
 
 
 class Resampling(NamedTuple):
@@ -70,7 +69,7 @@ class Resampling(NamedTuple):
     policy: str = "stretch"
 
     def check(self) -> None:
-        """Raises InvalidAttributeError for a name that no version has."""
+        """Raise InvalidAttributeError for an unknown name."""
         for name, value, allowed in (
             ("mode", self.mode, set(_MODES)),
             ("coordinate_transformation_mode", self.coordinates, _COORDINATES),
@@ -82,16 +81,16 @@ class Resampling(NamedTuple):
 
     @property
     def is_native(self) -> bool:
-        """Whether Interpolate does the same."""
+        """Return True if Interpolate is equivalent."""
         return not self.antialias and not self.exclude_outside and self.coordinates in _NATIVE
 
 
 class _Target(NamedTuple):
-    """What a tensor is resized to.
+    """The target of a resize.
 
-    axes: which are named. lengths: their sizes after it, or None where scales are given. scales: by which they are
-    resized, or None where sizes are given one by one; one number for all where the aspect ratio is kept.
-    known: each axis, as far as it is known when converting.
+    axes: the given axes. lengths: their new sizes, or None if scales are given. scales: their factors, or None if sizes
+    are given individually; one number for all if the aspect ratio is kept.
+    known: each axis, with the facts known at conversion.
     """
 
     axes: Ints
@@ -116,7 +115,7 @@ def resampled(
     if given is None or (scales is not None and sizes is not None):
         raise InvalidAttributeError("expected either scales or sizes")
     if way.coordinates == "tf_crop_and_resize" and roi is None:
-        raise InvalidAttributeError("tf_crop_and_resize needs the input roi")
+        raise InvalidAttributeError("the input roi is missing: tf_crop_and_resize requires it")
     every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
     counts = given.shape.dims
     if counts is not None and (len(counts) != 1 or len(every) not in counts[0]):
@@ -185,7 +184,7 @@ def _known_axes(
 
 
 def _moved(data: Value, target: _Target, way: Resampling) -> list[int]:
-    """The positions of axes that may change; one of scale 1 stays as it is, unless a region of it is taken."""
+    """The positions of axes that may change; an axis of scale 1 is unchanged, unless a region of it is resampled."""
     every = list(range(len(target.axes)))
     if way.coordinates == "tf_crop_and_resize":
         return every
@@ -193,7 +192,7 @@ def _moved(data: Value, target: _Target, way: Resampling) -> list[int]:
         known = None if target.scales is None else target.scales.constant
         return every if known is None else [position for position in every if known.ravel()[position] != 1]
     if target.scales is not None:
-        # One ratio for all axes is not that of their sizes, which are rounded.
+        # The common ratio of all axes differs from the ratio of their sizes, which are rounded.
         return every
     known = target.lengths.constant
     if known is None:
@@ -203,9 +202,9 @@ def _moved(data: Value, target: _Target, way: Resampling) -> list[int]:
 
 
 def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> bool:
-    """Whether Interpolate does the same along an axis.
+    """Return True if Interpolate is equivalent along an axis.
 
-    By scales it copies an axis that keeps its size. By sizes its nearest elements are those of scales in f32.
+    With scales it copies an axis that keeps its size. With sizes it selects the nearest elements by scales in f32.
     """
     if not way.is_native or (target.lengths is not None and target.scales is not None):
         return False
@@ -215,7 +214,7 @@ def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> 
         if known is None:
             return True
         if axis is None:
-            # Of two elements or more, a scale from 1.5 on makes more.
+            # For two elements or more, a scale of at least 1.5 adds elements.
             return not 1 < known.ravel()[position] < 1.5
         return axis.size != axis.length or axis.size == 1
     if way.mode != "nearest" or way.coordinates == "align_corners":
@@ -230,10 +229,10 @@ def _is_native(data: Value, way: Resampling, target: _Target, position: int) -> 
 
 
 def _along_axis(data: Value, way: Resampling, target: _Target, position: int, roi: Value | None) -> Value:
-    """Resampled along one axis, which Interpolate does not do."""
+    """Resample along one axis, for modes that Interpolate does not support."""
     axis, known = target.axes[position], target.known[position]
     size = build.gather(shape_of(data), axis, 0)
-    # The ties of scales are those of f32, as in onnxruntime; sizes have exact ones.
+    # The ties of scales are computed in f32, as in onnxruntime; sizes have exact ties.
     if known is not None and (way.mode != "nearest" or target.lengths is not None):
         at: Value = build.constant(exact_places(way.coordinates, known))
         nearest = None
@@ -288,7 +287,7 @@ def _f32(value: float) -> Value:
 
 
 def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bounds: tuple[Value, Value] | None) -> Value:
-    """Where each element of the output lies in the input, in f32."""
+    """The coordinate in the input of each element of the output, in f32."""
     out = cast(build.range(0, count, 1, output_type="i64"), ElementType.f32)
     held, made = cast(size, ElementType.f32), cast(count, ElementType.f32)
     last = build.subtract(held, _f32(1))
@@ -305,7 +304,7 @@ def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bound
         case "pytorch_half_pixel":
             return build.select(several, centered, _f32(0))
         case "half_pixel_symmetric":
-            # The output is cut off on both sides alike where scale * size is no integer.
+            # If scale * size is not an integer, the output is cropped equally at both ends.
             adjustment = build.divide(made, build.multiply(scale, held))
             middle = build.divide(held, _f32(2))
             return build.add(build.multiply(middle, build.subtract(_f32(1), adjustment)), centered)
@@ -323,7 +322,7 @@ def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bound
 def _along(
     data: Value, way: Resampling, axis: int, size: Value, at: Value, scale: Value, nearest: Value | None
 ) -> Value:
-    """at: where each element of the output lies. nearest: the element nearest to it, where that is known exactly."""
+    """Resample along one axis. at: the coordinate of each output element. nearest: the nearest element, if exact."""
     last = build.subtract(cast(size, ElementType.f32), _f32(1))
     if way.mode == "nearest":
         if nearest is None:
@@ -362,10 +361,10 @@ _REACH = {"linear": 1, "cubic": 2}
 
 
 def _weights(way: Resampling, size: Value, at: Value, scale: Value) -> Value:
-    """[count, size]: how much of each element of the input is in each of the output.
+    """[count, size]: the weight of each element of the input in each element of the output.
 
-    Elements beyond the ends are those at the ends, or have no part where `exclude_outside` says so. Antialiasing widens
-    the filter where the output is smaller.
+    Elements beyond the ends are copies of the ends, or have weight 0 with `exclude_outside`. Antialiasing widens the
+    filter if the output is smaller.
     """
     held = cast(size, ElementType.f32)
     shrunk = build.minimum(scale, _f32(1)) if way.antialias else _f32(1)
@@ -392,7 +391,7 @@ def _linear(distance: Value) -> Value:
 
 
 def _cubic(distance: Value, a: float) -> Value:
-    """Keys' cubic, up to a distance of 2."""
+    """Keys' cubic filter, up to a distance of 2."""
     square = build.multiply(distance, distance)
     cube = build.multiply(square, distance)
     near = build.add(build.subtract(build.multiply(cube, _f32(a + 2)), build.multiply(square, _f32(a + 3))), _f32(1))

@@ -1,4 +1,4 @@
-"""Lists of tensors and optionals, which IR does not have: their lengths are known when converting, or it fails."""
+"""Lists of tensors and optionals, which IR does not have: their lengths must be known at conversion."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
 
 
 def _listed(sequence: Held) -> Sequence:
-    """The elements one by one; NotKnownError where their number is not known."""
+    """The elements as a list; raises NotKnownError if their number is unknown."""
     if isinstance(sequence, Stack):
         return sequence.listed()
     if not isinstance(sequence, Sequence):
-        message = "a list that grows in a loop, of which the number of iterations is not known, is read inside it"
+        message = "a list that grows in a loop with an unknown number of iterations is read inside it"
         raise NotKnownError(message)
     return sequence
 
 
 def _moved(value: Value, source: int, target: int) -> Value:
-    """The tensor with an axis in another place."""
+    """The tensor with an axis moved to another position."""
     order = list(range(known_rank(value, "the elements of a list")))
     order.insert(target, order.pop(source))
     return value if order == sorted(order) else build.transpose(value, ints(*order))
@@ -68,7 +68,7 @@ def _moved(value: Value, source: int, target: int) -> Value:
 def _place(position: Value, length: int, what: str) -> int:
     place = int(known_scalar(position, what))
     if not -length <= place < length:
-        message = f"{what} {place} is out of range for a list of {length}"
+        message = f"{what} {place} is out of range for a list of length {length}"
         raise EvaluationError(message, code=Code.index_out_of_range)
     return place % length
 
@@ -89,7 +89,7 @@ def sequence_at(sequence: Sequence, position: Value, *, call: Call) -> Held:
 
 
 def _may_be_joined(stacked: Value, tensor: Value, call: Call) -> bool:
-    """The same of the elements of a stack and one more."""
+    """Return True if one more element can be joined to a stack, as far as the shapes are known."""
     dims = stacked.shape.dims
     element = Shape.unknown() if dims is None else Shape(dims[1:])
     if element.is_static and tensor.shape.is_static:
@@ -101,7 +101,7 @@ def _may_be_joined(stacked: Value, tensor: Value, call: Call) -> bool:
 def _are_alike(tensors: list[Value], call: Call) -> bool:
     """Return True if tensors can be joined along a new axis, as far as their shapes are known.
 
-    In a conversion for the inputs of a call they must be known: there other ways are open.
+    In a conversion for the inputs of a call the shapes must be known, because alternatives exist there.
     """
     if len({(one.element_type, str(one.shape)) for one in tensors}) != 1:
         return False
@@ -134,7 +134,7 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
     items = list(_listed(sequence).items)
     place = len(items) if position is None else int(known_scalar(position, "the position"))
     if not -len(items) <= place <= len(items):
-        message = f"the position {place} is out of range for a list of {len(items)}"
+        message = f"the position {place} is out of range for a list of length {len(items)}"
         raise EvaluationError(message, code=Code.index_out_of_range)
     items.insert(place, tensor)
     return Sequence(tuple(items), sequence.element_type)
@@ -142,7 +142,7 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 
 @onnx_op("SplitToSequence", since=11)
 def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Held:
-    """Parts of size 1 without `split`, of one size, or of the sizes that are listed."""
+    """Slices of size 1 without `split`, of one size, or of the listed sizes."""
     of_one = split is None or (split.constant is not None and split.rank == 0 and split.constant == 1)
     if of_one and not size_along(data, axis).is_static and data.rank is not None:
         place = normal_axis(axis, data.rank)
@@ -154,7 +154,7 @@ def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0,
         size = known_size(data, axis, "the size of the axis that is split")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
-            raise EvaluationError(f"the split is {each}")
+            raise EvaluationError(f"the split is {each}, expected 1 or more")
         require_few(-(-size // each))
         sizes = tuple(min(each, size - start) for start in range(0, size, each))
     parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
@@ -169,13 +169,13 @@ def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool = Fals
         return _joined(sequence.value, axis, new_axis)
     sequence = _listed(sequence)
     if not sequence.items:
-        raise EvaluationError("an empty list cannot be joined")
+        raise EvaluationError("the list is empty, expected tensors to join")
     parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 
 
 def _joined(stacked: Value, axis: int, new_axis: bool) -> Value:
-    """The elements of a stack side by side along an axis."""
+    """The elements of a stack concatenated along an axis."""
     rank = known_rank(stacked, "the elements of a list")
     if new_axis:
         return _moved(stacked, 0, normal_axis(axis, rank))
@@ -201,7 +201,7 @@ def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> 
     found = []
     for index, one in enumerate(body.output):
         row, kind = tuple([row[index] for row in columns]), one.type.tensor_type.elem_type
-        # PyTorch's exporter leaves the types out.
+        # PyTorch's exporter omits the types.
         first = None if kind or not row else row[0]
         found.append(Sequence(row, first.element_type if isinstance(first, Value) else element_type_of(kind)))
     return found

@@ -1,4 +1,4 @@
-"""Operators that ask for shapes, and those that make tensors of a shape."""
+"""Operators that return shapes, and operators that create tensors of a shape."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def range_(start: Value, limit: Value, delta: Value) -> Value:
 
 @onnx_op("Range", since=27)
 def range_27(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Value:
-    """Short floats are computed in the type that `stash_type` names."""
+    """Short floats are computed in the type that `stash_type` declares."""
     if start.element_type in (ElementType.f16, ElementType.bf16):
         kind = element_type_of(stash_type)
         found = range_(cast(start, kind), cast(limit, kind), cast(delta, kind))
@@ -85,7 +85,7 @@ def _one_hot(indices: Value, depth: Value, values: Value, axis: int) -> Value:
 
 @onnx_op("OneHot", since=9)
 def one_hot_9(indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
-    """Indices out of range, negative ones too, have no place."""
+    """Indices out of range, including negative ones, have no position."""
     return one_hot(indices, depth, values, axis=axis)
 
 

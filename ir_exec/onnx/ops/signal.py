@@ -28,7 +28,7 @@ __all__: list[str] = []
 
 
 def _is_real(signal: Value) -> bool:
-    last = known_size(signal, -1, "whether the signal is complex, its last dim,")
+    last = known_size(signal, -1, "the last dim of the signal")
     if last not in (1, 2):
         raise ShapeError(f"the last dim is {last}, expected 1 (real) or 2 (complex)", code=Code.dims_differ)
     return last == 1
@@ -86,7 +86,7 @@ def stft(
     *,
     onesided: bool = True,
 ) -> Value:
-    """Frames of the signal, each times the window, transformed. Exporters leave the last dim of real signals out."""
+    """Transforms of windowed frames of the signal. Exporters omit the last dim of real signals."""
     if known_rank(signal, "the signal") == 2:
         signal = build.unsqueeze(signal, -1)
     if frame_length is not None:
@@ -94,7 +94,7 @@ def stft(
     elif window is not None:
         length = shape_of(window)
     else:
-        raise ShapeError("neither a window nor frame_length is given", code=Code.wrong_number_of_inputs)
+        raise ShapeError("expected a window or frame_length, found neither", code=Code.wrong_number_of_inputs)
     step = reshape(as_i64(frame_step), 1)
     size = build.gather(shape_of(signal), ints(1), 0)
     count = build.add(build.divide(build.subtract(size, length), step), ints(1))
@@ -116,7 +116,7 @@ def mel_weight_matrix(
     *,
     output_datatype: int = 1,
 ) -> Value:
-    """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, from its left neighbour up to 1 and down again."""
+    """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, rising from its left neighbour to 1 and falling."""
     wide = ElementType.f64
 
     def of(value: float) -> Value:

@@ -1,4 +1,4 @@
-"""Operators that order elements, and sums along an axis."""
+"""Operators that sort elements, and sums along an axis."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def non_max_suppression(
     *,
     center_point_box: bool = False,
 ) -> Value:
-    """Without a threshold every score is good enough; without a number nothing is selected."""
+    """Without a threshold every score is high enough; without a maximum number nothing is selected."""
     lowest = build.constant(np.float32(np.finfo(np.float32).min))
     found = build.non_max_suppression(
         boxes,
@@ -64,7 +64,7 @@ def non_max_suppression(
 
 
 def _just_above(threshold: Value) -> Value:
-    """The next larger f32: an overlap above the threshold removes a box in ONNX, one that reaches it in IR."""
+    """The next larger f32: ONNX removes a box with an overlap above the threshold, IR also one equal to it."""
     share = build.constant(np.float32(0.6 * 2.0**-23))
     least = build.constant(np.nextafter(np.float32(0), np.float32(1)))
     return build.maximum(build.add(threshold, build.multiply(threshold, share)), least)
@@ -90,7 +90,7 @@ def cumsum(data: Value, axis: Value, *, exclusive: bool = False, reverse: bool =
 
 @onnx_op("CumProd", since=26)
 def cumprod(data: Value, axis: Value, *, exclusive: bool = False, reverse: bool = False) -> Value:
-    """Step by step along the axis: the products so far are what a TensorIterator carries."""
+    """Step by step along the axis: a TensorIterator carries the previous products."""
     place = normal_axis(int(known_scalar(axis, "the axis")), known_rank(data, "the input"))
     order = (-1, 0, -1) if reverse else (0, -1, 1)
 

@@ -1,6 +1,6 @@
 """Steps of optimizers (domain ai.onnx.preview.training).
 
-Inputs behind the learning rate and the count of steps are tensors, then their gradients, then their averages.
+The inputs after the learning rate and the step count are tensors, then their gradients, then their averages.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ __all__: list[str] = []
 
 
 def _groups(inputs: Sequence[Value], parts: int) -> list[tuple[Value, ...]]:
-    """The inputs of each tensor that is optimized."""
+    """The inputs of each optimized tensor."""
     if not inputs or len(inputs) % parts:
-        message = f"{len(inputs)} inputs, expected {parts} for each tensor"
+        message = f"{len(inputs)} inputs are given, expected a multiple of {parts}"
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     count = len(inputs) // parts
     return [tuple(inputs[first::count]) for first in range(count)]

@@ -40,7 +40,7 @@ def constant(
     value_strings: Strings | None = None,
     call: Call,
 ) -> Value:
-    """The one attribute that is given."""
+    """The value of the only given attribute."""
     given = (value, sparse_value, value_float, value_floats, value_int, value_ints, value_string, value_strings)
     if sum(one is not None for one in given) != 1:
         raise InvalidAttributeError("expected exactly one attribute")
@@ -71,7 +71,7 @@ def _named(name: str) -> int:
     try:
         return int(TensorProto.DataType.Value(name))
     except ValueError:
-        raise InvalidAttributeError(f"{name!r} is no element type of ONNX") from None
+        raise InvalidAttributeError(f"{name!r} is not an element type of ONNX") from None
 
 
 @onnx_op("Cast", since=6)
@@ -106,13 +106,13 @@ def cast_like_24(data: Held, target: Held, *, saturate: bool = True, round_mode:
 
 @onnx_op("BitCast", since=26)
 def bit_cast(data: Value, *, to: int) -> Value:
-    """Integers of the same width keep their bits when they are converted; nothing of IR reads the bits of floats."""
+    """Integers of the same width keep their bits in conversions; no operator of IR reads the bits of floats."""
     kind = element_type_of(to)
     whole = INTEGER | BOOLEAN
     if kind is data.element_type:
         return data
     if kind not in INTEGER or data.element_type not in whole or kind.bits != data.element_type.bits:
-        raise UnsupportedError(f"no operator of IR takes the bits of {data.element_type} for {kind}")
+        raise UnsupportedError(f"IR has no operator that reinterprets the bits of {data.element_type} as {kind}")
     return cast(data, kind)
 
 
@@ -144,7 +144,7 @@ def _narrow_values(value: Value, code: int, saturate: bool) -> Value:
         raise UnsupportedError("IR has no conversion of strings to numbers")
     name = TensorProto.DataType.Name(code)
     if name == "INT2":
-        # The lowest two bits, of which the higher one is the sign.
+        # The lowest two bits, the higher one of which is the sign.
         low = build.bitwise_and(cast(value, ElementType.i32), build.constant(np.int32(3)))
         two = build.constant(np.int32(2))
         return cast(build.subtract(build.bitwise_xor(low, two), two), wider_type_of(code))
@@ -153,9 +153,9 @@ def _narrow_values(value: Value, code: int, saturate: bool) -> Value:
 
 
 def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:
-    """f32 or f64 rounded to f8e4m3fnuz or f8e5m2fnuz, of which the values are half of those of f8e4m3 and f8e5m2.
+    """f32 or f64 rounded to f8e4m3fnuz or f8e5m2fnuz, whose values are half of those of f8e4m3 and f8e5m2.
 
-    The largest values need care: twice 240 is no f8e4m3, and from 1 on f8e5m2 and f8e5m2fnuz have the same values.
+    The largest values need care: twice 240 is not an f8e4m3, and f8e5m2 and f8e5m2fnuz have equal values of 1 or more.
     """
     largest = 240.0 if is_e4m3 else 57344.0
     end = number(largest, value)
@@ -165,7 +165,7 @@ def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:
     bounded = build.clamp(value, min=-largest, max=largest)
     halves = build.divide(_nearest_f8(build.multiply(bounded, two), kind), two)
     if is_e4m3:
-        # Twice 232 lies in the middle between two values, of which the lower one is even.
+        # Twice 232 is in the middle between two values, the lower one of which is even.
         top = build.multiply(build.sign(bounded), end)
         rounded = build.select(build.greater(build.abs(bounded), number(232, value)), top, halves)
     else:
@@ -182,13 +182,13 @@ def _unsigned_zero_float(value: Value, is_e4m3: bool, saturate: bool) -> Value:
 _LARGEST = {ElementType.f8e4m3: 448.0, ElementType.f8e5m2: 57344.0}
 
 _MIDDLE = {ElementType.f8e4m3: 464.0, ElementType.f8e5m2: 61440.0}
-"""Half way from the largest value to the next that the exponent would have."""
+"""Half way from the largest value to the next value of the same exponent."""
 
 
 def _nearest_f8(data: Value, kind: ElementType) -> Value:
-    """The floats, none larger than the largest of `kind`, rounded to its values, and still in their own type.
+    """The floats, none larger than the largest of `kind`, rounded to its values, but still in their own type.
 
-    Convert of IR rounds f32 to f16 first, as OpenVINO does: what becomes a tie then is decided by the float itself.
+    Convert of IR rounds f32 to f16 first, as OpenVINO does: resulting ties are resolved by the original float.
     """
     wide = data.element_type
     twice = cast(cast(data, kind), wide)
@@ -211,28 +211,28 @@ def _as_f8(data: Value, kind: ElementType, saturate: bool) -> Value:
         else:
             far = build.multiply(build.sign(data), number(np.inf, data))
             found = build.select(build.greater_equal(size, middle), far, found)
-    # NaN is what it was.
+    # NaN is kept.
     return cast(build.select(build.is_nan(data), data, found), kind)
 
 
 def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, round_mode: str = "up") -> Value:
-    """The data in another element type; floats of 8 bits end at their largest value where `saturate` says so."""
+    """The data in another element type; floats of 8 bits saturate to their largest value with `saturate`."""
     if data.element_type is kind:
         return data
     if ElementType.string in (kind, data.element_type):
-        raise UnsupportedError("IR has no conversion of strings to numbers, nor back")
+        raise UnsupportedError("IR has no conversion between strings and numbers")
     if kind in _LARGEST and data.element_type not in _LARGEST:
         return _as_f8(data if data.element_type.is_float else cast(data, ElementType.f32), kind, saturate)
     if kind is ElementType.f8e8m0 and round_mode != "nearest":
         return _rounded_power(cast(data, ElementType.f32), round_mode)
     if kind is ElementType.f4e2m1 and data.element_type.is_float:
-        # It has no NaN: ONNX's own implementation gives a negative zero.
+        # It has no NaN: ONNX's own implementation returns a negative zero.
         data = build.select(build.is_nan(data), number(-0.0, data), data)
     return cast(data, kind)
 
 
 def _rounded_power(data: Value, round_mode: str) -> Value:
-    """The next power of two that is no less, or no more, than the data."""
+    """The next power of two that is at least, or at most, the data."""
     if round_mode not in ("up", "down"):
         raise InvalidAttributeError(f"round_mode is {round_mode!r}, expected up, down or nearest")
     kind = ElementType.f8e8m0

@@ -71,7 +71,7 @@ class Identity(Op):
         data: Any shape, any type.
 
     Outputs:
-        output: As data; it may alias data.
+        output: Like data; it may alias data.
     """
 
     inputs = (In("data"),)
@@ -99,7 +99,7 @@ class ReLU(Unary):
         data: Any shape, any numeric type.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     increasing_in = ("data",)
@@ -128,7 +128,7 @@ class Clamp(Unary):
         data: Any shape, any numeric type.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR302 where min is above max, or one of them is NaN.
@@ -179,7 +179,7 @@ class PReLU(Op):
             data.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR504 for a slope that does not broadcast to data, which OpenVINO either repeats or rejects.
@@ -253,10 +253,10 @@ class HardSigmoid(Op):
     Inputs:
         data: Any shape.
         alpha: A scalar.
-        beta: As `alpha`.
+        beta: Like `alpha`.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for an alpha or a beta that is not a scalar.
@@ -354,7 +354,7 @@ class Swish(Op):
         beta: A scalar of the type of data, by default 1.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for a beta that is not a scalar.
@@ -450,7 +450,7 @@ class Elu(Unary):
         data: Any shape, any numeric type; the specification has floats only, OpenVINO takes all.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     inplace_inputs = ("data",)
@@ -475,10 +475,10 @@ class Selu(Op):
     Inputs:
         data: Any shape.
         alpha: One element; the specification has vectors, OpenVINO takes any shape.
-        lambda_: As `alpha`.
+        lambda_: Like `alpha`.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR505 for an alpha or a lambda that does not have one element.
@@ -546,7 +546,7 @@ class Gelu7(Unary):
             tanh(√(2/π) · (x + 0.044715 x³))) / 2.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

@@ -29,7 +29,7 @@ class _AlongAxis(Op):
         axis: 1 by default.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR503 for an axis that data does not have.

@@ -40,7 +40,7 @@ class CumSum(Op):
         reverse: Sums begin at the end of the axis; false by default.
 
     Outputs:
-        output: As data; integers wrap.
+        output: Like data; integers wrap.
 
     Raises:
         IRError: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an

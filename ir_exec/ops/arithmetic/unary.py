@@ -62,7 +62,7 @@ class Abs(Unary):
         data: Any shape, any numeric type.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     inplace_inputs = ("data",)
@@ -127,7 +127,7 @@ class Round(Unary):
             farther from zero (`half_away_from_zero`).
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     increasing_in = ("data",)
@@ -189,7 +189,7 @@ class ErfInv(Unary):
         data: Any shape, any float type.
 
     Outputs:
-        output: As data.
+        output: Like data.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

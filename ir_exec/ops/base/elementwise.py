@@ -54,7 +54,7 @@ Inputs:
     data: Any shape, any {kind} type.
 
 Outputs:
-    output: As data.
+    output: Like data.
 """
 
 _BINARY_DOCSTRING = """{doc}

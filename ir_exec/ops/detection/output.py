@@ -263,10 +263,10 @@ class DetectionOutput8(_DetectionOutput):
         proposals: Floating, [1 or N, 1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not
             `variance_encoded_in_target`, factors of their moves; if not `normalized`, priors have 5 numbers, the first
             of them -1 at the end, and count pixels of an image of input_width and input_height.
-        aux_class_preds: As class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
+        aux_class_preds: Like class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
             priors a first time, and mark priors without any object: the second of the two numbers is below
             `objectness_score`.
-        aux_box_preds: As `aux_class_preds`.
+        aux_box_preds: Like `aux_class_preds`.
 
     Outputs:
         output: The type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, and the rest is

@@ -31,7 +31,7 @@ class _Priors(Op):
 
     Inputs:
         output_size: Integers, [2], height and width of the grid and of the image.
-        image_size: As `output_size`.
+        image_size: Like `output_size`.
 
     Outputs:
         output: f32, [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as

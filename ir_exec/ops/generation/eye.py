@@ -23,7 +23,7 @@ class Eye(Op):
 
     Inputs:
         num_rows: i32 or i64, a scalar or one element.
-        num_columns: As `num_rows`.
+        num_columns: Like `num_rows`.
         diagonal_index: i32 or i64, a scalar or one element. A negative diagonal is below the main one; a matrix without
             the diagonal is all zeros.
         batch_shape: Optional, a vector of i32 or i64, the dims before the matrix.

@@ -49,7 +49,7 @@ class RandomUniform(Op):
     Inputs:
         shape: A vector of i32 or i64, the shape of the output.
         minval: One element, of the type `output_type`.
-        maxval: As `minval`.
+        maxval: Like `minval`.
 
     Attributes:
         alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper

@@ -70,8 +70,8 @@ class Range1(_Range):
 
     Inputs:
         start: A scalar of one numeric type.
-        stop: As `start`.
-        step: As `start`.
+        stop: Like `start`.
+        step: Like `start`.
 
     Outputs:
         output: A vector of that type; empty if step leads away from stop, where OpenVINO's CPU plugin counts as if the
@@ -106,8 +106,8 @@ class Range(_Range):
 
     Inputs:
         start: A scalar of any numeric types; for an integer output their fractions are truncated first.
-        stop: As `start`.
-        step: As `start`.
+        stop: Like `start`.
+        step: Like `start`.
 
     Outputs:
         output: A vector of the type `output_type`; empty if step leads away from stop.

@@ -161,7 +161,7 @@ class I420toRGB(_FromYuv):
         y: [N, H, W, 1].
         u: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the planes of U and V follow the rows
             of Y.
-        v: As `u`.
+        v: Like `u`.
 
     Outputs:
         output: [N, H, W, 3], the type of y.

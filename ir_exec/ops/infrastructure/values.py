@@ -95,7 +95,7 @@ class Result(Op):
         value: Any shape, any type.
 
     Outputs:
-        output: As value.
+        output: Like value.
     """
 
     inputs = (In("value"),)
@@ -198,7 +198,7 @@ class AssignsVariable(Op):
         new_value: Any shape, any type, the value of the variable in the next run.
 
     Outputs:
-        output: As new_value.
+        output: Like new_value.
     """
 
     inputs = (In("new_value"),)

@@ -36,7 +36,7 @@ class Inverse(Op):
         data: Any float type, shape [..., N, N].
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 for a rank below 2, IR502 for matrices that are not square.

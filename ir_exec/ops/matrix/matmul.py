@@ -40,7 +40,7 @@ class MatMul(Op):
 
     Inputs:
         a: Rank 1 or more, one numeric type or boolean.
-        b: As `a`.
+        b: Like `a`.
 
     Attributes:
         transpose_a: The last two axes are exchanged first, but not those of vectors; false by default.

@@ -435,7 +435,7 @@ class GatherTree(Op):
     Inputs:
         step_ids: Integer values of any numeric type except u1, u3, u6 and nf4, shape [MAX_TIME, BATCH_SIZE,
             BEAM_WIDTH].
-        parent_ids: As `step_ids`.
+        parent_ids: Like `step_ids`.
         max_seq_len: Shape [BATCH_SIZE].
         end_token: A scalar.
 

@@ -27,7 +27,7 @@ class _Pad(Op):
     Inputs:
         data: Any shape, any type.
         pads_begin: A vector of integers, one for each axis of data; a negative one removes elements.
-        pads_end: As `pads_begin`.
+        pads_end: Like `pads_begin`.
         pad_value: A scalar of the type of data, only for the mode `constant`; by default 0, or "".
 
     Attributes:

@@ -48,7 +48,7 @@ class ShuffleChannels(Op):
         data: Rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
@@ -176,9 +176,9 @@ class BatchToSpace(Op):
 
     Inputs:
         data: [batch, D1, D2, ...], rank 2 or more, any type.
-        block_shape: A vector of integers, one for each axis of data, the first ones 1, 0 and 0.
-        crops_begin: As `block_shape`.
-        crops_end: As `block_shape`.
+        block_shape: A vector of integers, one for each axis of data, the first one 1.
+        crops_begin: A vector of integers, one for each axis of data, the first one 0.
+        crops_end: Like `crops_begin`.
 
     Outputs:
         output: [batch / product of block_shape, D1 * block_shape[1] - crops_begin[1] - crops_end[1], ...], the type of
@@ -242,7 +242,7 @@ class SpaceToBatch(Op):
         block_shape: A vector of integers, one for each axis of data, the first one 1.
         pads_begin: A vector of integers (as in OpenVINO, possibly of another type), one for each axis of data, the
             first one 0.
-        pads_end: As `pads_begin`.
+        pads_end: Like `pads_begin`.
 
     Outputs:
         output: [batch * product of block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of
@@ -335,8 +335,8 @@ class ExtractImagePatches(Op):
 
     Attributes:
         sizes: Two numbers, for rows and columns.
-        strides: As `sizes`.
-        rates: As `sizes`.
+        strides: Like `sizes`.
+        rates: Like `sizes`.
         auto_pad: With `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are
             added at both ends, an odd one at the end or at the beginning. With `valid` only complete patches count. If
             none fits, OpenVINO may count one that begins within the image and reads zeros outside.

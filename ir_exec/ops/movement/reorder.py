@@ -42,7 +42,7 @@ class Roll(Op):
             several times are summed.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
@@ -113,7 +113,7 @@ class Reverse(Op):
             once; in the mode `mask` a boolean for each axis.
 
     Outputs:
-        output: As data; it may alias data.
+        output: Like data; it may alias data.
 
     Raises:
         IRError: IR401 for an axis of the wrong type for the mode, IR501 and IR502 for another shape, IR503 and IR704
@@ -165,7 +165,7 @@ class ReverseSequence(Op):
         seq_lengths: A vector of any numeric type, a number for each element of the batch; fractions are truncated.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704

@@ -103,7 +103,7 @@ class SliceScatter(Op):
         axes: As in Slice.
 
     Outputs:
-        output: As data.
+        output: Like data.
 
     Raises:
         IRError: As Slice; IR402 for a mix of numbers and strings, IR501, IR502 and IR704 for updates of another shape.

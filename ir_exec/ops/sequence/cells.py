@@ -35,9 +35,9 @@ class _Cell(Recurrence):
         initial_cell_state: For an LSTM, [batch_size, hidden_size].
 
     Outputs:
-        output: The state after the step, as initial_hidden_state.
-        hidden_state: The hidden state after the step, as initial_hidden_state.
-        cell_state: The cell state after the step, as initial_cell_state.
+        output: The state after the step, like initial_hidden_state.
+        hidden_state: The hidden state after the step, like initial_hidden_state.
+        cell_state: The cell state after the step, like initial_cell_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide

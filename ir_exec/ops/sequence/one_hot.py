@@ -26,7 +26,7 @@ class _OneHot(Op):
         indices: Integers, any shape.
         depth: A scalar, the size of the new axis `axis` of the output.
         on_value: A scalar of one element type, which is the output's. A negative depth is an error.
-        off_value: As `on_value`.
+        off_value: Like `on_value`.
     """
 
     inputs = (

@@ -48,8 +48,8 @@ class _Sequence(Recurrence):
 
     Outputs:
         y: The hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
-        hidden_state: The last hidden state, as initial_hidden_state.
-        cell_state: The last cell state, as initial_cell_state.
+        hidden_state: The last hidden state, like initial_hidden_state.
+        cell_state: The last cell state, like initial_cell_state.
 
     Raises:
         IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide

@@ -260,9 +260,9 @@ class NonMaxSuppression9(_SoftNms):
             center as (centre x, centre y, width, height).
         scores: Floating, [num_batches, num_classes, num_boxes].
         max_output_boxes_per_class: A scalar or one element, by default 0.
-        iou_threshold: As `max_output_boxes_per_class`.
-        score_threshold: As `max_output_boxes_per_class`.
-        soft_nms_sigma: As `max_output_boxes_per_class`.
+        iou_threshold: Like `max_output_boxes_per_class`.
+        score_threshold: Like `max_output_boxes_per_class`.
+        soft_nms_sigma: Like `max_output_boxes_per_class`.
 
     Outputs:
         selected_indices: `output_type`, [n, 3], rows of batch, class and box.

@@ -1,11 +1,10 @@
-"""What the operators of openvino_tokenizers share: how they are registered, their inputs by generation, and how strings
-are stored in tensors.
+"""Base of the operators of openvino_tokenizers: registration, inputs by generation, and strings in tensors.
 
-A tensor of strings is three tensors: `begins` and `ends` (i32, the shape of the strings) and `chars` (u8, UTF-8), of
-which string i is `chars[begins[i]:ends[i]]`. A ragged tensor has two more in front, `ragged_begins` and `ragged_ends`
-(i32): its row i holds the elements from `ragged_begins[i]` to `ragged_ends[i]`.
+A string tensor is three tensors: `begins` and `ends` (i32, the shape of the strings) and `chars` (u8, UTF-8). String i
+is `chars[begins[i]:ends[i]]`. A ragged tensor has two more tensors in front, `ragged_begins` and `ragged_ends` (i32):
+row i contains the elements from `ragged_begins[i]` to `ragged_ends[i]`.
 
-Releases of openvino_tokenizers added inputs to operators. The number of inputs says which generation a layer is of.
+Releases of openvino_tokenizers added inputs to operators. The number of inputs determines the generation of a layer.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ Made = TypeVar("Made")
 
 
 def text_op(type_name: str, *, version: str = "extension") -> Callable[[Class], Class]:
-    """Use the class for layers of this type and version, unless a user registers another."""
+    """Use the class for layers of this type and version, unless a user registers another class."""
 
     def decorate(cls: Class) -> Class:
         check_contract(cls, type_name)
@@ -63,11 +62,11 @@ def text_op(type_name: str, *, version: str = "extension") -> Callable[[Class], 
 
 
 class TextOp(Op):
-    """An operator whose inputs differ by generation.
+    """An operator whose inputs depend on its generation.
 
-    generations: the names of the inputs in each, which differ in number. `infer_inputs` and `evaluate_inputs` take them
-    as keywords; those that a generation lacks are None.
-    any_kind: inputs of which the element type is not checked here.
+    generations: the names of the inputs of each generation; the numbers of inputs differ. `infer_inputs` and
+    `evaluate_inputs` receive them as keywords; inputs that a generation does not have are None.
+    any_kind: inputs whose element type is not checked here.
     """
 
     inputs = (In("inputs", variadic=True, mixed=True),)
@@ -85,11 +84,11 @@ class TextOp(Op):
 
     @classmethod
     def generation(cls, count: int) -> tuple[str, ...]:
-        """The names of `count` inputs; none where no generation has so many."""
+        """Return the names of `count` inputs; empty if no generation has this number of inputs."""
         return next((names for names in cls.generations if len(names) == count), ())
 
     def named(self, inputs: Sequence[Any]) -> dict[str, Any]:
-        """The inputs by their names; None for those that other generations have."""
+        """Return the inputs by name; None for inputs that only other generations have."""
         every = dict.fromkeys(name for names in self.generations for name in names)
         return every | dict(zip(self.generation(len(inputs)), inputs, strict=True))
 
@@ -99,14 +98,14 @@ class TextOp(Op):
         reason = None if value is None else refusal(bytes_of(value))
         if reason is None:
             return []
-        message = f"the pattern is not compiled, and OpenVINO ignores it: {reason}"
+        message = f"the pattern cannot be compiled, and OpenVINO ignores it: {reason}"
         return [EvaluationError(message, code=Code.ignored_pattern, port="pattern", severity="warning")]
 
     def check_inputs(self, types: list[TensorType], report: Report) -> bool:
         names = self.generation(len(types))
         if not names:
             counts = " or ".join(str(count) for count in sorted({len(names) for names in self.generations}))
-            message = f"expected {counts} inputs, found {len(types)}"
+            message = f"the layer has {len(types)} inputs, expected {counts}"
             report(GraphError.of(Fault(message, Code.wrong_number_of_inputs)))
             return False
         sound = True
@@ -121,57 +120,59 @@ class TextOp(Op):
 
 
 def strings_type(shape: Shape) -> tuple[TensorType, TensorType, TensorType]:
-    """The types of `begins`, `ends` and `chars` for strings of this shape."""
+    """Return the types of `begins`, `ends` and `chars` for strings of this shape."""
     places = TensorType(I32, shape)
     return places, places, TensorType(U8, Shape([Dim.any()]))
 
 
 def ragged_type(shape: Shape, kind: ElementType) -> tuple[TensorType, TensorType, TensorType]:
-    """The types of a ragged tensor with rows of this shape and elements of this element type."""
+    """Return the types of a ragged tensor with rows of this shape and elements of this element type."""
     places = TensorType(I32, shape)
     return places, places, TensorType(kind, Shape([Dim.any()]))
 
 
 def require_vector(tensor: TensorType | None, name: str) -> None:
-    """Raises ShapeError for what is no vector, as patterns and characters are."""
+    """Raise ShapeError for a tensor that is not a vector, such as patterns and characters."""
     if tensor is not None:
         require_rank(tensor, 1, name)
 
 
 def bytes_of(array: Array) -> bytes:
-    """The bytes of a vector of u8."""
+    """Return the bytes of a vector of u8."""
     return array.tobytes()
 
 
 def strings_of(begins: Array, ends: Array, chars: Array, name: str = "begins") -> list[bytes]:
-    """The strings in the order of memory; EvaluationError (IR701) where one is not inside `chars`."""
+    """Return the strings in the order of memory; EvaluationError (IR701) if one is not within `chars`."""
     size = chars.size
     for places, which in ((begins, name), (ends, name.replace("begins", "ends"))):
         if places.size and (int(places.min()) < 0 or int(places.max()) > size):
             outside = int(places.min()) if int(places.min()) < 0 else int(places.max())
-            message = f"{which} holds {outside}, allowed are 0 to {size}, the length of chars"
+            message = f"{which} contains {outside}, expected 0 to {size}, the length of chars"
             raise EvaluationError(message, code=Code.index_out_of_range, port=which)
     if begins.size != ends.size:
-        raise EvaluationError(f"{begins.size} begins and {ends.size} ends", code=Code.bad_value, port=name)
+        message = f"the sizes of begins and ends, {begins.size} and {ends.size}, differ, expected equal sizes"
+        raise EvaluationError(message, code=Code.bad_value, port=name)
     data = bytes_of(chars)
     return [data[begin:end] for begin, end in zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)]
 
 
 def rows_of(ragged_begins: Array, ragged_ends: Array, count: int) -> list[tuple[int, int]]:
-    """The begin and the end of each row; EvaluationError (IR701) where one is not inside the `count` elements."""
+    """Return begin and end of each row; EvaluationError (IR701) if one is not within the `count` elements."""
     rows = list(zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=False))
     if ragged_begins.size != ragged_ends.size:
-        message = f"{ragged_begins.size} ragged_begins and {ragged_ends.size} ragged_ends"
+        sizes = f"{ragged_begins.size} and {ragged_ends.size}"
+        message = f"the sizes of ragged_begins and ragged_ends, {sizes}, differ, expected equal sizes"
         raise EvaluationError(message, code=Code.bad_value, port="ragged_ends")
     for begin, end in rows:
         if not (0 <= begin <= end <= count) and begin < end:
-            message = f"a row is from {begin} to {end}, and there are {count} elements"
+            message = f"a row is from {begin} to {end}, expected 0 to {count}, the number of elements"
             raise EvaluationError(message, code=Code.index_out_of_range, port="ragged_begins")
     return rows
 
 
 def joined(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """`begins`, `ends` and `chars` of strings after each other."""
+    """Return `begins`, `ends` and `chars` of concatenated strings."""
     strings = list(strings)
     lengths = np.array([len(one) for one in strings], np.int64)
     ends = np.cumsum(lengths)
@@ -181,18 +182,18 @@ def joined(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Array, Arr
 
 
 def vector(values: Sequence[int], dtype: Any = np.int32) -> Array:
-    """A vector of these values."""
+    """Return a vector of these values."""
     return np.array(values, dtype)
 
 
 _made: dict[tuple[object, ...], tuple[list[weakref.ref[Array]], Any]] = {}
-"""What was made of constant inputs, by the places of their memory, and the arrays that hold this memory."""
+"""Objects made from constant inputs, by the addresses of their memory, and the arrays that own this memory."""
 
 
 def kept_with(arrays: Sequence[Array | None], key: object, make: Callable[[], Made]) -> Made:
-    """What `make` returns, made once for inputs that cannot change: a vocabulary is read once.
+    """Return the result of `make`, cached for immutable inputs: a vocabulary is read once.
 
-    It lives as long as the memory of the arrays.
+    The result is cached as long as the memory of the arrays exists.
     """
     given = [array for array in arrays if array is not None]
     owners = [owner_of(array) for array in given]
@@ -201,7 +202,7 @@ def kept_with(arrays: Sequence[Array | None], key: object, make: Callable[[], Ma
     places = (key, *[(array.__array_interface__["data"][0], array.shape, array.strides) for array in given])
     found = _made.get(places)
     if found is not None and all(one() is not None for one in found[0]):
-        return found[1]  # type: ignore[no-any-return]  # the key says what is kept there
+        return found[1]  # type: ignore[no-any-return]  # the key determines the type
     made = make()
     _made[places] = ([weakref.ref(owner, lambda _: _made.pop(places, None)) for owner in owners], made)
     return made

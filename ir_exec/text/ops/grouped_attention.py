@@ -1,4 +1,4 @@
-"""Attention of OpenVINO's ONNX frontend whose keys and values are kept in a cache."""
+"""Attention of OpenVINO's ONNX frontend with a cache of keys and values."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ _OPTIONAL = {
     "q_norm_weight": _FLOATS,
     "k_norm_weight": _FLOATS,
 }
-"""The inputs that may be missing, and their element types."""
+"""The optional inputs and their element types."""
 
 _Quantization = Literal["NONE", "PER_TENSOR", "PER_CHANNEL"]
 
 
 def _given(array: Array | None) -> Array | None:
-    """The array; None for an input that is missing, which files give as an empty constant without a type."""
+    """Return the array; None for a missing input, which files represent by an empty constant without a type."""
     return None if array is None or array.size == 0 else array
 
 
@@ -45,25 +45,25 @@ def _given(array: Array | None) -> Array | None:
 class GroupQueryAttention(Op):
     """Attention over a cache of keys and values, with groups of heads that share them.
 
-    The new keys and values are written into the cache after the past ones of their entry of the batch, and each query
-    attends to those up to its own position.
+    The new keys and values are written into the cache after the past ones of their batch entry, and each query attends
+    to the keys up to its own position.
 
     query: [batch, num_heads, tokens, channels]; key, value: [batch, kv_num_heads, tokens, channels]; past_key,
-    past_value: [batch, kv_num_heads, past, channels]. All of one type, f32, f16 or bf16.
-    seqlens_k: integers, the number of keys of each entry of the batch, the new ones included, less one.
+    past_value: [batch, kv_num_heads, past, channels]. All have the same type, f32, f16 or bf16.
+    seqlens_k: integers, the number of keys of each batch entry, including new keys, minus one.
     total_sequence_length: integer, one element, the largest number of keys in the batch.
     cos_cache, sin_cache: [positions, pairs], with do_rotary: query and key are rotated by the rows of their positions,
-    channel c with c + pairs, or with its neighbour where rotary_interleaved.
-    position_ids: integers [batch, tokens], rows of these tables; the positions in the cache without them.
+    channel c with c + pairs, or with its neighbour if rotary_interleaved.
+    position_ids: integers [batch, tokens], rows of these tables; by default the positions in the cache.
     attention_bias: [1 or batch, 1 or num_heads, tokens, keys], added to the scores.
-    head_sink: [num_heads], one more score for each query without a value; 0 with smooth_softmax.
-    The inputs from cos_cache on may be missing: they are not there, or are empty constants of the type `dynamic`.
+    head_sink: [num_heads], an additional score for each query without a value; 0 with smooth_softmax.
+    cos_cache and all following inputs are optional: they may be omitted, or empty constants of the type `dynamic`.
 
-    causal: without it, a query attends to all keys. local_window_size: how many keys a query attends to, -1 for all.
-    scale: of the scores; 1 / sqrt(channels) for 0.
-    output: [batch, tokens, num_heads * channels]. present_key, present_value: the cache, which has room for the longer
-    of the past one and total_sequence_length. OpenVINO cuts off room that is not used where shapes are dynamic, and
-    runs one entry of a batch alone. Computed in f32.
+    causal: if false, a query attends to all keys. local_window_size: the number of keys that a query attends to, -1 for
+    all. scale: the factor of the scores; 0 for 1 / sqrt(channels).
+    output: [batch, tokens, num_heads * channels]. present_key, present_value: the cache, with the length of the past
+    cache or total_sequence_length, whichever is longer. OpenVINO truncates unused positions of dynamic shapes, and runs
+    only one batch entry. Computed in f32.
 
     Errors: IR501 and IR502 for ranks and sizes, IR900 for quantized caches and for sliding_window_cache.
     Source: OpenVINO, openvino/op/group_query_attention.hpp; onnxruntime, com.microsoft.GroupQueryAttention.
@@ -77,7 +77,7 @@ class GroupQueryAttention(Op):
         In("past_value", types=_FLOATS, like="query"),
         In("seqlens_k", types=INDEX),
         In("total_sequence_length", types=INDEX),
-        # `takes_untyped`: a missing one is u8 in a run.
+        # `takes_untyped`: a missing input is u8 in a run.
         *[In(name, types=ALL, optional=True) for name in _OPTIONAL],
     )
     outputs = ("output", "present_key", "present_value")
@@ -100,7 +100,7 @@ class GroupQueryAttention(Op):
         if self.num_heads % self.kv_num_heads:
             raise ValueError(f"num_heads is {self.num_heads}, expected a multiple of kv_num_heads {self.kv_num_heads}")
         if self.local_window_size != -1 and self.local_window_size < 1:
-            raise ValueError(f"attribute local_window_size={self.local_window_size}: expected -1, or 1 or more")
+            raise ValueError(f"attribute local_window_size={self.local_window_size}, expected -1, or 1 or more")
 
     def infer(
         self,
@@ -124,12 +124,13 @@ class GroupQueryAttention(Op):
         if self.kv_cache_bit_width or (self.k_quant_type, self.v_quant_type) != ("NONE", "NONE"):
             raise UnsupportedError("GroupQueryAttention with a quantized cache")
         if self.sliding_window_cache or any(_is_there(one) for one in (q_norm_weight, k_norm_weight)):
-            raise UnsupportedError("GroupQueryAttention with a cache of a window, or with norms")
+            raise UnsupportedError("GroupQueryAttention with a sliding-window cache or norms")
         optional = (cos_cache, sin_cache, position_ids, attention_bias, head_sink, k_scale, v_scale)
         for tensor, (name, types) in zip(optional, _OPTIONAL.items(), strict=False):
             _check_type(tensor, name, types)
         if self.do_rotary and not (_is_there(cos_cache) and _is_there(sin_cache)):
-            raise ShapeError("do_rotary needs cos_cache and sin_cache", code=Code.wrong_number_of_inputs)
+            message = "cos_cache or sin_cache is missing, expected both for do_rotary"
+            raise ShapeError(message, code=Code.wrong_number_of_inputs)
         batch, tokens, channels = Dim.any(), Dim.any(), Dim.any()
         past = Dim.any()
         for tensor, name, heads in (
@@ -186,7 +187,9 @@ class GroupQueryAttention(Op):
             rows = _given(position_ids)
             at = places if rows is None else rows.reshape(-1, tokens).astype(np.int64)
             if at.size and not 0 <= at.min() <= at.max() < len(cos_cache):
-                raise EvaluationError(f"positions up to {at.max()}, and cos_cache has {len(cos_cache)} rows")
+                outside = int(at.min()) if at.min() < 0 else int(at.max())
+                message = f"a position is {outside}, expected 0 to {len(cos_cache) - 1}, the rows of cos_cache"
+                raise EvaluationError(message)
             tables = [table.astype(np.float32)[at][:, np.newaxis] for table in (cos_cache, sin_cache)]
             wide = [_rotated(array, *tables, is_interleaved=self.rotary_interleaved) for array in wide]
         present_key = _written(past_key, wide[1].astype(kind), places, total)
@@ -197,9 +200,9 @@ class GroupQueryAttention(Op):
         return merged.astype(kind), present_key, present_value
 
     def _places(self, last: Array, batch: int, tokens: int, total: int) -> Array:
-        """[batch, tokens]: the place of each token in the cache of its entry of the batch.
+        """The position of each token in the cache of its batch entry, [batch, tokens].
 
-        A first prompt may be shorter than others of the batch: it still starts at the first place.
+        The first prompt of an entry may be shorter than others of the batch, but begins at the first position.
         """
         start = np.zeros(batch, np.int64) if tokens == total else np.broadcast_to(last, batch) + 1 - tokens
         if start.size and start.min() < 0:
@@ -208,7 +211,7 @@ class GroupQueryAttention(Op):
         return found
 
     def _mask(self, places: Array, keys: int, bias: Array | None) -> Array:
-        """What is added to the scores, [batch, 1 or num_heads, tokens, keys]."""
+        """The mask and bias that are added to the scores, [batch, 1 or num_heads, tokens, keys]."""
         columns, rows = np.arange(keys), places[:, :, np.newaxis]
         seen = columns <= (rows if self.causal else rows[:, -1:])
         if self.local_window_size > 0:
@@ -222,7 +225,7 @@ class GroupQueryAttention(Op):
             return mask + filled
 
     def _attended(self, query: Array, keys: Array, values: Array, mask: Array, sink: Array | None) -> Array:
-        """[batch, num_heads, tokens, channels], in f32."""
+        """The result of the attention, [batch, num_heads, tokens, channels], f32."""
         group = self.num_heads // self.kv_num_heads
         q, k, v = (array.astype(np.float32) for array in (query, keys, values))
         k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
@@ -250,7 +253,7 @@ def _is_there(tensor: TensorType | None) -> bool:
 
 
 def _written(past: Array, new: Array, places: Array, total: int) -> Array:
-    """The past keys or values with the new ones written at their places."""
+    """The past keys or values, with the new ones written at their positions."""
     batch, heads, length, channels = past.shape
     if places.size:
         total = max(total, int(places.max()) + 1)
@@ -261,7 +264,7 @@ def _written(past: Array, new: Array, places: Array, total: int) -> Array:
 
 
 def _rotated(wide: Array, cos: Array, sin: Array, *, is_interleaved: bool) -> Array:
-    """The first channels rotated; the tables have a channel for each pair."""
+    """Rotate the first channels; the tables have one channel for each pair."""
     half = cos.shape[-1]
     pairs = (slice(0, 2 * half, 2), slice(1, 2 * half, 2)) if is_interleaved else (slice(half), slice(half, 2 * half))
     first, second = (wide[..., pair] for pair in pairs)

@@ -1,4 +1,4 @@
-"""Operators that OpenVINO makes when it compiles a model, and that files saved from it hold: element by element."""
+"""Internal operators that OpenVINO creates when it compiles a model, and that files of compiled models contain."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def _stored(array: Array, kind: ElementType) -> Array:
 class RMS(Op):
     """data / sqrt(mean(data^2 along the last axis) + epsilon), times gamma.
 
-    data: floats. gamma: floats that broadcast to data; without it there is no scale. output: the shape of data, in
-    `output_type`, or the type of data where that is dynamic. Computed in f32.
+    data: floats. gamma: floats that broadcast to data; 1 by default. output: the shape of data, of `output_type`, or of
+    the type of data if `output_type` is dynamic. Computed in f32.
     Source: OpenVINO, ov_ops/rms.hpp.
     """
 
@@ -54,15 +54,16 @@ class RMS(Op):
 
 @text_op("GLU", version="ie_internal_opset")
 class GLU(Op):
-    """Swish(first part of data) * second part of data, split along `axis`.
+    """Swish(first slice of data) * second slice of data, split along `axis`.
 
-    data: floats. The first part has `split_lengths` elements, the second the remaining ones; they broadcast.
-    output: the shape of the first part, in `output_type`, or the type of data where that is dynamic. Computed in f32.
+    data: floats. The first slice has `split_lengths` elements, the second has the remaining elements; they broadcast.
+    output: the shape of the first slice, of `output_type`, or of the type of data if `output_type` is dynamic. Computed
+    in f32.
 
-    OpenVINO writes neither the activation (Swish, Gelu, Gelu_Tanh) nor which part is the gate, and reads a file with
-    their defaults, Swish and the first part: so does this class.
+    OpenVINO writes neither the activation (Swish, Gelu, Gelu_Tanh) nor the position of the gate to a file, and reads
+    the file with their defaults, Swish and the first slice. This class uses the same defaults.
 
-    Errors: IR503 for an axis out of range, IR505 for a first part longer than the axis.
+    Errors: IR503 for an axis out of range, IR505 for a first slice longer than the axis.
     Source: OpenVINO, ov_ops/glu.hpp.
     """
 
@@ -74,7 +75,7 @@ class GLU(Op):
 
     def check_attributes(self) -> None:
         if self.split_lengths < 1:
-            raise ValueError(f"attribute split_lengths={self.split_lengths}: expected 1 or more")
+            raise ValueError(f"attribute split_lengths={self.split_lengths}, expected 1 or more")
 
     def infer(self, data: TensorType) -> TensorType:
         kind = self.output_type if self.output_type.is_known else data.element_type
@@ -83,7 +84,7 @@ class GLU(Op):
         axis = normalize_axis(self.axis, len(data.shape))
         dims = list(data.shape)
         if dims[axis].hi < self.split_lengths:
-            message = f"axis {axis} of data is {dims[axis]}, expected {self.split_lengths} or more to split off"
+            message = f"axis {axis} of data is {dims[axis]}, expected {self.split_lengths} or more by split_lengths"
             raise ShapeError(message, code=Code.impossible_shape, port="data")
         dims[axis] = Dim(self.split_lengths)
         return TensorType(kind, Shape(dims))
@@ -99,24 +100,25 @@ class GLU(Op):
 class RoPE(Op):
     """Rotary position embedding: pairs of channels are rotated by the angle of their position.
 
-    data: floats, [batch, heads, positions, channels] or, by the flags, another order. cos, sin: floats that broadcast
-    to it, tables of cosines and sines with `rotary_ndims` channels, or half as many where both halves share them.
+    data: floats, [batch, heads, positions, channels], or another layout depending on the flags. cos, sin: floats that
+    broadcast to data, tables of cosines and sines with `rotary_ndims` channels, or with half as many if both halves
+    share them.
     positions: integers, rows of the tables for each position, [batch, positions] or [batch, heads, positions, 1].
-    output: data with its first `rotary_ndims` channels rotated, the others as they are. Computed in f32.
+    output: data with its first `rotary_ndims` channels rotated, and the others unchanged. Computed in f32.
 
-    Channel c is paired with c + rotary_ndims / 2, and with its neighbour where `is_interleaved` or `is_chatglm`.
-    slice_start, slice_stop: the channels of data that are used; all where they are equal.
-    input_trans0213, output_trans0213: the axes 1 and 2 are exchanged before, or after.
-    is_interleaved with tables of rank 3: one table [batch, positions, sines | cosines], given as `cos`.
+    Channel c is paired with c + rotary_ndims / 2, or with its neighbour if `is_interleaved` or `is_chatglm`.
+    slice_start, slice_stop: the range of channels of data that are used; all channels if both are equal.
+    input_trans0213, output_trans0213: exchange axes 1 and 2 of the input, or of the output.
+    is_interleaved with tables of rank 3: `cos` is one table [batch, positions, sines | cosines].
     is_qwen: data is [batch, positions, heads * channels], tables are [1, positions of the cache, 1, channels], and the
-        last positions count; output: [batch, positions, head_cnt, head_size].
-    is_chatglm: data is [positions, batch, heads * channels], `cos` is [positions, batch, pairs, 2], cosine and sine
-        side by side; output: [positions, batch, head_cnt, head_size]. With support_2d_rope the first two axes of data
-        and table are exchanged, the output is [batch, head_cnt, positions, head_size], and without use_rope_cache the
-        tables are [batch, 1, 1, pairs].
+        last positions are used; output: [batch, positions, head_cnt, head_size].
+    is_chatglm: data is [positions, batch, heads * channels], `cos` is [positions, batch, pairs, 2] with interleaved
+        cosines and sines; output: [positions, batch, head_cnt, head_size]. With support_2d_rope the first two axes of
+        data and table are exchanged, the output is [batch, head_cnt, positions, head_size], and without use_rope_cache
+        the tables are [batch, 1, 1, pairs].
 
-    Errors: IR501 for a rank that the form does not have, IR900 for is_ltx_video.
-    Source: OpenVINO, ov_ops/rotary_positional_embeddings.hpp and the CPU plugin's kernel of it.
+    Errors: IR501 for a rank that does not match the flags, IR900 for is_ltx_video.
+    Source: OpenVINO, ov_ops/rotary_positional_embeddings.hpp and its kernel in the CPU plugin.
     """
 
     inputs = (
@@ -145,15 +147,15 @@ class RoPE(Op):
 
     def check_attributes(self) -> None:
         if self.rotary_ndims % 2:
-            raise ValueError(f"attribute config.rotary_ndims={self.rotary_ndims}: expected an even number")
+            raise ValueError(f"attribute config.rotary_ndims={self.rotary_ndims}, expected an even number")
         if self.slice_stop < self.slice_start:
-            raise ValueError(f"attribute config.slice_stop={self.slice_stop}: expected {self.slice_start} or more")
+            raise ValueError(f"attribute config.slice_stop={self.slice_stop}, expected {self.slice_start} or more")
         if self.gather_position_arg_id not in (0, 3):
-            raise ValueError(f"attribute config.gather_position_arg_id={self.gather_position_arg_id}: expected 0 or 3")
+            raise ValueError(f"attribute config.gather_position_arg_id={self.gather_position_arg_id}, expected 0 or 3")
 
     @property
     def _is_split(self) -> bool:
-        """Data holds the heads of a position side by side."""
+        """True if the last axis of data contains all heads of a position."""
         return self.is_qwen or self.is_chatglm
 
     def infer(
@@ -162,8 +164,11 @@ class RoPE(Op):
         if self.is_ltx_video:
             raise UnsupportedError("RoPE of LTX-Video")
         if (self.gather_position_arg_id > 0) != (positions is not None):
-            found = "without" if positions is None else "with"
-            raise ShapeError(f"gather_position_arg_id is {self.gather_position_arg_id} {found} positions")
+            found = "no positions" if positions is None else "positions"
+            expected = 0 if positions is None else 3
+            raise ShapeError(
+                f"gather_position_arg_id is {self.gather_position_arg_id}, expected {expected} for a layer with {found}"
+            )
         require_rank(data, 3 if self._is_split or self.support_3d_rope else 4, "data")
         if positions is not None:
             require_rank(positions, (2, 4), "positions")
@@ -206,7 +211,7 @@ class RoPE(Op):
     def _interleaved(self, wide: Array, cos: Array, sin: Array) -> Array:
         half = self.rotary_ndims // 2
         if cos.ndim == 3:
-            # [batch, positions, 1, channels]: the heads follow the positions.
+            # [batch, positions, 1, channels]: the heads are the axis after the positions.
             table = cos[:, :, np.newaxis]
             return _rotated_neighbours(wide, table[..., half : 2 * half], table[..., :half])
         return _rotated_neighbours(wide, cos[..., ::2], sin[..., ::2])
@@ -224,7 +229,7 @@ class RoPE(Op):
         if self.support_2d_rope and not self.use_rope_cache:
             cosines, sines = cos, sin
         else:
-            # [positions, batch, 1, pairs]: alike for every head.
+            # [positions, batch, 1, pairs]: equal for all heads.
             cosines, sines = cos[..., np.newaxis, :, 0], cos[..., np.newaxis, :, 1]
         half = self.rotary_ndims // 2
         found = _rotated_neighbours(wide, cosines[..., :half], sines[..., :half])
@@ -232,7 +237,7 @@ class RoPE(Op):
 
 
 def _rows_at(table: Array, positions: Array | None) -> Array:
-    """The rows of a table [..., rows, channels] at the positions, [batch, 1 or heads, positions, channels]."""
+    """Gather rows of a table [..., rows, channels] at positions, [batch, 1 or heads, positions, channels]."""
     if positions is None:
         return table
     whole = table.reshape((1,) * (4 - table.ndim) + table.shape)
@@ -245,7 +250,7 @@ def _rows_at(table: Array, positions: Array | None) -> Array:
 
 
 def _rotated_halves(wide: Array, cos: Array, sin: Array, count: int) -> Array:
-    """The first `count` channels rotated, c with c + count / 2; the tables have `count` channels or half as many."""
+    """Rotate the first `count` channels, c with c + count / 2; the tables have `count` channels or half as many."""
     half = count // 2
     last = half if cos.shape[-1] > half else 0
     first, second = wide[..., :half], wide[..., half:count]
@@ -257,7 +262,7 @@ def _rotated_halves(wide: Array, cos: Array, sin: Array, count: int) -> Array:
 
 
 def _rotated_neighbours(wide: Array, cos: Array, sin: Array) -> Array:
-    """The first channels rotated, each even one with the next; the tables have a channel for each pair."""
+    """Rotate the first channels, each even one with the next; the tables have one channel for each pair."""
     count = 2 * cos.shape[-1]
     even, odd = wide[..., :count:2], wide[..., 1:count:2]
     found = wide.copy()

@@ -1,4 +1,4 @@
-"""Operators that change the text of every string: patterns, Unicode's normal forms, maps of characters, case."""
+"""Operators that normalize strings: patterns, Unicode normal forms, character maps, case."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
 class Normalization(TextOp):
-    """Changes every string, unless `skips` says that it stays as it is."""
+    """Base class of operators that change every string, except strings marked in `skips`."""
 
     def infer_inputs(
         self, *, begins: TensorType, ends: TensorType, chars: TensorType, **others: TensorType | None
@@ -54,18 +54,18 @@ class Normalization(TextOp):
         return (*joined(changed, begins.shape), skips)
 
     def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
-        """What happens to one string."""
+        """Return the function that changes a string."""
         raise NotImplementedError
 
 
 @text_op("RegexNormalization")
 class RegexNormalization(Normalization):
-    r"""Each match of `pattern` is replaced by `replacement`, or the first one if not `global_replace`.
+    r"""Replacement of each match of `pattern` by `replacement`; of the first match only if not `global_replace`.
 
-    begins, ends, chars: strings. skips: booleans, of strings that stay as they are (inputs since 2024.5; a fourth
-    output then). pattern: u8, a pattern of PCRE2. replacement: u8, in which `\1` and `$1` are groups.
+    begins, ends, chars: strings. skips: booleans, true for strings that remain unchanged (an input since 2024.5, with a
+    fourth output). pattern: u8, a PCRE2 pattern. replacement: u8, with groups `\1` and `$1`.
 
-    As in PCRE2, a replacement that names a group without a match leaves the string as it is.
+    As in PCRE2, a replacement that refers to a group without a match leaves the string unchanged.
     Source: openvino_tokenizers, regex_normalization.cpp.
     """
 
@@ -97,7 +97,7 @@ class RegexNormalization(Normalization):
 
 
 class _UnsetGroupError(Exception):
-    """A replacement names a group that has no match."""
+    """Raised if a replacement refers to a group without a match."""
 
 
 def _unchanged(text: bytes) -> bytes:
@@ -109,11 +109,11 @@ _REWRITTEN = {
     rb"(^)(.)": rb"(^)([\s\S])",
     rb"(^)(.+)": rb"(^)([\s\S])",
 }
-"""Patterns of files of old releases, and what openvino_tokenizers runs for them."""
+"""Patterns in files of old releases, and the patterns that openvino_tokenizers runs instead."""
 
 
 def _template(replacement: str) -> list[str | int]:
-    """The parts of a replacement: text, and numbers of groups."""
+    """Split a replacement into texts and group numbers."""
     parts: list[str | int] = []
     text, at = "", 0
     while at < len(replacement):
@@ -152,10 +152,10 @@ def _filled(template: list[str | int], match: Any) -> str:
 
 @text_op("NormalizeUnicode")
 class NormalizeUnicode(Normalization):
-    """Every string in one of Unicode's normal forms.
+    """Conversion of every string to a Unicode normal form.
 
-    Here the form is Unicode's own, of the version that Python has. OpenVINO applies a map of single characters and
-    listed sequences, which leaves the order of several combining marks as it is.
+    The normal form is that of Python's Unicode version. OpenVINO applies a map of single characters and listed
+    sequences, which does not reorder multiple combining marks.
     Source: openvino_tokenizers, normalize_unicode.cpp; Unicode Standard Annex 15.
     """
 
@@ -172,10 +172,10 @@ class NormalizeUnicode(Normalization):
 
 @text_op("CaseFold")
 class CaseFold(Normalization):
-    """Every string in lower case, for comparisons: Unicode's simple case folding, or that of ASCII letters.
+    """Conversion of every string to lower case: Unicode's simple case folding, or ASCII letters only.
 
-    encoding: "utf-8", or "" for ASCII alone. lower: whether letters become small ones; capital ones are possible for
-    ASCII only.
+    encoding: "utf-8", or "" for ASCII only. lower: lower case if true, else upper case, which is possible for ASCII
+    only.
     Source: openvino_tokenizers, case_fold.cpp.
     """
 
@@ -188,7 +188,7 @@ class CaseFold(Normalization):
 
     def check_attributes(self) -> None:
         if self.encoding and not self.lower:
-            raise ValueError('lower=false is possible with encoding="" only')
+            raise ValueError(f'encoding={self.encoding!r} with lower=false, expected encoding=""')
 
     def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
         if self.encoding:
@@ -198,14 +198,14 @@ class CaseFold(Normalization):
 
 @text_op("CharsMapNormalization")
 class CharsMapNormalization(Normalization):
-    """Every string normalized as SentencePiece does: characters by a map, then white space.
+    """Normalization of SentencePiece for every string: characters by a map, then whitespace.
 
-    chars_map: u8, a precompiled map of SentencePiece. Files that name a `normalization_form` have none.
-    normalization_form: nfc, nfd, nfkc, nfkd (any case), identity or "". case_fold: fold case after it.
-    add_dummy_prefix: a space before the text. remove_extra_whitespaces: one space for several, none at both ends.
-    escape_whitespaces: U+2581 for each space. nmt: not used by OpenVINO.
+    chars_map: u8, a precompiled map of SentencePiece; not used in files with a `normalization_form`.
+    normalization_form: nfc, nfd, nfkc, nfkd (any case), identity or "". case_fold: fold case afterwards.
+    add_dummy_prefix: insert a space before the text. remove_extra_whitespaces: merge consecutive spaces, and remove
+    spaces at both ends. escape_whitespaces: replace each space by U+2581. nmt: not used by OpenVINO.
 
-    Normal forms are those of Unicode, as `NormalizeUnicode` says.
+    The normal forms are those of Unicode, as in `NormalizeUnicode`.
     Source: openvino_tokenizers, charsmap_normalization.cpp; sentencepiece, normalizer.cc.
     """
 
@@ -227,7 +227,7 @@ class CharsMapNormalization(Normalization):
             raise ValueError(f"normalization_form={self.normalization_form!r}, expected one of {self._kinds}")
 
     def named(self, inputs: Any) -> dict[str, Any]:
-        """A fourth input is the map in old files, and booleans in new ones."""
+        """Return the inputs by name; the fourth input is the map in old files, and `skips` in new ones."""
         named = super().named(inputs)
         if not self.normalization_form and len(inputs) == 4:
             named["skips"], named["chars_map"] = None, inputs[3]

@@ -1,4 +1,4 @@
-"""Operators that put ragged tensors together, cut them, and make dense or sparse ones of them."""
+"""Operators that combine and truncate ragged tensors, and convert them to dense and sparse tensors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RAGGED = ("begins", "ends", "data")
 
 @text_op("RaggedTensorPack")
 class RaggedTensorPack(Op):
-    """The elements of a ragged tensor, which is marked as such for converters; the rows are forgotten.
+    """The elements of a ragged tensor, without its rows; the operator marks ragged tensors for converters.
 
     Source: openvino_tokenizers, ragged_tensor_pack.cpp.
     """
@@ -47,11 +47,11 @@ class RaggedTensorPack(Op):
 
 @text_op("CombineSegments")
 class CombineSegments(Op):
-    """Row i of the output is row i of each ragged input after the other; a scalar one is part of every row.
+    """Concatenation of the rows i of all ragged inputs to row i of the output; scalar inputs are added to every row.
 
-    inputs: begins, ends and data of any number of ragged tensors, then `ids`, one number for each of them. Outputs: the
-    ragged tensor, and another one that holds for each element the number of the input that it comes from.
-    Errors: IR502 for inputs whose numbers of rows differ.
+    inputs: begins, ends and data of any number of ragged tensors, then `ids`, one number for each tensor. Outputs: the
+    ragged tensor, and a ragged tensor with the number of the input of each element.
+    Errors: IR502 for inputs with different numbers of rows.
     Source: openvino_tokenizers, combine_segments.cpp.
     """
 
@@ -60,7 +60,7 @@ class CombineSegments(Op):
 
     def infer(self, *inputs: TensorType) -> Any:
         if len(inputs) % 3 != 1:
-            raise ShapeError(f"expected three inputs for each segment and one more, found {len(inputs)}")
+            raise ShapeError(f"the layer has {len(inputs)} inputs, expected three for each segment and one more")
         rows = Shape([])
         for first in range(0, len(inputs) - 1, 3):
             begins = inputs[first]
@@ -79,7 +79,7 @@ class CombineSegments(Op):
         segments = [inputs[first : first + 3] for first in range(0, len(inputs) - 1, 3)]
         ids = inputs[-1].ravel()
         if ids.size != len(segments):
-            message = f"{ids.size} ids for {len(segments)} segments"
+            message = f"ids has {ids.size} elements, expected {len(segments)}, one for each segment"
             raise EvaluationError(message, code=Code.bad_value, port=self.input_name(len(inputs) - 1))
         shape = max((begins.shape for begins, _, _ in segments), key=lambda one: (len(one), prod(one)))
         count = prod(shape)
@@ -87,7 +87,7 @@ class CombineSegments(Op):
         for begins, ends, data in segments:
             own = rows_of(begins, ends, data.size)
             if len(own) not in (1, count):
-                raise ShapeError(f"a segment has {len(own)} rows, another {count}")
+                raise ShapeError(f"a segment has {len(own)} rows, expected 1, or {count} as in another segment")
             rows.append(own * count if len(own) == 1 and count != 1 else own)
         parts, numbers, lengths = [], [], []
         for row in range(count):
@@ -107,13 +107,13 @@ class CombineSegments(Op):
 
 @text_op("Truncate")
 class Truncate(TextOp):
-    """The rows of one ragged tensor, or of a pair, shortened to `max_length` elements together.
+    """Truncation of the rows of a ragged tensor, or of a pair, to a total of `max_length` elements.
 
-    begins, ends, data: the tensor; second_begins, second_ends, second_data: the other of a pair. max_length: a scalar.
-    side_chars: u8, `left` or `right`: where elements are left out. mode_chars: u8, `only_first`, `only_second` or
-    `longest_first`: which of a pair loses them.
+    begins, ends, data: the tensor; second_begins, second_ends, second_data: the second tensor of a pair. max_length: a
+    scalar. side_chars: u8, `left` or `right`: the side on which elements are removed. mode_chars: u8, `only_first`,
+    `only_second` or `longest_first`: the tensor of a pair from which elements are removed.
 
-    The elements stay; only begins and ends change.
+    The data is unchanged; only begins and ends change.
     Errors: IR704 for another side or mode.
     Source: openvino_tokenizers, truncate.cpp.
     """
@@ -165,14 +165,14 @@ class Truncate(TextOp):
 
 
 def _shortened(begins: Array, ends: Array, lengths: Array, side: str) -> tuple[Array, Array]:
-    """The rows with these lengths."""
+    """Truncate the rows to these lengths."""
     if side == "right":
         return begins, (begins + lengths).astype(np.int32)
     return (ends - lengths).astype(np.int32), ends
 
 
 def _shared(first: Array, second: Array, most: int, mode: str) -> tuple[Array, Array]:
-    """The lengths of both of a pair, `most` at most together."""
+    """The lengths of both rows of a pair, with a total of at most `most`."""
     over = first + second > most
     if mode == "only_first":
         return np.where(over, np.minimum(first, most), first), second
@@ -193,13 +193,13 @@ def _shared(first: Array, second: Array, most: int, mode: str) -> tuple[Array, A
 
 @text_op("RaggedToDense")
 class RaggedToDense(TextOp):
-    """Each row in `size` elements; what is missing is `value`.
+    """A dense tensor of the rows with `size` elements each, padded with `value`.
 
     begins, ends, data: a ragged tensor, whose elements may be blocks (data of rank 2 and more). size: a scalar. value:
-    a scalar of the type of data. pad_right: a scalar; in files that lack it the attribute counts. Outputs: the rows,
-    and true where an element is one of data.
+    a scalar with the type of data. pad_right: a scalar; the attribute is used if the input is missing. Outputs: the
+    rows, and a mask that is true for elements of data.
 
-    pad_right: whether `value` comes after the elements. m_pad_max_length: every row is taken as `size` long.
+    pad_right: pad after the elements if true, else before. m_pad_max_length: read `size` elements for every row.
     Errors: IR701 for a row beyond data.
     Source: openvino_tokenizers, ragged_to_dense.cpp.
     """
@@ -243,7 +243,7 @@ class RaggedToDense(TextOp):
         for row, (begin, end) in enumerate(rows):
             taken = length if self.m_pad_max_length else min(end - begin, length)
             if begin + taken > len(data):
-                message = f"row {row} takes {taken} elements from {begin} on, and there are {len(data)}"
+                message = f"row {row} reads {taken} elements at {begin}, expected an end of at most {len(data)}"
                 raise EvaluationError(message, code=Code.index_out_of_range, port="begins")
             at = 0 if right else length - taken
             dense[row, at : at + taken] = data[begin : begin + taken]
@@ -254,7 +254,7 @@ class RaggedToDense(TextOp):
 
 @text_op("RaggedToSparse")
 class RaggedToSparse(Op):
-    """For each element the number of its row and its place in the row.
+    """The row, and the position in the row, of each element.
 
     begins, ends: i32, vectors. output: i32, [elements, 2].
     Source: openvino_tokenizers, ragged_to_sparse.cpp.
@@ -277,10 +277,10 @@ class RaggedToSparse(Op):
 
 @text_op("RaggedToRagged")
 class RaggedToRagged(Op):
-    """Begins and ends of rows from the row of each element.
+    """The begins and ends of rows, computed from the row of each element.
 
-    row_ids: i32, a vector that does not fall. row_count: i32, one element. begins, ends: i32, [row_count]. Elements
-    from the first row that does not exist on are left out.
+    row_ids: i32, a sorted vector. row_count: i32, one element. begins, ends: i32, [row_count]. The first element with a
+    row that does not exist, and all elements after it, are omitted.
     Errors: IR704 for a negative row.
     Source: openvino_tokenizers, ragged_to_ragged.cpp.
     """
@@ -297,7 +297,8 @@ class RaggedToRagged(Op):
         count = int(row_count.ravel()[0])
         ids = row_ids.ravel().astype(np.int64)
         if ids.size and int(ids.min()) < 0:
-            raise EvaluationError(f"row_ids holds {int(ids.min())}", code=Code.bad_value, port="row_ids")
+            message = f"row_ids contains {int(ids.min())}, expected 0 or more"
+            raise EvaluationError(message, code=Code.bad_value, port="row_ids")
         beyond = np.flatnonzero(ids >= count)
         ids = ids[: beyond[0]] if beyond.size else ids
         rows = np.arange(max(count, 0))
@@ -307,10 +308,10 @@ class RaggedToRagged(Op):
 
 @text_op("FuzeRagged")
 class FuzeRagged(Op):
-    """One string for each row of ragged strings whose characters follow each other.
+    """Concatenation of the consecutive strings of each row to one string.
 
-    ragged_begins, ragged_ends: i32, the rows. begins, ends: i32, the strings. Outputs: where the first string of a row
-    begins and the last one ends; an empty row is an empty string.
+    ragged_begins, ragged_ends: i32, the rows. begins, ends: i32, the strings. Outputs: the start of the first string
+    and the end of the last string of each row; an empty row is an empty string.
     Source: openvino_tokenizers, fuze.cpp.
     """
 

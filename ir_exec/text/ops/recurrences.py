@@ -1,4 +1,4 @@
-"""Operators of OpenVINO that keep a state from token to token: linear attention and state space models."""
+"""Operators of OpenVINO with a state that is updated token by token: linear attention and state space models."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _FLOATS = element_types("bf16 f16 f32")
 
 
 def _dims(tensor: TensorType, rank: int, name: str) -> tuple[Dim, ...]:
-    """The dims of an input of this rank, any where its rank is not known; IR501 for another rank."""
+    """The dims of an input with this rank, dynamic if its rank is unknown; IR501 for another rank."""
     require_rank(tensor, rank, name)
     return (Dim.any(),) * rank if tensor.shape.dims is None else tuple(tensor.shape)
 
 
 def _require_multiple(heads: Dim, groups: Dim, what: str) -> None:
     if heads.is_static and groups.is_static and (groups == 0 or heads.size % groups.size):
-        raise ShapeError(f"{what} are {heads}, expected a multiple of {groups}", code=Code.dims_differ)
+        raise ShapeError(f"the number of {what} is {heads}, expected a multiple of {groups}", code=Code.dims_differ)
 
 
 @text_op("GatedDeltaNet")
@@ -35,11 +35,11 @@ class GatedDeltaNet(Op):
     For each token: state = state * exp(gate); state = state + key (x) (value - key @ state) * beta; and
     output = query / sqrt(channels) @ state.
 
-    query, key: [batch, tokens, heads, channels]; value: [batch, tokens, value heads, value channels], with groups of
-    value heads that share a query and a key. state: [batch, value heads, channels, value channels]. gate, beta:
-    [batch, tokens, value heads]. All are f32, f16 or bf16.
+    query, key: [batch, tokens, heads, channels]; value: [batch, tokens, value heads, value channels]; groups of value
+    heads share a query and a key. state: [batch, value heads, channels, value channels]. gate, beta: [batch, tokens,
+    value heads]. All are f32, f16 or bf16.
     fuse_qk_l2norm: query and key are divided by sqrt(sum of their squares + epsilon) first.
-    output: the shape of value and the type of query. new_state: as state, after the last token. Computed in f32.
+    output: the shape of value and the type of query. new_state: the state after the last token. Computed in f32.
 
     Errors: IR501 for another rank, IR502 for sizes that differ.
     Source: OpenVINO, openvino/op/gated_delta_net.hpp and openvino/reference/gated_delta_net.hpp.
@@ -88,7 +88,7 @@ class GatedDeltaNet(Op):
             merge_dims(a, b, what, port="state")
             for a, b, what in zip(expected, kept, (*whats, "the channels of value and state"), strict=True)
         )
-        _require_multiple(value_heads, heads, "the heads of value")
+        _require_multiple(value_heads, heads, "heads of value")
         return (
             query.with_shape(Shape([batch, tokens, value_heads, value_channels])),
             state.with_shape(Shape([batch, value_heads, channels, value_channels])),
@@ -126,9 +126,9 @@ class SelectiveSSM(Op):
 
     For each token: state = state * exp(a * dt) + (dt * b) (x) x, and output = sum of state * c over the states.
 
-    a: [heads]. dt: [batch, tokens, heads]. b, c: [batch, tokens, groups, states], with groups of heads that share
-    them. x: [batch, tokens, heads, channels]. state: [batch, heads, channels, states]. All are f32, f16 or bf16.
-    output: shape and type of x. new_state: as state, after the last token. Computed in f32.
+    a: [heads]. dt: [batch, tokens, heads]. b, c: [batch, tokens, groups, states]; groups of heads share them.
+    x: [batch, tokens, heads, channels]. state: [batch, heads, channels, states]. All are f32, f16 or bf16.
+    output: the shape and type of x. new_state: the state after the last token. Computed in f32.
 
     Errors: IR501 for another rank, IR502 for sizes that differ.
     Source: OpenVINO, openvino/op/selective_ssm.hpp; Dao and Gu, arXiv:2405.21060.
@@ -167,7 +167,7 @@ class SelectiveSSM(Op):
                 expected, _dims(state, 4, "state"), (*whats, "the states of b and state"), strict=True
             )
         )
-        _require_multiple(heads, groups, "the heads of x")
+        _require_multiple(heads, groups, "heads of x")
         return (
             x.with_shape(Shape([batch, tokens, heads, channels])),
             state.with_shape(Shape([batch, heads, channels, states])),

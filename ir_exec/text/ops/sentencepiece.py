@@ -1,4 +1,4 @@
-"""Operators that run a SentencePiece model, by the package `sentencepiece`."""
+"""Operators that run a SentencePiece model with the package `sentencepiece`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SPECIAL = ("special_begins", "special_ends", "special_chars", "special_ids")
 class SentencepieceTokenizer(TextOp):
     """The tokens of every text by a SentencePiece model, as a sparse tensor.
 
-    model: u8, the serialized model. text: strings; or text_begins, text_ends, text_chars. special_begins, special_ends,
-    special_chars, special_ids: special tokens, at which texts are cut first. Outputs: i64 indices [tokens, 2], i32
-    tokens, i64 shape.
+    model_chars: u8, the serialized model. text: strings; or text_begins, text_ends, text_chars. special_begins,
+    special_ends, special_chars, special_ids: special tokens, at which texts are split first. Outputs: i64 indices
+    [tokens, 2], i32 tokens, i64 shape.
 
-    nbest_size, alpha: sampling, which differs in each run, for nbest_size other than 0 and 1. add_bos, add_eos,
-    reverse: what is put at both ends, and whether the order is turned.
+    nbest_size, alpha: random sampling, for nbest_size other than 0 and 1. add_bos, add_eos: add the start
+    token, and the end token. reverse: reverse the order of the tokens.
     Source: openvino_tokenizers, sentence_piece.cpp.
     """
 
@@ -114,13 +114,13 @@ class SentencepieceTokenizer(TextOp):
         return encoded
 
     def _part(self, encode: Callable[[bytes], list[int]], model: Any, text: str) -> list[int]:
-        """The tokens of what is between special ones: as in OpenVINO each begins with bos."""
+        """The tokens of a text between special tokens; as in OpenVINO, each begins with bos."""
         tokens = encode(text.encode("utf-8", "surrogateescape"))
         return [model.bos_id(), *tokens] if self.add_bos else tokens
 
 
 def _quoted(name: bytes) -> bytes:
-    """A pattern for a special token; one of letters alone must begin or end a word."""
+    """A pattern for a special token; a token of letters only must begin or end a word."""
     quoted = re.sub(rb"[.^$*+?()\[\]{}|\\]", rb"\\\g<0>", name)
     return rb"\b" + quoted + b"|" + quoted + rb"\b" if name.isalpha() else quoted
 
@@ -132,7 +132,7 @@ def _texts(others: dict[str, Any]) -> list[bytes]:
 
 
 def _processor(model: Array) -> Any:
-    """The model; EvaluationError (IR704) for what SentencePiece cannot read."""
+    """The model; EvaluationError (IR704) for bytes that SentencePiece cannot read."""
 
     def made() -> Any:
         sentencepiece = library("sentencepiece", "a SentencePiece model")
@@ -160,7 +160,7 @@ class _Detokenizer(Op):
 
 @text_op("SentencepieceDetokenizer")
 class SentencepieceDetokenizer(_Detokenizer):
-    """The text of each row of tokens by a SentencePiece model; tokens that it does not have are left out.
+    """The text of each row of tokens by a SentencePiece model; unknown tokens are omitted.
 
     model_chars: u8, the serialized model. tokens: i32, [batch, length]. Outputs: strings, [batch].
     Source: openvino_tokenizers, sentence_piece.cpp.
@@ -175,7 +175,7 @@ class SentencepieceDetokenizer(_Detokenizer):
 
 @text_op("SentencepieceStreamDetokenizer")
 class SentencepieceStreamDetokenizer(_Detokenizer):
-    """The pieces of each row of tokens one after the other, spaces still as U+2581; `<0xNN>` become bytes.
+    """Concatenation of the vocabulary entries of each row of tokens, with U+2581 for spaces; `<0xNN>` become bytes.
 
     model_chars: u8, the serialized model. tokens: i32, [batch, length]. Outputs: strings, [batch].
     Source: openvino_tokenizers, sentence_piece.cpp.

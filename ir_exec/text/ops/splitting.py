@@ -1,4 +1,4 @@
-"""Operators that cut strings into pieces, and those that write bytes as characters."""
+"""Operators that split strings, and operators that represent bytes as characters."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 __all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit", "chars_of_bytes"]
 
 Piece = tuple[int, int, bool]
-"""Where a piece begins and ends in a string, in bytes, and whether later operators leave it as it is."""
+"""Begin and end of a substring in bytes, and True if later operators leave it unchanged."""
 
 
 class Splitting(TextOp):
-    """Cuts the elements of ragged strings; the pieces stay in their row, and refer to the same characters."""
+    """Base class of operators that split ragged strings; substrings remain in their row and share the characters."""
 
     outputs = (*RAGGED_STRINGS, "skips")
     varies_outputs = True
@@ -44,7 +44,7 @@ class Splitting(TextOp):
         skips: list[bool] | None,
         pieces: Callable[[bytes], Iterator[Piece]],
     ) -> tuple[Array, Array, Array, Array, Array]:
-        """The new rows, begins and ends, and skips."""
+        """Return the begins and ends of the new rows, of the substrings, and the skips."""
         starts = begins.ravel().tolist()
         found: list[Piece] = []
         row_begins, row_ends = [], []
@@ -68,19 +68,18 @@ class Splitting(TextOp):
 
 @text_op("RegexSplit")
 class RegexSplit(Splitting):
-    """Every string is cut at the matches of `pattern`.
+    """Splitting of every string at the matches of `pattern`.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay whole (7
-    inputs; a sixth output then). pattern: u8, a pattern of PCRE2. skip_begins, skip_ends, skip_chars: strings that stay
-    whole (9 inputs, of old releases).
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, true for strings that are not
+    split (7 inputs, with a sixth output). pattern: u8, a PCRE2 pattern. skip_begins, skip_ends, skip_chars: strings
+    that are not split (9 inputs, of old releases).
 
-    behaviour: what becomes of a match: `remove`, `isolate` (a piece), `contiguous` (neighbours are one piece),
-    `mergedwithprevious`, `mergedwithnext`. invert: matches and what is between them change places. max_splits: the
-    pieces of a string at most, the last of which takes the rest; -1 for any number.
+    behaviour: the treatment of a match: `remove`, `isolate` (a substring), `contiguous` (adjacent matches are one
+    substring), `mergedwithprevious`, `mergedwithnext`. invert: exchange matches and the text between them. max_splits:
+    the maximum number of substrings, of which the last contains the rest; -1 for no limit.
 
-    A match without characters ends the search, and text without a character is one empty row, as in OpenVINO. Of
-    matches side by side one is merged and the others are pieces, as in Hugging Face's tokenizers; OpenVINO loses or
-    repeats these.
+    As in OpenVINO, an empty match ends the search, and an empty text is one empty row. One of several adjacent matches
+    is merged and the others are substrings, as in Hugging Face's tokenizers; OpenVINO loses or repeats them.
     Source: openvino_tokenizers, regex_split.cpp.
     """
 
@@ -103,7 +102,7 @@ class RegexSplit(Splitting):
         require_vector(others["pattern"], "pattern")
         rows = ragged_begins.shape
         if rows.rank == 1:
-            # An empty text becomes one row.
+            # An empty text is one row.
             rows = rows if rows[0].is_static and rows[0].size == 1 else Shape([Dim.any()])
         unknown = Shape([Dim.any()])
         outputs = (*ragged_type(rows, ElementType.i32)[:2], *strings_type(unknown)[:2], chars.without_values())
@@ -138,7 +137,7 @@ class RegexSplit(Splitting):
         return pattern
 
     def _pieces(self, text: bytes, search: Any) -> Iterator[Piece]:
-        """The pieces of a string; where they begin and end is counted in bytes."""
+        """The substrings of a string, with begin and end in bytes."""
         parts: Iterator[Part] = ((begin, end, is_match != self.invert) for begin, end, is_match in _parts(text, search))
         if self.behaviour == "mergedwithprevious":
             parts = _merged_with_previous(parts)
@@ -147,16 +146,16 @@ class RegexSplit(Splitting):
         elif self.behaviour == "remove":
             parts = (part for part in parts if not part[2])
         for count, (begin, end, _) in enumerate(parts):
-            # As in OpenVINO, what comes after the last split that is allowed still makes pieces.
+            # As in OpenVINO, text after the last allowed split is also returned as substrings.
             yield begin, len(text) if count == self.max_splits else end, False
 
 
 Part = tuple[int, int, bool]
-"""Where a part of a string begins and ends, in bytes, and whether it is a match."""
+"""Begin and end of a part of a string in bytes, and True for a match."""
 
 
 def _parts(text: bytes, search: Any) -> Iterator[Part]:
-    """The matches in a string and what is between them."""
+    """The matches in a string and the text between them."""
     at = 0
     if search is not None:
         found = text.decode("utf-8", "surrogateescape")
@@ -180,7 +179,7 @@ def _parts(text: bytes, search: Any) -> Iterator[Part]:
 
 
 def _merged_with_previous(parts: Iterator[Part]) -> Iterator[Part]:
-    """Each match together with what is before it, unless that is a match too."""
+    """Merge each match with the text before it, unless this is also a match."""
     waiting: Part | None = None
     for part in parts:
         if part[2] and waiting is not None and not waiting[2]:
@@ -195,7 +194,7 @@ def _merged_with_previous(parts: Iterator[Part]) -> Iterator[Part]:
 
 
 def _merged_with_next(parts: Iterator[Part]) -> Iterator[Part]:
-    """Each match together with what comes after it, unless that is a match too."""
+    """Merge each match with the text after it, unless this is also a match."""
     waiting: Part | None = None
     for part in parts:
         if waiting is not None and not part[2]:
@@ -221,11 +220,11 @@ def _strings_or_none(others: dict[str, Any]) -> frozenset[bytes]:
 
 @text_op("SpecialTokensSplit")
 class SpecialTokensSplit(Splitting):
-    """Every string is cut at special tokens, which later operators leave as they are.
+    """Splitting of every string at special tokens, which later operators leave unchanged.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay whole.
-    pattern: u8, a pattern of PCRE2; of a match with a group that group is the token, and what is around it is dropped
-    (tokens that take the space beside them). The sixth output, `skips`, is true for tokens.
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, true for strings that are not
+    split. pattern: u8, a PCRE2 pattern; in a match with a group, the group is the token, and the rest is dropped (for
+    tokens that absorb adjacent spaces). The sixth output, `skips`, is true for tokens.
     Source: openvino_tokenizers, special_tokens_split.cpp.
     """
 
@@ -260,7 +259,7 @@ class SpecialTokensSplit(Splitting):
 
 
 def _tokens(text: bytes, search: Any) -> Iterator[Piece]:
-    """The special tokens in a string and what is between them."""
+    """The special tokens in a string and the text between them."""
     at = 0
     if search is not None:
         found = text.decode("utf-8", "surrogateescape")
@@ -284,7 +283,7 @@ def _tokens(text: bytes, search: Any) -> Iterator[Piece]:
 
 @cache
 def chars_of_bytes() -> list[str]:
-    """The character for each byte in byte-level vocabularies: printable ones of Latin-1 are themselves."""
+    """Return the character for each byte in byte-level vocabularies; printable Latin-1 characters are unchanged."""
     printable = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     others = iter(range(0x100, 0x200))
     return [chr(byte) if byte in printable else chr(next(others)) for byte in range(256)]
@@ -292,11 +291,11 @@ def chars_of_bytes() -> list[str]:
 
 @text_op("BytesToChars")
 class BytesToChars(TextOp):
-    """Every byte of a string becomes the character that stands for it in byte-level vocabularies (GPT-2).
+    """Replacement of every byte of a string by its character in byte-level vocabularies (GPT-2).
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, of strings that stay as they are
-    (a sixth output then).
-    Source: openvino_tokenizers, bytes_to_chars.cpp; the table is that of GPT-2's byte encoder.
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, true for strings that remain
+    unchanged (with a sixth output).
+    Source: openvino_tokenizers, bytes_to_chars.cpp; the table of GPT-2's byte encoder.
     """
 
     generations = (RAGGED_STRINGS, (*RAGGED_STRINGS, "skips"))
@@ -341,10 +340,10 @@ class BytesToChars(TextOp):
 
 @text_op("CharsToBytes")
 class CharsToBytes(TextOp):
-    """The reverse of BytesToChars; the strings of each row are joined to one.
+    """The inverse of BytesToChars; the strings of each row are concatenated.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. Outputs: strings, one for a row. Characters that
-    stand for no byte stay as they are; OpenVINO writes a byte 0 or reads outside of its table.
+    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. Outputs: strings, one for each row. Characters that
+    do not represent a byte are unchanged; OpenVINO writes a byte 0 or reads outside of its table.
     Source: openvino_tokenizers, chars_to_bytes.cpp.
     """
 

@@ -42,17 +42,17 @@ Mode = Literal["begins_ends"]
 
 @text_op("StringTensorPack")
 class OldStringTensorPack(types_of_openvino.StringTensorPack):
-    """StringTensorPack of opset15, as openvino_tokenizers wrote it before OpenVINO had it."""
+    """StringTensorPack of opset15, as written by openvino_tokenizers before OpenVINO supported it."""
 
     mode: Mode = "begins_ends"
 
 
 @text_op("StringTensorUnpack")
 class OldStringTensorUnpack(Op):
-    """Strings as begins, ends and characters.
+    """The begins, ends and characters of strings.
 
-    data: strings; or u8, a vector that holds them packed, as before OpenVINO had strings: i32 their number, i32 0, i32
-    where each ends, then the characters.
+    data: strings; or u8, a vector of packed strings, used before OpenVINO supported strings: i32 number of strings,
+    i32 0, i32 end of each string, then the characters.
     Errors: IR704 for packed strings that are longer than data.
     Source: openvino_tokenizers, string_tensor_unpack.cpp.
     """
@@ -75,7 +75,8 @@ class OldStringTensorUnpack(Op):
         words = np.frombuffer(packed[: len(packed) // 4 * 4], "<i4")
         count = int(words[0]) if words.size else -1
         if not 0 <= count <= words.size - 2:
-            raise EvaluationError("data does not begin with a number of strings and their ends", code=Code.bad_value)
+            message = "data does not contain packed strings, expected the number of strings and their ends first"
+            raise EvaluationError(message, code=Code.bad_value)
         places = words[1 : count + 2]
         chars = np.frombuffer(bytearray(packed[4 * (count + 2) :]), np.uint8)
         strings = strings_of(places[:-1], places[1:], chars)
@@ -84,7 +85,7 @@ class OldStringTensorUnpack(Op):
 
 @text_op("EqualStr")
 class EqualStr(TextOp):
-    """1 where strings are equal, else 0; a single string is compared with each of the others.
+    """1 for equal strings, else 0; a single string is compared with each of the others.
 
     begins, ends, chars and other_begins, other_ends, other_chars: strings. output: i32, a vector.
     Source: openvino_tokenizers, equal_str.cpp.
@@ -103,7 +104,7 @@ class EqualStr(TextOp):
         first = strings_of(begins, ends, chars)
         second = strings_of(other_begins, other_ends, other_chars, "other_begins")
         count = max(len(first), len(second)) if first and second else 0
-        # As in OpenVINO, what is missing in the shorter one is its first string.
+        # As in OpenVINO, the shorter list is extended with its first string.
         equal = [first[i if i < len(first) else 0] == second[i if i < len(second) else 0] for i in range(count)]
         return np.array(equal, np.int32)
 
@@ -111,9 +112,9 @@ class EqualStr(TextOp):
 @text_op("NumericToString", version="openvino_tokenizers")
 @text_op("NumericToString")
 class NumericToString(Op):
-    """Numbers as text: integers in decimal, floats with six significant digits at most, `true` and `false`.
+    """Conversion of numbers to text: decimal integers, floats with at most six significant digits, `true` and `false`.
 
-    Source: openvino_tokenizers, numeric_to_string.cpp; floats as C++ streams write them.
+    Source: openvino_tokenizers, numeric_to_string.cpp; floats have the format of C++ streams.
     """
 
     inputs = (In("data", types=element_types("i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 boolean")),)
@@ -138,7 +139,7 @@ class StringToHashBucket(TextOp):
     """The FarmHash fingerprint of every string, modulo `num_buckets`.
 
     begins, ends, chars: strings. output: i64, the shape of begins.
-    Source: openvino_tokenizers, string_to_hash_bucket.cpp; FarmHash, Fingerprint64, as TensorFlow's
+    Source: openvino_tokenizers, string_to_hash_bucket.cpp; FarmHash, Fingerprint64, as in TensorFlow's
     StringToHashBucketFast.
     """
 
@@ -157,10 +158,10 @@ class StringToHashBucket(TextOp):
 
 @text_op("UTF8Validate")
 class UTF8Validate(TextOp):
-    """Strings without what is no UTF-8: faults are left out, or become U+FFFD with `replace_mode`.
+    """Removal of invalid UTF-8 from strings, or its replacement by U+FFFD with `replace_mode`.
 
-    begins, ends, chars: strings. A sequence that ends early is one fault, one that is longer than needed as many as it
-    has bytes.
+    begins, ends, chars: strings. A truncated sequence is one fault; an overlong sequence is one fault for each of its
+    bytes.
     Source: openvino_tokenizers, utf8_validate.cpp.
     """
 
@@ -179,7 +180,7 @@ class UTF8Validate(TextOp):
 
 
 _STARTS = ((0b110, 5, 2, 0x80), (0b1110, 4, 3, 0x800), (0b11110, 3, 4, 0x10000))
-"""First bytes of sequences: their upper bits, the shift to these, the bytes in all, the least character."""
+"""First bytes of sequences: the upper bits, the shift to these, the number of bytes, the lowest character."""
 
 
 def _valid(text: bytes, mark: bytes) -> bytes:
@@ -219,10 +220,10 @@ def _valid(text: bytes, mark: bytes) -> bytes:
 
 @text_op("ContribStringJoin")
 class ContribStringJoin(TextOp):
-    """The strings along `axis` joined by a separator.
+    """Concatenation of the strings along `axis`, with a separator.
 
-    begins, ends, chars: strings. separator_chars: u8. axis: one integer, which counts from the end if it is negative.
-    Outputs: strings, without that axis.
+    begins, ends, chars: strings. separator_chars: u8. axis: one integer, counted from the end if negative.
+    Outputs: strings, without this axis.
     Errors: IR503 for an axis out of range.
     Source: openvino_tokenizers, contrib_string_ops.cpp; onnxruntime-extensions, StringJoin.
     """
@@ -261,11 +262,11 @@ class ContribStringJoin(TextOp):
 
 @text_op("ContribStringSplit")
 class ContribStringSplit(TextOp):
-    """Strings cut at a separator, as a sparse tensor.
+    """Splitting of strings at a separator, as a sparse tensor.
 
-    begins, ends, chars: strings. separator_chars: u8; an empty one cuts between bytes. skip_empty: one boolean: pieces
-    without characters are left out, and the others keep their places. Outputs: i64 indices [pieces, rank + 1], the
-    pieces as strings, i64 shape.
+    begins, ends, chars: strings. separator_chars: u8; an empty separator splits between bytes. skip_empty: one boolean:
+    empty substrings are omitted, and the others keep their positions. Outputs: i64 indices [substrings, rank + 1], the
+    substrings, i64 shape.
     Source: openvino_tokenizers, contrib_string_ops.cpp; onnxruntime-extensions, StringSplit.
     """
 

@@ -1,4 +1,4 @@
-"""Operators that make tokens of pieces of text: byte pairs, words and their parts, the longest entry, the best path."""
+"""Operators that convert strings to tokens: byte pairs, WordPiece, longest entries, unigram."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
 
 
 class Tokenizer(TextOp):
-    """Makes tokens of every string of each row; the row is the tokens of all its strings.
+    """Base class of tokenizers: a row of the output is the tokens of all strings of the row.
 
     Outputs: i32, begins and ends of the rows, and the tokens.
     """
@@ -63,7 +63,7 @@ class Tokenizer(TextOp):
         return *places, np.array(tokens, np.int32)
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
-        """The tokens of a string."""
+        """Return the function that computes the tokens of a string."""
         raise NotImplementedError
 
 
@@ -74,17 +74,18 @@ _RIGHT = ("right_begins", "right_ends", "right_chars")
 
 @text_op("BPETokenizer")
 class BPETokenizer(Tokenizer):
-    """Byte pair encoding: neighbours are merged, those of the first rule in the list of merges first.
+    """Byte pair encoding: adjacent tokens are merged, in the order of the merge rules.
 
     ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
-    whose place is their token. merge_begins, merge_ends, merge_chars: the rules, `left right`; or their left sides (14
-    and 18 inputs, right_begins, right_ends and right_chars are the right ones). added_begins, added_ends, added_chars,
-    added_ids: further tokens (15 and 18 inputs).
+    whose index is their token. merge_begins, merge_ends, merge_chars: the rules, `left right`; or their left sides (14
+    and 18 inputs; right_begins, right_ends and right_chars are the right sides). added_begins, added_ends, added_chars,
+    added_ids: additional tokens (15 and 18 inputs).
 
-    At first the text is cut into the longest entries that no rule makes. Where there is none: the token `<0xNN>` with
-    `byte_fallback`, else `unk_token`, else nothing. end_suffix: text after the last character of each piece (`</w>`).
-    suffix_indicator, cache_capacity: not used here. fuse_unk: read, and as in OpenVINO unknown tokens stay apart.
-    Errors: IR704 for a rule of which a side or the result is no token.
+    First the text is split into the longest entries that are not the result of a rule. Bytes without an entry are the
+    token `<0xNN>` with `byte_fallback`, else `unk_token`, else omitted. end_suffix: text that is appended to strings
+    (`</w>`). suffix_indicator, cache_capacity: not used here. fuse_unk: ignored, as in OpenVINO: unknown tokens are not
+    merged.
+    Errors: IR704 for a rule with a side or result that is not a token.
     Source: openvino_tokenizers, bpe_tokenizer.cpp.
     """
 
@@ -111,7 +112,7 @@ class BPETokenizer(Tokenizer):
         left = _strings(inputs, "merge")
         if inputs["right_begins"] is None:
             halves = [rule.partition(b" ") for rule in left]
-            # Without a space both sides are the whole rule.
+            # Without a space, both sides are the complete rule.
             rules = [(first, last if space else first) for first, space, last in halves]
         else:
             rules = list(zip(left, _strings(inputs, "right"), strict=False))
@@ -121,7 +122,7 @@ class BPETokenizer(Tokenizer):
         try:
             return BytePairs(vocabulary, rules, self.unk_token.encode(), self.end_suffix.encode(), self.byte_fallback)
         except KeyError as error:
-            message = f"a merge needs the token {error.args[0]!r}, which the vocabulary does not have"
+            message = f"a merge needs the token {error.args[0]!r}, expected it in the vocabulary"
             raise EvaluationError(message, code=Code.bad_value, port="merge_chars") from None
 
 
@@ -132,11 +133,11 @@ def _strings(inputs: dict[str, Any], name: str) -> list[bytes]:
 
 @text_op("WordpieceTokenizer")
 class WordpieceTokenizer(Tokenizer):
-    """Every word as its longest beginning in the vocabulary, and then the longest parts that continue a word.
+    """WordPiece: the longest prefix of every word in the vocabulary, then the longest continuations.
 
     ragged_begins, ragged_ends, begins, ends, chars: ragged strings, words. vocab_begins, vocab_ends, vocab_chars:
-    strings, whose place is their token; those that continue a word begin with `suffix_indicator`. unknown: an integer,
-    the token of a word that cannot be put together, or that has more than `max_bytes_per_word` bytes.
+    strings, whose index is their token; continuations begin with `suffix_indicator`. unknown: an integer, the token of
+    words that are not a sequence of entries, or have more than `max_bytes_per_word` bytes.
     Source: openvino_tokenizers, wordpiece_tokenizer.cpp.
     """
 
@@ -176,11 +177,11 @@ class WordpieceTokenizer(Tokenizer):
 
 @text_op("TrieTokenizer")
 class TrieTokenizer(Tokenizer):
-    """The longest entry of the vocabulary again and again, as RWKV does.
+    """The longest entries of the vocabulary from left to right, as in RWKV.
 
     ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings.
     ids: i32, their tokens.
-    Errors: IR704 for text with which no entry begins, where OpenVINO does not end.
+    Errors: IR704 for text without an entry, for which OpenVINO does not terminate.
     Source: openvino_tokenizers, trie_tokenizer.cpp.
     """
 
@@ -198,7 +199,7 @@ class TrieTokenizer(Tokenizer):
             while at < len(text):
                 token, end = entries.find(text, at)
                 if end == at:
-                    message = f"no entry of the vocabulary begins with the byte {text[at]:#04x} at {at}"
+                    message = f"no entry of the vocabulary matches the text at byte {at}, {text[at]:#04x}"
                     raise EvaluationError(message, code=Code.bad_value, port="vocab_chars")
                 found.append(token)
                 at = end
@@ -209,11 +210,11 @@ class TrieTokenizer(Tokenizer):
 
 @text_op("UnigramTokenizer")
 class UnigramTokenizer(Tokenizer):
-    """The entries whose scores have the greatest sum (a unigram language model, found by Viterbi).
+    """The entries with the greatest total score (a unigram language model, with the Viterbi algorithm).
 
     ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
-    whose place is their token. scores: f32. A character that no entry holds is `unk_token_id`; several of them in a row
-    are one.
+    whose index is their token. scores: f32. Characters without an entry are `unk_token_id`; consecutive ones are
+    merged.
 
     byte_fallback, fuse_unk, min_score: not used by OpenVINO.
     Source: openvino_tokenizers, unigram_tokenizer.cpp.
@@ -232,7 +233,7 @@ class UnigramTokenizer(Tokenizer):
             scores = vocabulary["scores"].ravel().astype(np.float32)
             texts = _strings(vocabulary, "vocab")
             if len(texts) != len(scores):
-                message = f"{len(texts)} entries and {len(scores)} scores"
+                message = f"the vocabulary has {len(texts)} entries and {len(scores)} scores, expected equal numbers"
                 raise EvaluationError(message, code=Code.bad_value, port="scores")
             return Unigram(texts, scores, self.unk_token_id)
 

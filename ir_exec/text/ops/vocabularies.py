@@ -1,4 +1,4 @@
-"""Operators that look up whole strings and tokens in a vocabulary."""
+"""Operators that look up strings and tokens in a vocabulary."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
 
 @text_op("VocabEncoder")
 class VocabEncoder(TextOp):
-    """The value of every string in a vocabulary; `default` for those that it does not have.
+    """The value of every string in a vocabulary; `default` for unknown strings.
 
     begins, ends, chars: strings. vocab_begins, vocab_ends, vocab_chars: the keys. values: i32 or i64. default: one
-    element of the same type. output: that type, a vector. Of equal keys the first one counts.
+    element of the same type. output: the shape of begins and the type of values. The first of equal keys is used.
     Source: openvino_tokenizers, vocab_encoder.cpp.
     """
 
@@ -68,11 +68,11 @@ class VocabEncoder(TextOp):
 
 @text_op("VocabDecoder")
 class VocabDecoder(Op):
-    """The text of every token; nothing for tokens that are skipped, and for those that the vocabulary does not have.
+    """The text of every token; an empty string for skipped and unknown tokens.
 
-    tokens: i32, [batch, length]. vocab_begins, vocab_ends, vocab_chars: strings, whose place is their token.
-    skip_tokens: i32, a vector; in files that lack it the attribute counts. Outputs: ragged strings, a row for each of
-    the batch. A row without tokens holds one empty string.
+    tokens: i32, [batch, length]. vocab_begins, vocab_ends, vocab_chars: strings, whose index is their token.
+    skipped: i32, a vector; by default the attribute skip_tokens. Outputs: ragged strings, a row for each batch entry. A
+    row without tokens contains one empty string.
     Source: openvino_tokenizers, vocab_decoder.cpp.
     """
 
@@ -121,10 +121,10 @@ class VocabDecoder(Op):
 
 @text_op("ByteFallback")
 class ByteFallback(TextOp):
-    """Strings, of which `<0xNN>` become the byte NN.
+    """Replacement of strings `<0xNN>` by the byte NN.
 
-    begins, ends, chars: strings. OpenVINO makes a byte 255 of any other string of six characters in angle brackets,
-    such as `<mask>`; here these stay, as in Hugging Face's tokenizers.
+    begins, ends, chars: strings. OpenVINO replaces all other strings of six characters in angle brackets, such as
+    `<mask>`, by the byte 255; here they are unchanged, as in Hugging Face's tokenizers.
     Source: openvino_tokenizers, byte_fallback.cpp.
     """
 

@@ -1,6 +1,6 @@
-"""What a device or a pipeline refuses, reported before it is tried: `check --for npu`.
+"""Limits of devices and pipelines, checked without the device: `check --for npu`.
 
-Only what a public document states is an error or a warning; what no document states is "not known", an info. Each
+Only limits stated by a public document are errors or warnings; facts without a document are "not known", an info. Each
 finding cites its document (`Diagnostic.source`).
 """
 
@@ -31,11 +31,12 @@ _TEXT = LANGUAGE | {"encoder and decoder", "speech", "embeddings"}
 
 
 def check_for(path: str | os.PathLike[str], target: Target) -> list[Report]:
-    """What the target refuses of a file, or of everything in a folder; a report for each file at fault.
+    """Report the features of a file, or of all files of a folder, that the target rejects.
 
-    A folder that is a pipeline is checked as one; every network of any other folder is checked by itself.
+    A folder with a pipeline is checked as a whole; the models of other folders are checked one by one.
 
-    Code: IR811, an error or a warning for what a document states, an info for what is not known.
+    Returns a report for each file with findings. Code: IR811, an error or a warning for limits that a document states,
+    an info for unknown facts.
     """
     path = os.fspath(path)
     by_file: dict[str, list[Diagnostic]] = {}
@@ -60,26 +61,26 @@ def _of_path(path: str, target: Target) -> Iterator[IRError]:
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         folder = open_folder(place)
         if folder is not None:
-            # The folders of a pipeline are its parts.
+            # Subfolders of a pipeline are its parts.
             folders.clear()
             yield from _of_folder(folder, target)
             continue
         networks = list(_networks(place, names))
         if target == "genai" and networks:
-            message = "the folder is no pipeline that is known: it is not known whether GenAI runs it"
+            message = "the folder is not a known pipeline: it is not known whether GenAI runs it"
             yield finding(message, Location(path=place), GENAI_MODELS, "info")
         for part in networks if target != "genai" else ():
             yield from _of_network(part, target)
 
 
 def _of_url(url: str, target: Target) -> Iterator[IRError]:
-    """A file elsewhere, or every network of a folder elsewhere by itself."""
-    from ir_exec.ir.remote import files_below  # local files do without it
+    """Check a remote file, or each model of a remote folder."""
+    from ir_exec.ir.remote import files_below  # not needed for local files
 
     try:
         found = files_below(url)
     except OSError:
-        # The check of the file itself reports it.
+        # The check of the file itself reports the error.
         return
     for one in [url] if found is None else found:
         if suffix_of(one) in ENDINGS:
@@ -87,7 +88,7 @@ def _of_url(url: str, target: Target) -> Iterator[IRError]:
 
 
 def _networks(place: str, names: Iterable[str]) -> Iterator[FolderPart]:
-    """The networks among the files of a folder; other files that end in .xml are left out."""
+    """The models among the files of a folder; other .xml files are omitted."""
     for name in sorted(names):
         if name.lower().endswith(ENDINGS):
             part = read_part("model", os.path.join(place, name))
@@ -96,10 +97,10 @@ def _networks(place: str, names: Iterable[str]) -> Iterator[FolderPart]:
 
 
 def _of_network(part: FolderPart, target: Target) -> Iterator[IRError]:
-    """A network that stands alone."""
+    """Check a single model."""
     if target == "genai":
-        message = "GenAI runs folders: it is not known whether it runs a file alone"
-        yield finding(message, part.place, GENAI_MODELS, "info", "give the folder of the model")
+        message = "GenAI runs folders: it is not known whether it runs a single file"
+        yield finding(message, part.place, GENAI_MODELS, "info", "pass the folder of the model")
     else:
         yield from on_device(part, target)
 
@@ -123,13 +124,13 @@ def _on_gpu(folder: Folder) -> Iterator[IRError]:
 
 def _on_npu(folder: Folder) -> Iterator[IRError]:
     if folder.kind in LANGUAGE:
-        # The pipeline makes these static itself.
+        # The pipeline converts these to static shapes.
         yield from language_model(folder)
         yield from language_model_on_npu(folder)
         if folder.decoder is not None:
             yield from weights_on_npu(folder.decoder)
         if folder.kind == "language model with vision":
-            message = "models with vision run as language models do: what NPUs need of the other parts is not known"
+            message = "the language model was checked: it is not known whether NPUs run the other parts"
             yield finding(message, Location(path=folder.path), GENAI_ON_NPU, "info")
         return
     architectures = folder.setting("config.json", "architectures")

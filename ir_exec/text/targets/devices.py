@@ -1,6 +1,6 @@
-"""What a GPU or an NPU takes of a network that is compiled for it: shapes, element types, operators.
+"""Limits of GPUs and NPUs for a compiled model: shapes, element types, operators.
 
-An operator or an element type that no document names is reported as not known.
+Operators and element types that no document mentions are reported as not known.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _UNBOUNDED = 2**31 - 1
 
 
 def on_device(part: FolderPart, device: Device, *, is_text: bool = False) -> Iterator[IRError]:
-    """Everything that a device refuses of a network, and what is not known of it.
+    """Report all features of a model that a device rejects, and features with unknown support.
 
-    is_text: True for networks of a pipeline for text, whose dynamic dims GPUs support.
+    is_text: True for models of a text pipeline, whose dynamic dims GPUs support.
     """
     if part.loaded is None:
         document = GPU_DEVICE if device == "gpu" else NPU_DEVICE
-        message = f"the file cannot be read: it is not known whether {_named(device)} takes it"
-        yield finding(message, part.place, document, "info", "run `ir-exec check` on the file alone")
+        message = f"the file cannot be read: it is not known whether {_named(device)} supports it"
+        yield finding(message, part.place, document, "info", "run `ir-exec check` on the file without --for")
         return
     if any(ElementType.string in _types(node) for node in part.nodes):
         yield _strings(part, device)
@@ -63,7 +63,7 @@ def _named(device: Device) -> str:
 
 
 def shapes_on_gpu(part: FolderPart, *, is_text: bool) -> Iterator[IRError]:
-    """Dynamic ranks, which GPUs refuse, and dynamic dims, which they support in part."""
+    """Report dynamic ranks, which GPUs reject, and dynamic dims, which they support partially."""
     dynamic: list[tuple[Node, str, Shape]] = []
     for node, name, shape in _inputs(part):
         if shape.rank is None:
@@ -77,39 +77,39 @@ def shapes_on_gpu(part: FolderPart, *, is_text: bool) -> Iterator[IRError]:
             f"the input {name} has dynamic dims, {shape}: "
             "it is not known whether GPUs support them for every operator of this model"
         )
-        yield finding(message, node.location, GPU_DEVICE, "info", "a static shape avoids the question")
+        yield finding(message, node.location, GPU_DEVICE, "info", "use static shapes")
 
 
 def _is_bounded_batch(shape: Shape) -> bool:
-    """Return True if the first dim alone is dynamic, and has an upper bound."""
+    """Return True if only the first dim is dynamic, and has an upper bound."""
     first, *others = shape
     return first.hi < _UNBOUNDED and all(dim.is_static for dim in others)
 
 
 def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
-    """Shapes that are not static."""
-    hint = "reshape the model to static shapes before it is compiled"
+    """Report shapes that are not static."""
+    hint = "reshape the model to static shapes before compiling it"
     for node, name, shape in _inputs(part):
         if shape.rank is None:
-            message = f"the input {name} has a dynamic rank, and NPUs take static shapes alone"
+            message = f"the input {name} has a dynamic rank, expected a static shape for NPUs"
             yield finding(message, node.location, NPU_DEVICE, hint=hint)
         elif shape.is_static:
             continue
         elif all(dim.is_static or dim.hi < _UNBOUNDED for dim in shape):
             message = (
                 f"the input {name} has bounded dims, {shape}: the source of the compiler reads upper bounds, "
-                "and it is not known which drivers take them"
+                "but it is not known which drivers support them"
             )
             yield finding(message, node.location, NPU_COMPILER, "info", hint)
         else:
             message = (
-                f"the input {name} has dynamic dims without an upper bound, {shape}, and NPUs take static shapes alone"
+                f"the input {name} has dynamic dims without an upper bound, {shape}, expected a static shape for NPUs"
             )
             yield finding(message, node.location, NPU_DEVICE, hint=hint)
 
 
 def _shapes_within(part: FolderPart, device: Device) -> Iterator[IRError]:
-    """The first layer whose shape depends on values, in a model of static inputs."""
+    """Report the first layer whose output shape depends on values, in a model with static inputs."""
     if part.loaded is None or part.types is None or not all(shape.is_static for _, _, shape in _inputs(part)):
         return
     for node in part.loaded.graph.nodes:
@@ -120,7 +120,7 @@ def _shapes_within(part: FolderPart, device: Device) -> Iterator[IRError]:
             if not _is_static(part, value):
                 message = (
                     f"the output has dynamic dims, {part.type_of(value)}, which depend on values: "
-                    f"it is not known whether {_named(device)} takes these"
+                    f"it is not known whether {_named(device)} supports these"
                 )
                 yield finding(message, node.location, GPU_DEVICE if device == "gpu" else NPU_DEVICE, "info")
                 return
@@ -142,16 +142,14 @@ def _types(node: Node) -> Iterator[ElementType]:
 
 
 def _strings(part: FolderPart, device: Device) -> IRError:
-    """Networks of strings, which are tokenizers."""
+    """Report a model with strings, which is a tokenizer."""
     node = next(node for node in part.nodes if ElementType.string in _types(node))
-    message = (
-        f"the model has values of strings, as tokenizers have: pipelines run these on the CPU, not {_named(device)}"
-    )
+    message = f"the model has string values, like tokenizers: pipelines run these on the CPU, not on {_named(device)}"
     return finding(message, node.location, GENAI_TOKENIZATION, "warning", "compile it for the CPU")
 
 
 def _element_types(part: FolderPart, device: Device) -> Iterator[IRError]:
-    """Element types that no document names, at their first layer each."""
+    """Report element types that no document mentions, each at its first layer."""
     named = known(device, "element types")
     source = GPU_TRANSFORMATIONS if device == "gpu" else NPU_COMPILER
     seen: set[ElementType] = set()
@@ -159,7 +157,7 @@ def _element_types(part: FolderPart, device: Device) -> Iterator[IRError]:
         for kind in _types(node):
             if kind.is_known and kind.name not in named and kind not in seen:
                 seen.add(kind)
-                message = f"it is not known whether {_named(device)} takes values of {kind.name}"
+                message = f"it is not known whether {_named(device)} supports values of {kind.name}"
                 yield finding(message, node.location, source, "info")
 
 
@@ -172,7 +170,7 @@ _OFTEN_ON_CPU = frozenset({"proposal", "nonmaxsuppression", "detectionoutput"})
 
 
 def _operators(part: FolderPart, device: Device) -> Iterator[IRError]:
-    """Operators of extensions, those that no list names, and those that a GPU may leave to the CPU."""
+    """Report operators of extensions, operators that no list contains, and operators that a GPU may run on the CPU."""
     named = _operators_of(device)
     source = GPU_OPERATORS if device == "gpu" else NPU_COMPILER
     for node in part.nodes:
@@ -182,7 +180,7 @@ def _operators(part: FolderPart, device: Device) -> Iterator[IRError]:
             yield _extension(node, key, version, device)
         elif key not in named:
             message = f"it is not known whether {_named(device)} runs {canonical(node.type)}"
-            yield finding(message, node.location, source, "info", "ask the device: `ov.Core().query_model(...)`")
+            yield finding(message, node.location, source, "info", "query the device: `ov.Core().query_model(...)`")
         elif device == "gpu" and key in _OFTEN_ON_CPU:
             message = f"{canonical(node.type)} may run on the CPU, depending on its attributes and the GPU"
             yield finding(message, node.location, GPU_DEVICE, "info")
@@ -191,11 +189,11 @@ def _operators(part: FolderPart, device: Device) -> Iterator[IRError]:
 def _extension(node: Node, key: str, version: str, device: Device) -> IRError:
     if internal_operator(key, version) is not None:
         document: Citation = GPU_OPERATORS if device == "gpu" else NPU_COMPILER
-        message = f"it is not known whether {_named(device)} takes {node.type}, an internal operator of OpenVINO"
-        return finding(message, node.location, document, "info", "save the model before it is transformed or compiled")
+        message = f"it is not known whether {_named(device)} supports {node.type}, an internal operator of OpenVINO"
+        return finding(message, node.location, document, "info", "save the model before transforming or compiling it")
     if device == "npu":
-        message = f"{node.type} is an operator of an extension, and NPUs support none"
+        message = f"{node.type} is an operator of an extension, which NPUs do not support"
         return finding(message, node.location, SUPPORTED_DEVICES)
-    message = f"{node.type} is an operator of an extension: a GPU runs it by a kernel of its own alone"
+    message = f"{node.type} is an operator of an extension: a GPU runs it only with a custom kernel"
     hint = "write the kernel in OpenCL C, and name its configuration file in CONFIG_FILE"
     return finding(message, node.location, CUSTOM_GPU_OPERATIONS, "warning", hint)

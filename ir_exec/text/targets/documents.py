@@ -1,8 +1,8 @@
-"""The public documents that state what devices and pipelines take, and findings that cite them.
+"""The public documents that state the limits of devices and pipelines, and findings that cite them.
 
-`known.json` has the operators and element types of devices (`GPU_OPERATORS`, `GPU_TRANSFORMATIONS`, `NPU_COMPILER`;
-those that a device lowers to others first are lists of their own) and the models of pipelines (`GENAI_MODELS`,
-`GENAI_VISION`).
+`known.json` contains the operators and element types of devices (`GPU_OPERATORS`, `GPU_TRANSFORMATIONS`,
+`NPU_COMPILER`; operators that a device lowers to others first are separate lists) and the models of pipelines
+(`GENAI_MODELS`, `GENAI_VISION`).
 """
 
 from __future__ import annotations
@@ -105,13 +105,13 @@ GENAI_VISION = Citation(
 def finding(
     message: str, place: Location, source: Citation, severity: Severity = "error", hint: str | None = None
 ) -> IRError:
-    """IR811 with the document that states the limit."""
+    """Return the fault IR811 with the document that states the limit."""
     return IRError.of(Fault(message, Code.refused_by_target, hint, severity, place, source=source))
 
 
 @cache
 def known(target: str, what: str) -> frozenset[str]:
-    """A list of what the documents of a target name."""
+    """Return a list of names from the documents of a target."""
     text = pkgutil.get_data("ir_exec.text.targets", "known.json")
     assert text is not None, "the table is part of the package"
     return frozenset(json.loads(text)[target][what])

@@ -1,4 +1,4 @@
-"""What the pipelines of OpenVINO GenAI take of a folder, on any device and on NPUs."""
+"""Requirements of the pipelines of OpenVINO GenAI for a folder, on any device and on NPUs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LANGUAGE = frozenset({"language model", "language model with vision"})
 
 
 def in_genai(folder: Folder) -> Iterator[IRError]:
-    """What a pipeline of GenAI refuses of a folder, and folders of which it is not known whether there is one."""
+    """Report features of a folder that GenAI's pipeline rejects, and folders with an unknown pipeline."""
     whole = Location(path=folder.path)
     if folder.kind in LANGUAGE:
         yield from language_model(folder)
@@ -34,19 +34,17 @@ def in_genai(folder: Folder) -> Iterator[IRError]:
             and isinstance(model_type, str)
             and model_type not in known("genai", "model types with vision")
         ):
-            message = f"model_type is {model_type}, which is none that the pipeline for models with vision names"
+            message = f"model_type is {model_type}, expected a type that the pipeline for models with vision supports"
             yield finding(message, folder.settings["config.json"].place("model_type"), GENAI_VISION, "warning")
     elif folder.kind in ("embeddings", "speech", "diffusion"):
         names = folder.setting("config.json", "architectures") or [folder.setting("model_index.json", "_class_name")]
         listed = known("genai", folder.kind)
         if not (isinstance(names, list) and any(name in listed for name in names)):
             what = ", ".join(str(name) for name in names if name) if isinstance(names, list) else ""
-            message = (
-                f"it is not known whether GenAI has a pipeline for {what or 'this model'}, which no document lists"
-            )
+            message = f"it is not known whether GenAI has a pipeline for {what or 'this model'}: no document lists it"
             yield finding(message, whole, GENAI_MODELS, "info")
     elif folder.kind in ("encoder and decoder", "model"):
-        what = "encoders with decoders of text" if folder.kind == "encoder and decoder" else "a model without text"
+        what = "encoder-decoder models of text" if folder.kind == "encoder and decoder" else "models without text"
         message = f"it is not known whether GenAI has a pipeline for {what}: no document lists one"
         yield finding(message, whole, GENAI_MODELS, "info")
 
@@ -55,12 +53,12 @@ _OPTIONAL = frozenset({"position_ids", "token_type_ids"})
 
 
 def language_model(folder: Folder) -> Iterator[IRError]:
-    """Inputs, outputs and state that the pipeline for language models needs; missing parts are left to IR801."""
+    """Report missing inputs, outputs and state that the pipeline for language models requires, except missing parts."""
     decoder = folder.decoder
     if decoder is None:
         return
     if decoder.loaded is None:
-        message = "the file cannot be read: it is not known whether GenAI takes it"
+        message = "the file cannot be read: it is not known whether GenAI supports it"
         yield finding(message, decoder.place, GENAI_MODELS, "info")
         return
     has_vision = folder.kind == "language model with vision"
@@ -83,12 +81,13 @@ def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator
         near = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
         renamed |= {*near}
         place = decoder.inputs[near[0]][0].location if near else decoder.place
-        hint = f"is {near[0]} meant?" if near else None
+        hint = f"did you mean {near[0]}?" if near else None
         yield finding(f"there is no input {name}, which the pipeline sets", place, GENAI_MODELS, hint=hint)
     for name in () if allows_others else others:
         if name not in renamed:
             message = (
-                f"the input {name} is none that the pipeline sets: input_ids, attention_mask, position_ids, beam_idx"
+                f"the pipeline does not set the input {name}, "
+                "expected only input_ids, attention_mask, position_ids and beam_idx"
             )
             yield finding(message, decoder.inputs[name][0].location, GENAI_MODELS, "warning")
 
@@ -101,7 +100,7 @@ def _outputs(decoder: FolderPart) -> Iterator[IRError]:
         return
     for name, (node, several) in decoder.outputs.items():
         if "logits" not in several and not _is_cache(name):
-            message = f"there is an output {name} besides logits, and the pipeline expects logits alone"
+            message = f"the model has the additional output {name}, expected only logits"
             yield finding(message, node.location, GENAI_MODELS, "warning")
 
 
@@ -110,25 +109,25 @@ def _is_cache(name: str) -> bool:
 
 
 def _state(decoder: FolderPart) -> Iterator[IRError]:
-    """A cache that is not in variables."""
+    """Report a cache that is not in variables."""
     if any(isinstance(node.op, ReadsVariable) for node in decoder.nodes):
         return
     past = next((node for name, (node, _) in decoder.inputs.items() if _is_cache(name)), None)
-    hint = "export the model with its state: optimum-intel does by default"
+    hint = "export the model with its state, the default of optimum-intel"
     if past is not None:
         message = "the cache is in inputs and outputs (past_key_values, present), expected variables of the model"
         yield finding(message, past.location, GENAI_STATE, hint=hint)
     else:
-        message = "the model keeps no cache, and the pipeline feeds one token at a time after the prompt"
+        message = "the model has no cache, but the pipeline passes one token at a time after the prompt"
         yield finding(message, decoder.place, GENAI_STATE, hint=hint)
 
 
 def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
-    """What the pipeline for NPUs refuses beyond what every pipeline does."""
+    """Report features that only the pipeline for NPUs rejects."""
     for key, most in (("num_beams", 1), ("num_return_sequences", 1)):
         value = folder.setting("generation_config.json", key)
         if isinstance(value, int) and value > most:
-            message = f"{key} is {value}, and the pipeline for NPUs takes {most}: one sequence, greedy or drawn"
+            message = f"{key} is {value}, expected {most} for NPUs: their pipeline generates one sequence"
             place = folder.settings["generation_config.json"].place(key)
             yield finding(message, place, GENAI_STATIC_PIPELINE, "warning")
     decoder = folder.decoder
@@ -141,8 +140,8 @@ def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
     ]
     if others:
         message = (
-            f"{len(others)} variables keep other states than keys and values of attention: "
-            "it is not known whether the pipeline for NPUs takes these"
+            f"{len(others)} variables have other states than keys and values of attention: "
+            "it is not known whether the pipeline for NPUs supports these"
         )
         yield finding(message, others[0].location, STATEFUL_TO_STATELESS, "info")
 

@@ -1,4 +1,4 @@
-"""The weight formats that the pipeline for language models on NPUs takes."""
+"""The weight formats that the pipeline for language models on NPUs supports."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _EXPORT = "export with --weight-format int4 --sym --group-size 128 (or -1) --rat
 
 
 def weights_on_npu(part: FolderPart) -> Iterator[IRError]:
-    """Weights other than symmetric ones of 4 bits in groups of 128 or whole channels; one finding of a kind."""
+    """Report weights other than symmetric 4-bit weights with groups of 128 or whole channels; one finding per kind."""
     four = [weight for weight in packed_weights(part) if weight.element_type.bits == 4]
     if part.loaded is None:
         return
     if not four:
-        message = "no weights have 4 bits, and the document of the pipeline for NPUs names 4 bits alone"
+        message = "no weights have 4 bits, expected 4-bit weights for NPUs"
         yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
         return
     yield from _formats(four)
@@ -30,7 +30,7 @@ def weights_on_npu(part: FolderPart) -> Iterator[IRError]:
     yield from _groups(four)
     ratio = part.rt_info("nncf", "weight_compression", "ratio")
     if ratio is not None and not _is_one(ratio):
-        message = f"a share of {ratio} of the weights has 4 bits, expected 1.0 for NPUs"
+        message = f"the ratio of 4-bit weights is {ratio}, expected 1.0 for NPUs"
         yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
 
 
@@ -50,10 +50,10 @@ def _formats(weights: list[PackedWeight]) -> Iterator[IRError]:
     nf4 = [weight for weight in weights if weight.element_type.name == "nf4"]
     grouped = next((weight for weight in nf4 if weight.group_size is not None), None)
     if grouped is not None:
-        message = f"weights of nf4 have groups of {grouped.group_size}, expected a scale for each channel for NPUs"
+        message = f"nf4 weights have groups of {grouped.group_size}, expected channel-wise scales for NPUs"
         yield finding(message, grouped.node.location, GENAI_ON_NPU, "warning", "export with --group-size -1")
     elif nf4:
-        message = "weights of nf4 need an NPU of Core Ultra Series 2 or newer: it is not known which one is meant"
+        message = "nf4 weights need an NPU of Core Ultra Series 2 or newer: it is not known which NPU is used"
         yield finding(message, nf4[0].node.location, GENAI_ON_NPU, "info")
 
 
@@ -61,15 +61,15 @@ def _zero_points(weights: list[PackedWeight]) -> Iterator[IRError]:
     asymmetric = [weight for weight in weights if weight.zero_point == "other"]
     if asymmetric:
         message = (
-            f"{len(asymmetric)} of {len(weights)} weights of 4 bits have zero points and are asymmetric, "
-            "expected symmetric ones for NPUs"
+            f"{len(asymmetric)} of {len(weights)} 4-bit weights have zero points and are asymmetric, "
+            "expected symmetric weights for NPUs"
         )
         yield finding(message, asymmetric[0].node.location, GENAI_ON_NPU, "warning", _EXPORT)
     middle = [weight for weight in weights if weight.zero_point == "middle"]
     if middle:
         message = (
-            f"{len(middle)} of {len(weights)} weights of 4 bits are symmetric by a zero point in the middle of u4: "
-            "it is not known whether NPUs take this form"
+            f"{len(middle)} of {len(weights)} 4-bit weights are symmetric with a zero point at the middle of u4: "
+            "it is not known whether NPUs support this format"
         )
         yield finding(message, middle[0].node.location, GENAI_ON_NPU, "info")
 
@@ -79,6 +79,6 @@ def _groups(weights: list[PackedWeight]) -> Iterator[IRError]:
     sizes = {weight.group_size for weight in integers} - {None, _GROUP}
     for size in sorted(size for size in sizes if size is not None):
         same = [weight for weight in integers if weight.group_size == size]
-        share = f"{len(same)} of {len(weights)} weights of 4 bits"
+        share = f"{len(same)} of {len(weights)} 4-bit weights"
         message = f"{share} have groups of {size}, expected {_GROUP} or whole channels for NPUs"
         yield finding(message, same[0].node.location, GENAI_ON_NPU, "warning", _EXPORT)

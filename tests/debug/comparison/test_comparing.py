@@ -15,7 +15,7 @@ from ir_exec.debug import Comparison, compare, trace
 from ir_exec.testing import assert_same
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import naming
+from tests.helpers.facts import facts, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -107,7 +107,7 @@ class TestBetweenFiles:
         report = compare(network(), shorter, [X])
         assert not report.equal
         assert [(one.side, one.path) for one in report.unmatched] == [("model", "abs5")]
-        assert "without partner: 1: abs5 (Abs)" in str(report)
+        assert ": 1: abs5 (Abs)" in str(report)
         back = compare(shorter, network(), [X])
         assert [(one.side, one.path) for one in back.unmatched] == [("reference", "abs5")]
         assert back.equal
@@ -118,7 +118,7 @@ class TestBetweenFiles:
         assert first is not None
         assert first.layer_name == "const2"
         assert first.own is not None
-        assert first.own.problem == "the shape is [4, 4] here and [4, 2] in the reference"
+        assert facts(first.own.problem) == ["[4, 2]", "[4, 4]"]
 
     def test_inputs_are_drawn_from_the_seed(self) -> None:
         one, again, other = (compare(network(), network(middle="Sin"), seed=seed) for seed in (3, 3, 4))
@@ -161,7 +161,7 @@ class TestTolerance:
         layer = next(layer for layer in report.layers if layer.layer_name == "middle")
         assert layer.own is not None
         assert layer.own.custom == {"signs": 2.0, "always": 7.0}
-        with pytest.raises(EvaluationError, match="there is no metric"):
+        with pytest.raises(EvaluationError, match=naming("no.such:thing")):
             compare(network(), network(), [X], metrics=["no.such:thing"])
 
 
@@ -261,8 +261,8 @@ class TestFiles:
         ("reference", "words"),
         [
             ("no/such.npz", "no/such.npz cannot be read: No such file"),
-            ("no/such", "is no reference: expected openvino, onnxruntime, an .xml"),
-            ({"nothing": np.ones(3)}, "has no value in common with the network"),
+            ("no/such", naming("no/such", "openvino", "onnxruntime")),
+            ({"nothing": np.ones(3)}, "has no value in common"),
         ],
     )
     def test_what_cannot_be_compared(self, reference: str, words: str) -> None:

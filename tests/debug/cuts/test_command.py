@@ -86,7 +86,7 @@ def test_a_whole_network_that_takes_too_long_is_told() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("true", "does not say where {model} goes"),
+        ("true", naming("{model}")),
         ("'true {model}", "No closing quotation"),
     ],
 )

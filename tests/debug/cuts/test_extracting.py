@@ -164,9 +164,9 @@ class TestNames:
             ((), "mathmul6", "did you mean matmul6"),
             ("matmul6", "add3", "'add3' does not depend on 'matmul6'"),
             (("relu1", "parameter0"), "tanh2", "'tanh2' does not depend on 'relu1'"),
-            ("add3", "add3", "nothing lies between 'add3' and itself"),
+            ("add3", "add3", "'add3'"),
             ("abs13", (), "no output depends on 'abs13'"),
-            ((), (), "name a value"),
+            ((), (), "start"),
         ],
     )
     def test_what_cannot_be(
@@ -178,7 +178,7 @@ class TestNames:
     def test_in_two_bodies(self) -> None:
         inside = next(entry.path for entry in entries_of(read_model(LOOP)) if entry.scope)
         outside = next(entry.path for entry in entries_of(read_model(LOOP)) if not entry.scope)
-        with pytest.raises(EvaluationError, match="not in the same body"):
+        with pytest.raises(EvaluationError, match=naming(outside, inside)):
             extract(LOOP, from_=outside, to=inside)
 
 
@@ -205,7 +205,7 @@ class TestBodies:
         inside = [entry.path for entry in entries_of(read_model(LOOP)) if entry.scope and entry.type != "Const"]
         with pytest.raises(EvaluationError, match=naming("999")):
             extract(LOOP, inputs, to=inside[-1], iteration=999)
-        with pytest.raises(EvaluationError, match="part that is in one body"):
+        with pytest.raises(EvaluationError, match="one body"):
             extract(LOOP, inputs, to=inside[-1], iteration=(0, 1))
 
     def test_a_body_in_a_body(self) -> None:

@@ -68,6 +68,15 @@ def test_generated_names_count_where_they_mean_the_same() -> None:
     assert pairs(ours, other) == {f"Add_{i}": f"Add_{i + 1 - 2 * (i % 2)}" for i in range(40)}
 
 
+def test_numbers_as_tensor_names_count_where_they_mean_the_same() -> None:
+    ours = [entry("a", "ReduceMean", names=("401",)), entry("b", "MatMul", names=("402",))]
+    assert pairs(ours, [entry("x", "ReduceMean", names=("401",)), entry("y", "MatMul", names=("402",))]) == {
+        "a": "x",
+        "b": "y",
+    }
+    assert pairs(ours, [entry("x", "MatMul", names=("401",))]) == {}
+
+
 def test_bodies_where_their_layers_match() -> None:
     def network(loop: str) -> list[Entry]:
         return [entry("x", scope=(loop, "body")), entry(loop, "Loop")]

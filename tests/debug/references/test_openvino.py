@@ -119,10 +119,12 @@ class TestOpinions:
         report = compare(model, "openvino", [np.float32([np.nan, 1, -1])])
         assert report.faults == ()
         (layer,) = blamed(report)
-        assert layer.note == (
-            "OpenVINO's reference kernel agrees with ir_exec; "
-            "OpenVINO, given this layer alone, agrees with its run of the network"
-        )
+        assert layer.note is not None
+        kernel, alone = layer.note.split("; ")
+        assert "reference kernel" in kernel
+        assert kernel.endswith("ir_exec")
+        assert "alone" in alone
+        assert "ir_exec" not in alone
         assert layer.note in str(report)
         assert not report.equal
 
@@ -262,7 +264,7 @@ class TestChild:
         report = compare(path, "openvino", arrays(path, "inputs"))
         assert not report.equal
         assert report.failure == "OpenVINO crashed with SIGABRT: at the end"
-        assert "could not compare all: OpenVINO crashed" in str(report)
+        assert report.failure in str(report)
 
     def test_probes_that_are_refused_are_found_by_halves(self, monkeypatch: pytest.MonkeyPatch) -> None:
         ask = Child.ask

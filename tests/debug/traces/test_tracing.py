@@ -195,7 +195,7 @@ class TestTrouble:
         again = trace(model, arrays(GNN, "inputs"), output=tmp_path, types=["ReLU", "Add"])
         assert len(list(tmp_path.iterdir())) == len(again) + 1
         (tmp_path / "mine.txt").write_text("kept")
-        with pytest.raises(EvaluationError, match=r"other files than a trace \(mine.txt\)"):
+        with pytest.raises(EvaluationError, match=naming("mine.txt")):
             trace(model, arrays(GNN, "inputs"), output=tmp_path)
         assert (tmp_path / "mine.txt").read_text() == "kept"
         assert len(Trace(tmp_path)) == len(again)
@@ -208,7 +208,7 @@ class TestTrouble:
         text = (tmp_path / "t" / "index.json").read_text()
         name = Trace(tmp_path / "t").value("relu1").file
         (tmp_path / "t" / "index.json").write_text(text.replace(name, "../mine.npy"))
-        with pytest.raises(EvaluationError, match="no index of a trace"):
+        with pytest.raises(EvaluationError, match=naming("index.json")):
             trace(model, [np.ones((2, 3), np.float32)], output=tmp_path / "t")
         assert (tmp_path / "mine.npy").read_text() == "kept"
 
@@ -229,10 +229,10 @@ class TestTrouble:
         index = json.loads((tmp_path / "index.json").read_text())
         del index["values"][0]["digest"]
         (tmp_path / "index.json").write_text(json.dumps(index))
-        with pytest.raises(EvaluationError, match="no index of a trace"):
+        with pytest.raises(EvaluationError, match=naming("index.json")):
             Trace(tmp_path)
         (tmp_path / "index.json").unlink()
-        with pytest.raises(EvaluationError, match="no whole trace"):
+        with pytest.raises(EvaluationError, match=naming("index.json")):
             Trace(tmp_path)
         with pytest.raises(EvaluationError, match="No such file"):
             Trace(tmp_path / "nowhere")

@@ -69,7 +69,7 @@ NOT_WRITTEN_AGAIN: frozenset[str] = frozenset()
 
 NOT_READ_AGAIN: tuple[str, ...] = (
     # ONNX has inputs where IR has attributes or ranks.
-    "must be known when the file is converted",
+    "must be known at conversion",
     # Means of no integers, and axes that are named twice: errors in the operators of which the composition consists.
     "an integer is divided by zero",
     "hold the same axis more than once",

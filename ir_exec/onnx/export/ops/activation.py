@@ -153,7 +153,7 @@ def gelu(node: ExportNode) -> Outputs:
 
     def composed(value: str) -> str:
         if node.target == "onnxruntime" and not is_tanh and node.kind() is ElementType.f32:
-            # Its optimizer puts the bias before this one into it.
+            # The optimizer fuses the bias before this node into it.
             return node.emit("Gelu", value, domain="com.microsoft")
         if node.opset >= 20:
             return node.emit("Gelu", value, approximate="tanh" if is_tanh else None)

@@ -15,7 +15,7 @@ from ir_exec.types import ElementType
 
 
 def _pair(node: ExportNode) -> tuple[str, str]:
-    """Both operands in the type in which they are calculated with, for ONNX's broadcasting."""
+    """Both operands in the working type, for ONNX's broadcasting."""
     return working(node, 0), aligned_name(node, working(node, 1))
 
 
@@ -92,7 +92,7 @@ def power(node: ExportNode) -> Outputs:
 
 
 def _integer_power(node: ExportNode, a: str, b: str) -> str:
-    """Powers of integers by squaring, which wrap; only 1 and -1 have negative powers other than 0."""
+    """Powers of integers by squaring, with wrap-around; only 1 and -1 have negative powers other than 0."""
     base, exponent = node.cast(a, ElementType.i64), node.cast(b, ElementType.i64)
     zero, one, two = (node.constant(number, ElementType.i64) for number in (0, 1, 2))
     result = node.emit("Expand", one, node.shape_of(node.emit("Add", base, exponent)))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @export(ScaledDotProductAttention)
 def scaled_dot_product_attention(node: ExportNode) -> str:
-    """Products around a Softmax, as onnxruntime's optimizer knows attention."""
+    """The products before and after a Softmax, in the form that onnxruntime's optimizer recognizes as attention."""
     query, key, value, *others = given(node)
     mask = others[0] if node.has(3) else None
     scale = others[1] if node.has(4) else None

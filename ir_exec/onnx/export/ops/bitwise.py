@@ -24,7 +24,7 @@ def _bitwise(cls: type[Op], word: str) -> None:
 
 def _require_opset(node: ExportNode) -> None:
     if node.opset < 18 and node.kind() is not ElementType.boolean:
-        node.refuse("it needs opset 18 of ONNX")
+        node.refuse("it requires opset 18 of ONNX")
 
 
 _bitwise(bitwise.BitwiseAnd, "And")
@@ -34,7 +34,7 @@ _bitwise(bitwise.BitwiseNot, "Not")
 
 
 def _shifted(node: ExportNode, value: str, direction: str) -> str:
-    """The bits of a tensor of a signed or unsigned type, shifted as those of an unsigned one."""
+    """The bits of a signed or unsigned tensor, shifted as unsigned bits."""
     own = node.code_of(value)
     unsigned = _UNSIGNED[working_kind(node.kind()).bits]
     count = aligned_name(node, working(node, 1))

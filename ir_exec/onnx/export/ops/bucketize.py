@@ -1,4 +1,4 @@
-"""The lowering of Bucketize, and the search that it shares with SearchSorted."""
+"""The lowering of Bucketize, and the search shared with SearchSorted."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 _FEW = 64
-"""Elements of a sequence up to which every value is compared with all of them."""
+"""Maximum elements of a sequence that are all compared with every value."""
 
 
 def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
-    """The places of values [r, m] in sorted rows [r, n], i64: before equal elements, or behind them if `right`.
+    """The positions of values [r, m] in sorted rows [r, n], i64: before equal elements, or after them if `right`.
 
-    size: n where it is known. Values that are not numbers get place 0.
+    size: n if known. NaN gets position 0.
     """
     if size == 0:
         return values.sheet.zeros(values.shape(), I64)
@@ -28,7 +28,7 @@ def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
         wide, each = values.unsqueeze(2), rows.unsqueeze(1)
         return (each <= wide if right else each < wide).to(I64).sum([2], keep=False)
     last = rows.dim(1).squeeze(0)
-    # One more element, which is never reached, so that the place behind the last one can be looked at.
+    # One more element, which is never reached, makes the position after the last one a valid index.
     looked = rows.pad([0, 0], [0, 1])
     steps = ((last + 1).to(np.float64).log() / np.log(2)).ceil().to(I64) + 1
     none = values.sheet.zeros(values.shape(), I64)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _candidates(node: ExportNode, scores: Expr, exists: Expr) -> tuple[Expr, Expr, Expr]:
-    """The best candidates of each row [batches * classes, boxes]: scores, numbers, and which there are."""
+    """The best candidates of each row [batches * classes, boxes]: scores, indices, and a mask of actual candidates."""
     op = node.op
     return chosen(scores, exists, 2**62 if op.nms_top_k < 0 else op.nms_top_k)
 
@@ -44,7 +44,7 @@ def _kept(
     *,
     by_class: bool,
 ) -> tuple[list[Expr], Expr]:
-    """Batch, class, box and score of what is kept, in the order of the output; the number of each batch element."""
+    """Batch, class, box and score of the kept boxes, in the order of the output; counts by batch element."""
     op = node.op
     found = [batch, label, box, score]
     order = lexsorted([batch, -score, label, box])
@@ -117,14 +117,14 @@ def matrix_nms(node: ExportNode) -> tuple[str, ...]:
 
 @export(MulticlassNms8, MulticlassNms9)
 def multiclass_nms(node: ExportNode) -> tuple[str, ...]:
-    """A Loop over the candidates of all classes; each class may have boxes of its own."""
+    """A Loop over the candidates of all classes; each class may have separate boxes."""
     op = node.op
     boxes, scores, *numbers = given(node)
     sheet, wide = boxes.sheet, scores.to(np.float32)
     least = np.nextafter(np.float32(op.score_threshold), np.float32(-np.inf))
     own = [one.to(np.float32) for one in rows_of(boxes)]
     if numbers:
-        # Boxes of all batch elements, [classes, boxes]; each batch element sees its own.
+        # Boxes of all batch elements, [classes, boxes]; each batch element uses its own.
         batches, classes, count = numbers[0].dim(0), scores.dim(0), scores.dim(1)
         sizes = numbers[0].to(I64).at_least(0)
         starts = sizes.cumsum(0, exclusive=True)

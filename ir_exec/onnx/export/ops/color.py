@@ -20,7 +20,7 @@ def _working(image: Expr) -> Expr:
 
 @export(NV12toRGB, NV12toBGR)
 def nv12(node: ExportNode) -> str:
-    """From the plane of Y and that of alternating U and V, or one plane with both."""
+    """Convert from the plane of Y and the plane of alternating U and V, or one plane with both."""
     y, *others = given(node)
     columns = y.dim(2)
     if others:
@@ -34,7 +34,7 @@ def nv12(node: ExportNode) -> str:
 
 @export(I420toRGB, I420toBGR)
 def i420(node: ExportNode) -> str:
-    """From planes of Y, U and V, or one plane with all of them."""
+    """Convert from planes of Y, U and V, or one plane with all of them."""
     y, *others = given(node)
     if others:
         return _rgb(node, y, *others)
@@ -46,7 +46,7 @@ def i420(node: ExportNode) -> str:
 
 
 def _rgb(node: ExportNode, y: Expr, u: Expr, v: Expr) -> str:
-    """y: [N, H, W, 1], u and v: [N, H/2, W/2, 1]."""
+    """Convert y [N, H, W, 1] and u, v [N, H/2, W/2, 1] to RGB."""
     batch, rows, columns = y.dim(0), u.dim(1), u.dim(2)
     d, e = (_working(plane).reshape(batch, rows, 1, columns, 1, 1) - 128 for plane in (u, v))
     luma = (_working(y).reshape(batch, rows, 2, columns, 2, 1) - 16) * 1.164

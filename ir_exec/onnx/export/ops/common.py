@@ -1,4 +1,4 @@
-"""What lowerings of several families share: broadcasting, functions of real numbers, conversions of integers."""
+"""Helpers shared by lowerings of several families: broadcasting, functions of real numbers, integer conversions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["aligned", "aligned_name", "narrow", "of_reals", "working", "working_
 
 
 def aligned(node: ExportNode, position: int = 1, *, to: int = 0) -> str:
-    """An operand of pdpd broadcasting, reshaped so that ONNX's broadcasting does the same; any other as it is."""
+    """An operand of pdpd broadcasting, reshaped for ONNX's broadcasting; any other operand unchanged."""
     return aligned_name(node, node.inputs[position], position, to=to)
 
 
 def aligned_name(node: ExportNode, name: str, position: int = 1, *, to: int = 0) -> str:
-    """The same for a tensor with the shape of an input."""
+    """A tensor with the shape of an input, reshaped like the input in `aligned`."""
     if node.op.auto_broadcast != "pdpd" or node.op.axis == -1:
         return name
     rank, shape = node.known_rank(to), node.dims(position)
     if shape.dims is None:
-        node.refuse("the rank of an input of pdpd broadcasting is unknown")
+        node.refuse("the rank of an input with pdpd broadcasting is unknown")
     kept = list(shape.dims)
     while kept and kept[-1].is_static and kept[-1].size == 1:
         kept.pop()
@@ -38,7 +38,7 @@ def aligned_name(node: ExportNode, name: str, position: int = 1, *, to: int = 0)
 
 
 def working_kind(kind: ElementType) -> ElementType:
-    """The element type in which elements of this type are calculated with."""
+    """The element type in which elements of this type are computed."""
     if kind.is_float:
         return kind if kind.bits >= 16 and kind is not ElementType.bf16 else ElementType.f32
     if kind.is_integer and kind.bits < 8:
@@ -47,7 +47,7 @@ def working_kind(kind: ElementType) -> ElementType:
 
 
 def working(node: ExportNode, position: int) -> str:
-    """An input in the type in which its elements are calculated with."""
+    """An input in the working type of its elements."""
     kind = node.kind(position)
     name = node.inputs[position]
     if is_carried(kind, node.opset) and kind.is_float:
@@ -56,7 +56,7 @@ def working(node: ExportNode, position: int) -> str:
 
 
 def narrow(node: ExportNode, value: str, kind: ElementType) -> str:
-    """A result of a working type as the element type of the layer; integers of few bits wrap."""
+    """A result of a working type in the element type of the layer; integers of few bits wrap."""
     if node.code_of(value) == node.writer.code(kind) and not is_carried(kind, node.opset):
         return value
     if kind.is_integer and kind.bits < 8:
@@ -75,9 +75,9 @@ def narrow(node: ExportNode, value: str, kind: ElementType) -> str:
 
 
 def of_reals(node: ExportNode, function: Callable[[str], str], *, kind: ElementType = ElementType.f64) -> str:
-    """A function of real numbers of the first input; integers are converted for it, and its results are rounded.
+    """A real function of the first input; integers are converted for it, and its results are rounded.
 
-    kind: the type of the numbers that integers become.
+    kind: the element type to which integers are converted.
     """
     own = node.kind()
     if own.is_float:
@@ -87,7 +87,7 @@ def of_reals(node: ExportNode, function: Callable[[str], str], *, kind: ElementT
 
 
 def rounded_to(node: ExportNode, value: str, kind: ElementType, own: ElementType) -> str:
-    """Real numbers as the nearest integers of a type, at its ends beyond them, 0 for NaN."""
+    """Real numbers rounded to the nearest integers of a type, saturated at its ends, 0 for NaN."""
     whole = node.emit("Round", value)
     zero = node.constant(0.0, kind)
     whole = node.emit("Where", node.emit("IsNaN", node.cast(value, ElementType.f32)), zero, whole)
@@ -99,7 +99,7 @@ def rounded_to(node: ExportNode, value: str, kind: ElementType, own: ElementType
     clipped = node.emit("Clip", whole, node.constant(low, kind), node.constant(high, kind))
     found = node.cast(clipped, working_kind(own))
     if not own.is_signed and bits > 8:
-        # What is below zero wraps.
+        # Negative numbers wrap.
         wrapped = node.cast(node.cast(whole, ElementType.i64), own)
         found = node.emit("Where", node.emit("Less", whole, zero), wrapped, found)
     return narrow(node, found, own)

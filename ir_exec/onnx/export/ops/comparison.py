@@ -17,7 +17,7 @@ def _comparison(cls: type[Op], operator: str) -> None:
     @export(cls)
     def lower(node: ExportNode) -> Outputs:
         if node.kind() is ElementType.string and operator != "Equal":
-            node.refuse("ONNX does not order strings")
+            node.refuse("ONNX has no order of strings")
         return _compared(node, operator)
 
 
@@ -34,7 +34,7 @@ def not_equal(node: ExportNode) -> Outputs:
 
 
 def _tested(node: ExportNode) -> str:
-    """The data as a type that IsNaN and IsInf take; f64 keeps what is finite there."""
+    """The data in a type that IsNaN and IsInf support; f64 keeps finite numbers finite."""
     value = working(node, 0)
     return value if node.kind() is ElementType.f64 else node.cast(value, ElementType.f32)
 

@@ -52,7 +52,7 @@ def _positions(body: BodyGraph, count: int) -> list[int]:
 
 
 def _lifts(node: ExportNode, body: BodyGraph, count: int) -> list[bool]:
-    """Return True for the outputs of which a body gives a scalar and the layer a vector."""
+    """Return True for each output that is a scalar in the body and a vector of the layer."""
     results = _positions(body, count)
     found = []
     for place, result in enumerate(results):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def sizes_of(node: ExportNode, position: int, skipped: int) -> list[int | None] | None:
-    """The dims of an input behind some axes, None for those that are not known; None where the rank is not."""
+    """The dims of an input after the skipped axes, None for unknown ones; None if the rank is unknown."""
     dims = node.types[position].shape.dims
     return None if dims is None else [dim.lo if dim.is_static else None for dim in dims[skipped:]]
 
@@ -31,12 +31,12 @@ def sizes_of(node: ExportNode, position: int, skipped: int) -> list[int | None] 
 def _spatial_rank(node: ExportNode) -> int:
     rank = node.op._spatial_rank(*node.types[:2])
     if rank is None:
-        node.refuse("the number of spatial axes is not known")
+        node.refuse("the number of spatial axes is unknown")
     return int(rank)
 
 
 def pads_of(node: ExportNode, spatial_rank: int, kernel: list[int | None]) -> dict[str, Any]:
-    """The attributes for padding: pads, or auto_pad where pads depend on sizes that are not known."""
+    """The padding attributes: pads, or auto_pad if pads depend on unknown sizes."""
     op, sizes = node.op, sizes_of(node, 0, 2)
     if not op._same:
         pads = op._explicit_pads(spatial_rank)
@@ -52,7 +52,7 @@ def pads_of(node: ExportNode, spatial_rank: int, kernel: list[int | None]) -> di
 
 
 def _same_pads(node: ExportNode, data: Expr, axis: int, kernel: int) -> tuple[Expr, Expr]:
-    """The padding of `same_upper` and `same_lower` along a spatial axis whose size only a run knows."""
+    """The padding of `same_upper` and `same_lower` along a spatial axis of a size known only at run time."""
     stride, dilation = node.op._steps(2)[axis]
     size, extent = data.dim(2 + axis), (kernel - 1) * dilation + 1
     needed = ((size + (stride - 1)) // stride * stride - stride + extent - size).at_least(0)
@@ -61,7 +61,7 @@ def _same_pads(node: ExportNode, data: Expr, axis: int, kernel: int) -> tuple[Ex
 
 
 def _cropped(data: Expr, attributes: dict[str, Any]) -> Expr:
-    """The data without the elements that negative pads leave out."""
+    """The data without the elements that negative pads remove."""
     pads = attributes.get("pads", [])
     if all(pad >= 0 for pad in pads):
         return data
@@ -72,7 +72,7 @@ def _cropped(data: Expr, attributes: dict[str, Any]) -> Expr:
 
 
 def _working(data: Expr, filters: Expr, terms: int) -> tuple[Expr, Expr]:
-    """Data and filters in a float type in which their products and sums are exact, or as exact as the operator's."""
+    """Data and filters in a float type in which products and sums are exact, or as exact as those of the operator."""
     kind = ElementType.of_dtype(data.dtype)
     if kind.is_float:
         wide = data.dtype if kind in (ElementType.f16, ElementType.f32, ElementType.f64) else np.dtype(np.float32)
@@ -88,7 +88,7 @@ def _terms(node: ExportNode, axis: int) -> int:
 
 
 def _flattened(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) -> Expr:
-    """Filters of groups, with the groups and the axis behind them as one."""
+    """Filters of groups, with the group axis and the next axis merged."""
     known = node.known(1)
     if known is not None:
         return filters.sheet.constant(known.reshape(-1, *known.shape[2:]))
@@ -98,7 +98,7 @@ def _flattened(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) 
 
 @export(Convolution, GroupConvolution, inline=True)
 def convolution(node: ExportNode) -> str:
-    """Conv, in the float type itself, or in one in which integers are exact."""
+    """Conv in the float type itself, or in a type in which integers are exact."""
     op, rank = node.op, _spatial_rank(node)
     data, filters = given(node)
     kernel: list[int | None] = sizes_of(node, 1, op.filter_axes) or [None] * rank
@@ -118,13 +118,13 @@ def convolution(node: ExportNode) -> str:
 def _groups(node: ExportNode) -> int:
     dims = node.types[1].shape.dims
     if dims is None or not dims[0].is_static:
-        node.refuse("the number of groups is not known")
+        node.refuse("the number of groups is unknown")
     return int(dims[0].lo)
 
 
 @export(ConvolutionBackpropData, GroupConvolutionBackpropData, inline=True)
 def convolution_backprop(node: ExportNode) -> str:
-    """ConvTranspose, padded or cropped behind it where its own pads cannot have the size."""
+    """ConvTranspose, followed by padding or cropping if its own pads cannot produce the size."""
     op, rank = node.op, _spatial_rank(node)
     data, filters, *shapes = given(node)
     groups = 1
@@ -159,7 +159,7 @@ def convolution_backprop(node: ExportNode) -> str:
 
 
 def _static_ends(node: ExportNode, rank: int, kernel: list[int | None]) -> list[tuple[int, int]] | None:
-    """How many elements the output lacks at both ends of each spatial axis of the full one; None if sizes tell."""
+    """The elements that the output lacks at both ends of each full spatial axis; None if sizes determine it."""
     op = node.op
     more = op.output_padding or (0,) * rank
     explicit = op._explicit_pads(rank)
@@ -177,7 +177,7 @@ def _static_ends(node: ExportNode, rank: int, kernel: list[int | None]) -> list[
 
 
 def _sized(node: ExportNode, full: Expr, shape: Expr, rank: int) -> Expr:
-    """The full output padded or cropped to an output_shape that only a run knows."""
+    """The full output padded or cropped to an output_shape that is known only at run time."""
     op = node.op
     length = full.call("Shape", dtype=I64, start=2)
     wanted = shape.to(I64)
@@ -195,14 +195,14 @@ def _sized(node: ExportNode, full: Expr, shape: Expr, rank: int) -> Expr:
 
 @export(BinaryConvolution)
 def binary_convolution(node: ExportNode) -> str:
-    """A Conv of ones and minus ones."""
+    """A Conv with weights of 1 and -1."""
     op = node.op
     data = given(node)[0]
     kernel = sizes_of(node, 1, 2) or [None, None]
     signs = (data.to(np.float32) > 0).where(data.sheet.constant(1, np.float32), data.sheet.constant(-1, np.float32))
     attributes = pads_of(node, 2, kernel)
     if None in kernel:
-        node.refuse("the size of the kernel is not known")
+        node.refuse("the size of the kernel is unknown")
     half: list[Expr | int] = []
     rest: list[Expr | int] = []
     if "pads" in attributes:
@@ -228,7 +228,7 @@ def binary_convolution(node: ExportNode) -> str:
 
 @export(DeformableConvolution1, DeformableConvolution8)
 def deformable_convolution(node: ExportNode) -> str:
-    """Samples between elements, gathered and weighted, and a product with the filters."""
+    """Interpolated samples, gathered and weighted, and their product with the filters."""
     op = node.op
     data, offsets, filters, *masks = given(node)
     kernel = sizes_of(node, 1, 0) and sizes_of(node, 2, 2)
@@ -239,7 +239,7 @@ def deformable_convolution(node: ExportNode) -> str:
             sheet.constant(one.reshape(-1, 1, 1)) for one in np.indices([size or 0 for size in kernel])
         ]
     elif op._same:
-        node.refuse("auto_pad of a kernel whose size is not known")
+        node.refuse("the size of the kernel is unknown and auto_pad is set")
     else:
         width = filters.dim(3)
         elements = filters.dim(2) * width

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def _compacted(values: Expr, kept: Expr) -> tuple[Expr, Expr]:
-    """The values [N, T] of each row where `kept`, moved to its beginning with -1 behind them, and their numbers."""
+    """The values [N, T] of each row where `kept`, moved to its beginning and followed by -1, and their counts."""
     ones, width = kept.to(I64), values.dim(1)
-    # The others go to a column of their own, which is dropped.
+    # The others are moved to an extra column, which is dropped.
     places = kept.where(ones.cumsum(1) - 1, width)
     empty = values.sheet.zeros(values.sheet.ints(values.dim(0), width + 1), I64, -1)
     moved = empty.call("ScatterElements", places, values.to(I64), axis=1)
@@ -25,7 +25,7 @@ def _compacted(values: Expr, kept: Expr) -> tuple[Expr, Expr]:
 
 
 def _without_repeats(values: Expr) -> Expr:
-    """A mask of the elements that differ from the one before."""
+    """A mask of the elements that differ from their predecessor."""
     differs = ~values.slice(1, 1, 2**62).equals(values.slice(1, 0, -1))
     first = values.slice(1, 0, 1)
     return concat([first.equals(first), differs], 1)
@@ -40,7 +40,7 @@ def _labels(classes: Expr, inside: Expr, blank: Expr, merge: bool) -> tuple[Expr
 
 @export(CTCGreedyDecoder)
 def greedy_decoder(node: ExportNode) -> str:
-    """The best classes of the steps before the mask ends, without blanks and repeats."""
+    """The best classes of the steps before the end of the mask, without blanks and repeats."""
     data, mask = given(node)
     ended = widened(mask).transpose(1, 0).equals(0).to(I64)
     inside = ended.cumsum(1).equals(0)
@@ -110,7 +110,7 @@ def ctc_loss(node: ExportNode) -> str:
 
 
 def _log_sum(one: Expr, other: Expr) -> Expr:
-    """log(exp(one) + exp(other)); minus infinity where both are."""
+    """log(exp(one) + exp(other)); minus infinity if both are."""
     greatest = one.at_least(other)
     is_nothing = greatest.equals(-np.inf)
     held = is_nothing.where(0, greatest)

@@ -20,7 +20,7 @@ _ALL = 2**62
 
 @export(DetectionOutput1, DetectionOutput8)
 def detection_output(node: ExportNode) -> str:
-    """Prior boxes moved, suppressed class by class, and the best of each image."""
+    """Move the prior boxes, suppress them class by class, and keep the best of each image."""
     op = node.op
     logits, predictions, proposals, *aux = (one.to(_F32) for one in given(node))
     sheet, images = logits.sheet, logits.dim(0)
@@ -57,7 +57,7 @@ def _moves(values: Expr, images: Expr, priors: Expr, classes: Expr) -> list[Expr
 
 
 def _decoded(node: ExportNode, priors: list[Expr], moves: list[Expr], variance: list[Expr] | None) -> list[Expr]:
-    """The prior boxes moved and scaled as predicted."""
+    """The prior boxes moved and scaled by the predictions."""
     op = node.op
     if not op.normalized:
         sizes = [_F32(op.input_width), _F32(op.input_height)] * 2
@@ -85,7 +85,7 @@ def _kept(
     classes: Expr,
     priors: Expr,
 ) -> tuple[Expr, Expr, Expr, Expr]:
-    """Class, prior, score and image of the boxes that are kept, image by image, class by class."""
+    """Class, prior, score and image of the kept boxes, image by image, class by class."""
     op, sheet = node.op, scores.sheet
     numbers = sheet.arange(classes).reshape(1, -1, 1)
     spread = [one.expand(images, classes, priors) for one in boxes]
@@ -96,7 +96,7 @@ def _kept(
         usable = usable if exists is None else usable & exists
         ranked = usable.where(scores, -np.inf)
         best, greatest = ranked.argmax(1), ranked.max([1])
-        # Of equal scores the lower class comes first: sorted by the class before.
+        # For equal scores the lower class is first: the boxes are already sorted by class.
         _, by_class = best.squeeze(1).topk(priors, 1, largest=False)
         _, order = greatest.squeeze(1).take_along(by_class, 1).topk(priors.at_most(most), 1)
         order = by_class.take_along(order, 1).unsqueeze(1)
@@ -142,7 +142,7 @@ def _rows(
     counts: tuple[Expr, Expr, Expr],
     dtype: np.dtype[np.generic],
 ) -> str:
-    """Rows of image, class, score and box, -1 behind them, and zeros."""
+    """Rows of image, class, score and box, followed by a row of -1 and by zeros."""
     op, (images, classes, priors) = node.op, counts
     where = joined([image, label * 0 if op.share_location else label, box], I64)
     corners = [one.expand(images, one.dim(1), priors).gather_nd(where) for one in boxes]

@@ -82,7 +82,7 @@ def roi_features(node: ExportNode) -> tuple[str, ...]:
 
 @export(ExperimentalDetectronDetectionOutput)
 def detection_output(node: ExportNode) -> tuple[str, ...]:
-    """Regions moved for each class, suppressed, and the best of all."""
+    """Move the regions for each class, suppress them, and keep the best of all classes."""
     op = node.op
     regions, deltas, scores, _ = (one.to(_F32) for one in given(node))
     sheet, kind, most = regions.sheet, given(node)[0].dtype, op.max_detections_per_image

@@ -16,7 +16,7 @@ _HELD = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), I64)
 
 @export(GatherTree)
 def gather_tree(node: ExportNode) -> str:
-    """Follow every beam back to its first step; behind its end, and after its end token, there is end_token alone."""
+    """Follow every beam back to its first step; after its end, and after its end token, all tokens are end_token."""
     own = given(node)[0].dtype
     wide = own if own in _HELD else np.dtype(np.float32 if own.kind != "i" and own.kind != "u" else np.int64)
     tokens, parents, lengths, end = (one.to(wide) for one in given(node))

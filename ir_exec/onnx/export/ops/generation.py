@@ -1,6 +1,6 @@
 """Lowerings of the folder generation.
 
-Random numbers are ONNX's: of the same distribution, but not the same numbers.
+Random numbers are ONNX's: they have the same distribution, but different values.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def multinomial(node: ExportNode) -> Outputs:
     count = node.known_ints(1)
     if op.with_replacement:
         if count is None:
-            node.refuse("the number of samples is not known before a run")
+            node.refuse("the number of samples is known only at run time")
         code = node.writer.code(op.convert_type)
         return node.emit("Multinomial", logarithms, dtype=code, sample_size=count[0], seed=seed, kinds=op.convert_type)
     numbers = node.emit("RandomUniformLike", logarithms, low=1e-30, high=1.0, seed=seed, kinds=ElementType.f32)

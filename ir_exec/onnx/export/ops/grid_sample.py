@@ -60,7 +60,7 @@ def grid_sample(node: ExportNode) -> str:
 
 
 def _taps(mode: str, position: Expr) -> list[tuple[Expr, Expr | None]]:
-    """The elements along an axis that a position mixes, with their shares."""
+    """The elements along an axis that contribute to a position, with their weights."""
     if mode == "nearest":
         return [(position.rint(), None)]
     low = position.floor()
@@ -78,7 +78,7 @@ def _taps(mode: str, position: Expr) -> list[tuple[Expr, Expr | None]]:
 
 
 def _held(node: ExportNode, index: Expr, share: Expr | None, size: Expr) -> tuple[Expr, Expr | None, Expr | None]:
-    """The index of an element that exists, its share, and where there is none, for padding with zeros."""
+    """The index clipped to the axis, its weight, and a mask of indices out of range for zero padding."""
     op = node.op
     if op.padding_mode == "reflection":
         is_none = index.call("IsNaN", dtype=BOOL)

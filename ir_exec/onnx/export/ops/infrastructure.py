@@ -1,4 +1,4 @@
-"""Lowerings of the folder infrastructure; Parameter, Const and Result are the graph's own."""
+"""Lowerings of the folder infrastructure; the graph itself handles Parameter, Const and Result."""
 
 from __future__ import annotations
 
@@ -28,9 +28,7 @@ def assign(node: ExportNode) -> Outputs:
 
 
 def _check_place(node: ExportNode) -> None:
-    """Raise UnsupportedError for a variable of a body: an input of the graph has one value for all iterations."""
+    """Raise UnsupportedError for a variable in a body: an input of the graph has one value for all iterations."""
     if node.lowerer.depth > 1:
-        reason = (
-            "it is in a body, and a state that is an input and an output of the graph cannot change between iterations"
-        )
+        reason = "it is in a body, but an input and an output of the graph cannot change between iterations"
         raise UnsupportedError(reason)

@@ -27,7 +27,7 @@ _COORDINATES = {"half_pixel", "pytorch_half_pixel", "asymmetric", "align_corners
 
 @export(Interpolate1)
 def interpolate_1(node: ExportNode) -> str:
-    """The axes resampled to sizes."""
+    """Resample the axes to sizes."""
     op, rank = node.op, node.known_rank(0)
     data, sizes = given(node)
     axes, pads = op._resized(rank), op._pads(rank)
@@ -39,7 +39,7 @@ def interpolate_1(node: ExportNode) -> str:
 
 @export(Interpolate4, Interpolate11)
 def interpolate(node: ExportNode) -> str:
-    """The axes resampled to sizes, or by scales."""
+    """Resample the axes to sizes, or by scales."""
     op, rank = node.op, node.known_rank(0)
     values = given(node)
     is_new = isinstance(op, Interpolate11)
@@ -49,7 +49,7 @@ def interpolate(node: ExportNode) -> str:
     if node.has(last):
         known = node.known_ints(last)
         if known is None:
-            node.refuse("the axes are not known before a run")
+            node.refuse("the axes are known only at run time")
         axes = _normal_axes(known, rank)
     by_scales = op.shape_calculation_mode == "scales"
     target = values[position]
@@ -87,7 +87,7 @@ def _interpolated(
 def _static(
     node: ExportNode, data: Expr, steps: list[tuple[int, int, int, np.float32]], how: Filter, shrinks: bool
 ) -> str:
-    """Resize where it means the same, else tables of indices and weights, one axis after the other."""
+    """Resize if that is equivalent, else tables of indices and weights, axis by axis."""
     kind = ElementType.of_dtype(data.dtype)
     out_dims = node.out_types[0].shape.dims
     if out_dims is not None and any(dim.is_static and dim.lo == 0 for dim in out_dims):
@@ -124,7 +124,7 @@ def _saturated(values: Expr, dtype: Any) -> Expr:
 
 
 def _finished(found: Expr, dtype: Any) -> Expr:
-    """In the element type of the data; integers rounded to the nearest and saturated."""
+    """Convert to the element type of the data; integers are rounded to the nearest and saturated."""
     if found.dtype == dtype or not ElementType.of_dtype(np.dtype(dtype)).is_integer:
         return found.to(dtype)
     return _saturated(found.rint(), dtype).to(dtype)
@@ -145,7 +145,7 @@ def _resampled(data: Expr, axis: int, rank: int, table: TapTable) -> Expr:
 
 
 def _resize(node: ExportNode, data: Expr, steps: list[tuple[int, int, int, np.float32]], how: Filter) -> str | None:
-    """ONNX's Resize, in the forms that onnxruntime computes, where its scales are those of the layer."""
+    """ONNX's Resize, in the forms that onnxruntime supports, if its scales equal those of the layer."""
     rank, axes = node.known_rank(0), {step[0] for step in steps}
     if any(np.float32(new) / np.float32(old) != factor for _, old, new, factor in steps):
         return None
@@ -159,7 +159,7 @@ def _resize(node: ExportNode, data: Expr, steps: list[tuple[int, int, int, np.fl
 
 
 def _attributes(how: Filter, rank: int, axes: set[int], shrinks: set[bool]) -> dict[str, Any] | None:
-    """The attributes of a Resize that means the same; None where none does."""
+    """The attributes of an equivalent Resize; None if there is none."""
     if how.mode not in _RESIZED or how.coordinates not in _COORDINATES:
         return None
     if rank not in (4, 5) or not axes <= set(range(2, rank)) or (how.mode == "cubic" and rank != 4):
@@ -186,7 +186,7 @@ def _open(
     factors: list[Any] | None,
     how: Filter,
 ) -> str:
-    """Axes whose sizes are known in a run only: Resize to sizes, else places and weights computed there."""
+    """Resample axes of sizes known only at run time: by Resize to sizes, else by computed positions and weights."""
     rank, sheet = node.known_rank(0), data.sheet
     kind = ElementType.of_dtype(data.dtype)
     if sizes is not None and kind is ElementType.f32 and not how.antialias:
@@ -210,7 +210,7 @@ def _open(
             new = factor.equals(1).where(old, grown)
         steps.append((axis, old, new, factor))
     if how.of_pillow:
-        # Pillow goes from the last axis to the first, and rounds integers in between.
+        # Pillow resamples the last axis first, and rounds integers after each axis.
         for axis, old, new, _ in reversed(steps):
             after = _weighed(found, axis, rank, *_pillow_taps(old, new, cubic=how.mode == "bicubic_pillow"))
             if kind.is_integer:
@@ -244,7 +244,7 @@ def _weighed(data: Expr, axis: int, rank: int, taps: Expr, weights: Expr) -> Exp
 
 
 def _triangle_taps(source: Expr, old: Expr, slope: Expr) -> tuple[Expr, Expr]:
-    """Elements around places and their shares, of a triangle that is the wider, the less its slope."""
+    """Elements near positions and their weights, of a triangle that is wider for a smaller slope."""
     sheet = source.sheet
     radius = (2.0 / slope).ceil().at_most(float(2**31)).to(I64)
     radius = (slope >= 1).where(2, radius.at_most(old))
@@ -257,7 +257,7 @@ def _triangle_taps(source: Expr, old: Expr, slope: Expr) -> tuple[Expr, Expr]:
 
 
 def _pillow_taps(old: Expr, new: Expr, *, cubic: bool) -> tuple[Expr, Expr]:
-    """Elements around places and their shares, as the Pillow library computes them in f64."""
+    """Elements near positions and their weights, computed in f64 as in Pillow."""
     sheet = old.sheet
     scale = old.to(np.float64) / new.to(np.float64)
     stretch = scale.at_least(1.0)
@@ -279,13 +279,13 @@ def _pillow_taps(old: Expr, new: Expr, *, cubic: bool) -> tuple[Expr, Expr]:
 
 
 def _shares(weights: Expr) -> Expr:
-    """Weights of which those of each element add up to 1; all 0 where they were."""
+    """Weights normalized to a sum of 1 for each element; zeros if all are 0."""
     total = weights.sum([1])
     return weights / total.equals(0).where(1, total)
 
 
 def _source(how: Filter, old: Expr, new: Expr, factor: Expr) -> Expr:
-    """Where on the input axis each element of the output axis is, in f32."""
+    """The coordinate on the input axis of each element of the output axis, in f32."""
     places = old.sheet.arange(new).to(np.float32)
     half = np.float32(0.5)
     if how.coordinates == "asymmetric":
@@ -302,7 +302,7 @@ def _source(how: Filter, old: Expr, new: Expr, factor: Expr) -> Expr:
 
 
 def _open_axis(data: Expr, axis: int, rank: int, old: Expr, new: Expr, factor: Expr, how: Filter) -> Expr:
-    """One axis of a size that only a run knows, by gathered taps."""
+    """Resample one axis of a size known only at run time, by gathered taps."""
     source = _source(how, old, new, factor)
     last = old - 1
     behind = [1] * (rank - axis - 1)

@@ -1,4 +1,4 @@
-"""The lowering of Inverse: elimination with exchanged rows, a loop over the columns."""
+"""The lowering of Inverse: elimination with row exchanges, a loop over the columns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir_exec.ops.matrix.linear_algebra import Inverse
 
 @export(Inverse)
 def inverse(node: ExportNode) -> str:
-    """Gauss-Jordan elimination of [data, 1], in f32; the pivot of a column is its number of the greatest magnitude."""
+    """Gauss-Jordan elimination of [data, 1], in f32; the pivot of a column is its element of the greatest magnitude."""
     data = given(node)[0]
     rank = node.known_rank()
     sheet = data.sheet
@@ -29,7 +29,7 @@ def inverse(node: ExportNode) -> str:
         column = system.gather(step, 2)
         is_open = rows >= step
         pivots = is_open.where(column.abs(), -1.0).argmax(1)
-        # Row `step` and the row of the pivot change places.
+        # Exchange row `step` with the row of the pivot.
         places = rows.expand(count, side)
         places = places.equals(step).where(pivots, places.equals(pivots).where(step, places))
         system = system.take_along(places.unsqueeze(2).expand(count, side, side * 2), 1)

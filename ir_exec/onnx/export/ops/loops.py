@@ -49,7 +49,7 @@ def _body(node: ExportNode) -> tuple[BodyGraph, Ties]:
 
 
 def _trips(node: ExportNode, position: int, part: Part) -> str:
-    """The number of parts of an input."""
+    """The number of slices of an input."""
     axis = part.axis
     size = node.dim(axis, position)
     if isinstance(size, int):
@@ -62,7 +62,7 @@ def _trips(node: ExportNode, position: int, part: Part) -> str:
 
 
 def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str) -> Outputs:
-    """One Loop: back edges are carried, parts become scan outputs, last values are carried or taken from them."""
+    """One Loop: back edges are carried, slices become scan outputs, last values are carried or scanned."""
     lowerer, writer = node.lowerer, node.writer
     graph = body.graph
     whole = {tie.parameter: tie.position for tie in ties.inputs if tie.part is None and tie.position is not None}
@@ -110,7 +110,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
     order = [place for place in range(len(graph.parameters)) if place in carried]
     given = [initial[place] for place in order]
     if list(carried) != order:
-        node.refuse("its back edges are in another order than its parameters")
+        node.refuse("the order of its back edges differs from the order of its parameters")
     found = node.emit("Loop", trips, start, *given, *zeros, outputs=len(kinds), kinds=kinds, body=proto)
     found = (found,) if isinstance(found, str) else found
     last = {**{result: found[i] for i, result in enumerate(carried.values())}}
@@ -130,7 +130,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
 
 
 def _carried_results(ties: Ties, results: list[TensorType], carried: set[int]) -> list[int]:
-    """The Results without a back edge whose last values are outputs, and can begin as zeros."""
+    """The Results without a back edge whose last values are outputs, and which can start as zeros."""
     wanted = [tie.result for tie in ties.outputs if tie.position is not None and tie.part is None]
     return [one for one in dict.fromkeys(wanted) if one not in carried and results[one].shape.is_static]
 
@@ -142,7 +142,7 @@ def _is_scanned(tie: BodyOutput, carried: dict[int, int], extra: list[int]) -> b
 
 
 def _sliced_input(node: ExportNode, ties: Ties, place: int, iteration: str, type: TensorType) -> str:
-    """The value of a Parameter in one iteration: a part of an input, or the number of the iteration."""
+    """The value of a Parameter in one iteration: a slice of an input, or the index of the iteration."""
     tie = next((one for one in ties.inputs if one.parameter == place), None)
     if tie is None or tie.counts_iterations:
         number = node.cast(iteration, type.element_type)
@@ -161,7 +161,7 @@ def _sliced_input(node: ExportNode, ties: Ties, place: int, iteration: str, type
 
 
 def _joined(node: ExportNode, stack: str, part: Part, type: TensorType) -> str:
-    """The values of all iterations, one after the other along an axis."""
+    """The values of all iterations, concatenated along an axis."""
     if part.stride < 0:
         count = node.ints([0])
         stack = node.emit("Slice", stack, node.ints([-1]), node.ints([-(2**63)]), count, node.ints([-1]))

@@ -17,7 +17,7 @@ from ir_exec.types import ElementType
 
 
 def _wide(node: ExportNode, position: int) -> str:
-    """An input in the type in which products are summed."""
+    """An input in the type of its sums of products."""
     kind = working_kind(node.kind(position))
     if kind is ElementType.boolean:
         return node.cast(node.inputs[position], ElementType.f32)
@@ -26,7 +26,7 @@ def _wide(node: ExportNode, position: int) -> str:
 
 
 def _limited(node: ExportNode, value: str) -> str:
-    """A product as the type of the inputs: 8 bits saturate, longer integers wrap."""
+    """A product in the type of the inputs: 8-bit integers saturate, longer integers wrap."""
     kind = node.kind()
     if kind is ElementType.boolean:
         return node.cast(value, kind)
@@ -63,9 +63,9 @@ def einsum(node: ExportNode) -> Outputs:
 
 
 def _explicit(node: ExportNode, equation: str) -> tuple[str, list[list[int]]] | None:
-    """The equation without ellipses and without axes of size 1 that meet others, and the axes that go.
+    """The equation without ellipses and without axes of size 1 that are broadcast, and the removed axes.
 
-    None where ONNX's rules are those of the equation already.
+    None if ONNX's rules already apply to the equation.
     """
     shapes = [type.shape for type in node.types]
     if any(shape.dims is None for shape in shapes):

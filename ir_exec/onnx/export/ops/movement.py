@@ -27,7 +27,7 @@ def index(node: ExportNode, position: int) -> str:
 
 
 def required_axis(node: ExportNode, position: int, of: int = 0) -> int:
-    """An axis that an input gives; refused where it is not known."""
+    """An axis from an input; refuses the layer if it is unknown."""
     return node.axis(int(node.required(position).reshape(-1)[0]), of)
 
 
@@ -65,10 +65,10 @@ def _gathered(node: ExportNode, data: str, indices: str, axis: int, batch: int) 
 
 
 def _with_zeros(node: ExportNode, data: str, found: Array, axis: int, batch: int, size: int) -> str:
-    """The output with zeros where known indices are out of range."""
+    """The output with zeros for known indices out of range."""
     rank = node.known_rank()
     if not size:
-        node.refuse("it gathers from an axis without elements")
+        node.refuse("it gathers from an axis of size 0")
     wide = found.astype(np.int64)
     outside = (wide < -size) | (wide >= size)
     taken = _gathered(node, data, node.constant(np.where(outside, 0, wide)), axis, batch)
@@ -145,7 +145,7 @@ def _split(node: ExportNode, axis: int, count: int, sizes: str | None) -> Output
 def transpose(node: ExportNode) -> Outputs:
     order = node.known_ints(1)
     if order is None:
-        node.refuse("the order of the axes is not known before a run")
+        node.refuse("the order of the axes is known only at run time")
     if not order:
         return node.emit("Transpose", node.inputs[0])
     return node.emit("Transpose", node.inputs[0], perm=order)

@@ -31,7 +31,7 @@ def tile(node: ExportNode) -> Outputs:
     rank = node.known_rank()
     length = node.dims(1)[0]
     if not length.is_static:
-        node.refuse("the number of repeats is not known before a run")
+        node.refuse("the number of repeats is known only at run time")
     data = node.inputs[0]
     found = node.known_ints(1)
     if found is not None:
@@ -91,7 +91,7 @@ def pad(node: ExportNode) -> Outputs:
 
 
 def _places(node: ExportNode, axis: int, begin: int | str, end: int | str, mode: str) -> str:
-    """The indices of the elements that a padded axis has copies of."""
+    """The indices of the elements that are copied to a padded axis."""
     size = node.dim(axis)
     if isinstance(size, int) and isinstance(begin, int) and isinstance(end, int):
         return node.ints([int(one) for one in node.op._mapped(np.arange(-begin, max(size + end, -begin)), size)])
@@ -210,7 +210,7 @@ def extract_image_patches(node: ExportNode) -> Outputs:
 
 
 def _patches(node: ExportNode, size: int | str, axis: int) -> tuple[int | str, int | str, int | str]:
-    """The number of patches along an axis, and the elements that are added before and behind it."""
+    """The number of patches along an axis, and the elements added before and after it."""
     op, stride, reach = node.op, node.op.strides[axis], node.op._reach(axis)
     is_valid = op.auto_pad == "valid"
     if isinstance(size, int):
@@ -224,7 +224,7 @@ def _patches(node: ExportNode, size: int | str, axis: int) -> tuple[int | str, i
     last = node.emit("Mul", node.dim_name(node.plus(many, -1)), node.ints([stride]))
     lacking = node.emit("Max", node.emit("Sub", node.dim_name(node.plus(last, reach)), size), zero)
     if is_valid:
-        # A patch that begins within the image is whole, unless there is none.
+        # A patch that starts within the image is complete, unless there is none.
         return many, 0, 0
     before = node.over(node.plus(lacking, int(op.auto_pad == "same_lower")), 2)
     return many, before, node.emit("Sub", lacking, node.dim_name(before))

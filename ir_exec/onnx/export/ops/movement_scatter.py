@@ -72,7 +72,7 @@ def _reduced(
     """Updates that are reduced with each other and, with `use_init`, with the data."""
     kind = node.kind()
     if node.opset < 18 and reduction in ("min", "max"):
-        node.refuse("it needs opset 18 of ONNX")
+        node.refuse("it requires opset 18 of ONNX")
     if kind is ElementType.boolean:
         return _of_booleans(node, operator, reduction, indices, place, use_init, **attributes)
     data, updates = working(node, 0), working(node, place)

@@ -20,7 +20,7 @@ def slice_(node: ExportNode) -> Outputs:
 
 
 def _bounds(node: ExportNode, first: int) -> list[str]:
-    """start, stop, axes and step, from inputs start, stop, step and perhaps axes."""
+    """start, stop, axes and step, from inputs start, stop, step and optionally axes."""
     start, stop, step = (node.i64(place) for place in range(first, first + 3))
     axes = node.i64(first + 3) if node.has(first + 3) else node.range_of(node.dim(0, first))
     return [start, stop, axes, step]
@@ -50,7 +50,7 @@ def strided_slice(node: ExportNode) -> Outputs:
     lengths = [node.dims(place) for place in range(1, len(node.inputs)) if node.has(place)]
     length = next((one[0] for one in lengths if one.dims is not None and one[0].is_static), None)
     if length is None:
-        node.refuse("the number of positions is not known before a run")
+        node.refuse("the number of positions is known only at run time")
     count = length.size
     rank = node.rank()
     if rank is None and any(op.ellipsis_mask):
@@ -65,7 +65,7 @@ def strided_slice(node: ExportNode) -> Outputs:
         step = steps[part.position]
         is_masked = _bit(op.begin_mask, part.position), _bit(op.end_mask, part.position)
         if not isinstance(step, int) and any(is_masked):
-            node.refuse("the stride is not known before a run")
+            node.refuse("the stride is known only at run time")
         backward = isinstance(step, int) and step < 0
         starts.append((_HIGHEST if backward else 0) if is_masked[0] else begins[part.position])
         stops.append((_LOWEST if backward else _HIGHEST) if is_masked[1] else ends[part.position])
@@ -90,7 +90,7 @@ def _is_whole(starts: Sequence[int | str], stops: Sequence[int | str], strides: 
 
 
 def numbers(node: ExportNode, place: int, count: int) -> list[int | str]:
-    """The elements of an input: numbers where they are known, else tensors of one element."""
+    """The elements of an input: numbers if known, else tensors of one element."""
     if not node.has(place):
         return [1] * count
     found = node.known_ints(place)

@@ -42,7 +42,7 @@ def _number(node: ExportNode, position: int, dtype: type[np.generic]) -> Expr | 
 
 @export(*_INDICES_ONLY, NonMaxSuppression5, NonMaxSuppression9)
 def non_max_suppression(node: ExportNode) -> str | tuple[str, ...]:
-    """ONNX's NonMaxSuppression; a Loop where scores decay, or where the threshold is not known or 0."""
+    """ONNX's NonMaxSuppression; a Loop if scores decay, or if the threshold is unknown or 0."""
     boxes, scores = (one.to(np.float32) for one in given(node)[:2])
     sheet = boxes.sheet
     most = _number(node, 2, np.int64)
@@ -74,7 +74,7 @@ def _hard(
     least: Expr,
     limit: np.float32 | None,
 ) -> tuple[Expr, ...]:
-    """ONNX's NonMaxSuppression, or a Loop where the threshold is not known or 0."""
+    """ONNX's NonMaxSuppression, or a Loop if the threshold is unknown or 0."""
     sheet = boxes.sheet
     if limit is None or not limit > 0:
         dims = scores.shape()
@@ -110,7 +110,7 @@ def _by_loop(
     least: Expr,
     limit: Expr | np.float32,
 ) -> tuple[Expr, ...]:
-    """Suppression of boxes with overlaps computed here; scores and coordinates [batches * classes, boxes]."""
+    """Suppression of boxes by overlaps computed in the graph; scores and coordinates [batches * classes, boxes]."""
     final, order, exists = chosen(scores, scores > least, scores.dim(1))
     own = [one.take_along(order, 1) for one in coordinates]
     if len(own) == 4:
@@ -125,10 +125,10 @@ def _by_loop(
 
 
 def _soft(node: ExportNode, boxes: Expr, scores: Expr, most: Expr, least: Expr, sigma: Expr) -> tuple[Expr, ...]:
-    """The best box of each row, whose overlaps lower the scores of the others, again and again."""
+    """Repeatedly select the best box of each row, whose overlaps lower the scores of the others."""
     dims, classes = scores.shape(), scores.dim(1)
     flat = scores.call("Reshape", concat([scores.dim(0) * classes, scores.dim(2)], 0), allowzero=1)
-    # A box is compared with those of its own batch element: rows are batch elements times classes.
+    # A box is compared with boxes of its own batch element: rows are batch elements times classes.
     own = [one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1) for one in _corners(node, boxes)]
     corners = Corners(own)
     numbers = flat.sheet.arange(flat.dim(1)).unsqueeze(0)
@@ -142,7 +142,7 @@ def _soft(node: ExportNode, boxes: Expr, scores: Expr, most: Expr, least: Expr, 
         common = overlaps_of(corners.common(chosen_one, corners.coordinates), area, corners.areas).at_least(0)
         after = rest * (common * scale * common).exp()
         after = ((after > least) & ~numbers.equals(best)).where(after, -np.inf)
-        # Rows that have ended stay so.
+        # Finished rows do not change.
         after = (rest > least).where(after, -np.inf)
         return [after], [best.squeeze(1), score.squeeze(1)]
 
@@ -187,7 +187,7 @@ def nms_rotated(node: ExportNode) -> str | tuple[str, ...]:
     ]
     known = node.known(3)
     if known is None:
-        # Overlaps are counted in steps of f32: above the threshold is not below the next number.
+        # Overlaps are f32: above the threshold is equivalent to not below the next larger number.
         limit: Expr | np.float32 = (threshold.to(np.float32) * np.float32(1 + 2**-23)).at_least(above(0))
     else:
         limit = above(float(np.asarray(known).astype(np.float32).ravel()[0]))
@@ -205,7 +205,7 @@ class _Rotated:
         self._half = width.abs() / 2, height.abs() / 2
 
     def overlaps_with(self, number: Expr) -> Expr:
-        """The overlaps of all boxes with one of their row."""
+        """The overlaps of all boxes with one box of their row."""
 
         def own(values: Expr) -> Expr:
             return values.gather(number, 1).unsqueeze(1)
@@ -237,7 +237,7 @@ class _Rotated:
 
 
 def _wave(function: str, angle: Expr) -> Expr:
-    """Sine or cosine in f64: onnxruntime computes that of f32 alone, with fewer digits than the overlaps have."""
+    """Sine or cosine in f64: onnxruntime computes only f32, with fewer digits than the overlaps need."""
     return angle.call(function)
 
 
@@ -246,7 +246,7 @@ def _between(values: Expr, limit: Expr) -> Expr:
 
 
 def _mean_held(first: Expr, last: Expr, limit: Expr) -> Expr:
-    """The mean of numbers that run evenly from `first` to `last`, each held between -limit and limit."""
+    """The mean of numbers evenly spaced from `first` to `last`, each clipped to -limit to limit."""
     change = last - first
     mean = _between((first + last) / 2, limit)
     changes = change.abs() > limit * 1e-6

@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 
 
 def rank_of(node: ExportNode, position: int = 0) -> int:
-    """The rank of an input; the node is refused where it is not known."""
+    """The rank of an input; refuses the layer if it is unknown."""
     rank = node.types[position].rank
     if rank is None:
-        node.refuse(f"the rank of input {position} is not known")
+        node.refuse(f"the rank of input {position} is unknown")
     return rank
 
 
 def known_axes(node: ExportNode, position: int, rank: int) -> tuple[int, ...] | None:
-    """The axes that an input holds, from 0 on; None where they are not known."""
+    """The axes in an input as non-negative numbers; None if they are unknown."""
     axes = node.known(position)
     return None if axes is None else axes_of(axes, rank)
 
 
 @export(BatchNormInference1, BatchNormInference5, inline=True)
 def batch_norm(node: ExportNode) -> str:
-    """BatchNormalization; floats that onnxruntime has no kernel for go through f32."""
+    """BatchNormalization; floats without a kernel of onnxruntime are computed in f32."""
     values = given(node)
     order = (2, 0, 1, 3, 4) if isinstance(node.op, BatchNormInference1) else (0, 1, 2, 3, 4)
     data, *vectors = [widened(values[i]) for i in order]
@@ -82,7 +82,7 @@ def grn(node: ExportNode) -> str:
 
 @export(NormalizeL2)
 def normalize_l2(node: ExportNode) -> str:
-    """The elements over the norm along axes; without axes 1, but 0 where the element is 0."""
+    """The elements divided by the norm along axes; without axes 1, but 0 for an element of 0."""
     data, axes = given(node)
     wide = widened(data)
     known = known_axes(node, 1, rank_of(node))
@@ -129,7 +129,7 @@ def lrn(node: ExportNode) -> str:
 
 
 def _sum_around(data: Expr, axis: int, reach: int, rank: int) -> Expr:
-    """The sums of the elements at most `reach` away along an axis."""
+    """The sums of the elements at a distance of at most `reach` along an axis."""
     pads = [reach if i == axis else 0 for i in range(rank)]
     wide, size = data.pad(pads, pads), data.dim(axis)
     total = data
@@ -161,9 +161,10 @@ def mvn_6(node: ExportNode) -> str:
 
 
 def _centred(data: Expr, known: tuple[int, ...] | None, axes: Expr | None, eps: float | None, inside: bool) -> str:
-    """The elements less their mean, over their deviation unless eps is None.
+    """The elements minus their mean, divided by their deviation unless eps is None.
 
-    With this order of nodes onnxruntime's optimizer finds a LayerNormalization, the scale and bias behind it included.
+    In this order of nodes onnxruntime's optimizer recognizes a LayerNormalization, including the following scale and
+    bias.
     """
 
     def mean(one: Expr) -> Expr:

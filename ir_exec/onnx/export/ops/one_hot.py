@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @export(OneHot1, OneHot)
 def one_hot(node: ExportNode) -> str:
-    """Equality with the numbers of the new axis; ONNX's OneHot counts negative indices from the end."""
+    """Equality with the indices of the new axis; ONNX's OneHot counts negative indices from the end."""
     op = node.op
     indices, depth, on, off = given(node)
     rank = node.known_rank(0)
     axis = op.axis % (rank + 1)
     if indices.dtype == np.uint64:
-        # Beyond the greatest i64 no index is in range; the greatest one is not either.
+        # No index above the greatest i64 is in range, and neither is the greatest i64.
         indices = indices.call("Min", indices.sheet.constant(2**63 - 1, np.uint64))
     hot, size = indices.to(I64), depth.to(I64)
     if op.negative_indices_mode == "normalize":
         hot = (hot < 0).where(hot + size, hot)
     classes = hot.sheet.arange(size).reshape(-1, *[1] * (rank - axis))
     is_hot = hot.unsqueeze(axis).equals(classes)
-    # Every element type may be gathered.
+    # Gather supports every element type.
     return concat([off.reshape(1), on.reshape(1)], 0).gather(is_hot.to(I64), 0).name

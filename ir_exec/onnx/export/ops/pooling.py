@@ -22,7 +22,7 @@ _MAX_TYPES = {np.dtype(kind) for kind in (np.float32, np.float64, np.float16, np
 
 
 def _static_pads(node: ExportNode) -> list[tuple[int, int]] | None:
-    """The padding with which the windows end where the padded data does; None where sizes decide that are not known."""
+    """The padding with which windows end at the end of the padded data; None if it depends on unknown sizes."""
     op, sizes = node.op, sizes_of(node, 0, 2)
     if sizes is None or None in sizes:
         if op._same or op.rounding_type != "floor":
@@ -46,7 +46,7 @@ def _attributes(node: ExportNode) -> dict[str, Any]:
 
 
 def _padded(node: ExportNode, data: Expr, value: Any) -> tuple[Expr, list[Expr], list[Expr]]:
-    """Data with the padding of each spatial axis around it, by its size in the run; how much before and behind it."""
+    """Data padded along each spatial axis by sizes computed at run time, and the padding before and after it."""
     op, rank = node.op, len(node.op.kernel_sizes)
     begins: list[Expr] = []
     ends: list[Expr] = []
@@ -72,13 +72,13 @@ def _padded(node: ExportNode, data: Expr, value: Any) -> tuple[Expr, list[Expr],
 
 
 def _fit(pads: list[tuple[int, int]] | None, kernel: tuple[int, ...]) -> bool:
-    """Pads are known, and smaller than the windows, as onnxruntime demands."""
+    """Return True if pads are known and smaller than the windows, as onnxruntime requires."""
     return pads is not None and all(max(pad) < size for pad, size in zip(pads, kernel, strict=True))
 
 
 @export(MaxPool1, MaxPool8, MaxPool14)
 def max_pool(node: ExportNode) -> str | tuple[str, ...]:
-    """MaxPool; windows of padding alone, and sizes that are not known, have padding as elements."""
+    """MaxPool; of explicitly padded data for windows of padding only, or for unknown sizes."""
     op = node.op
     (data,) = given(node)
     if data.dtype in _MAX_TYPES:
@@ -88,7 +88,7 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
         kind = np.dtype(np.float32 if element.bits <= 16 else np.float64)
     real = data.to(kind)
     if kind.kind == "f" and not node.writer.finite:
-        # NaN and -inf are never the greatest.
+        # NaN and -inf are never the maximum.
         lowest = type_limits(kind)[0]
         real = real.call("IsNaN", dtype=np.bool_).where(lowest, real).at_least(lowest)
     pads = _static_pads(node)
@@ -113,7 +113,7 @@ def max_pool(node: ExportNode) -> str | tuple[str, ...]:
 
 
 def _unpadded(node: ExportNode, indices: Expr, padded: Expr, data: Expr, begins: list[Expr]) -> Expr:
-    """Indices in padded data as indices in the data; those of windows of padding alone are the first of a channel."""
+    """Indices in padded data as indices in the data; windows of padding only have the first index of a channel."""
     rest, factor, sheet = indices, data.sheet.ints(1), data.sheet
     total, exists = sheet.constant(0, I64), sheet.constant(True)
     for axis in reversed(range(len(begins))):
@@ -130,7 +130,7 @@ def _unpadded(node: ExportNode, indices: Expr, padded: Expr, data: Expr, begins:
 
 @export(AvgPool1, AvgPool14, AvgPool16)
 def avg_pool(node: ExportNode) -> str:
-    """AveragePool; sums over the counts of elements where windows reach beyond the padded data."""
+    """AveragePool; sums divided by counts of elements if windows extend beyond the padded data."""
     op = node.op
     (data,) = given(node)
     is_integer = ElementType.of_dtype(data.dtype).is_integer
@@ -139,7 +139,7 @@ def avg_pool(node: ExportNode) -> str:
         real = data.to(np.float32 if ElementType.of_dtype(data.dtype).bits <= 16 else np.float64)
     attributes = _attributes(node)
     if "dilations" in attributes and node.opset < 19:
-        node.refuse("AveragePool has dilations from opset 19 on")
+        node.refuse("dilations of AveragePool require opset 19 of ONNX")
     pads, rank = _static_pads(node), len(op.kernel_sizes)
     explicit = op._explicit_pads(rank)
     plain = op.rounding_type == "floor" and not op._same
@@ -147,7 +147,7 @@ def avg_pool(node: ExportNode) -> str:
     sizes = sizes_of(node, 0, 2)
     if plain and _fit(pads, op.kernel_sizes):
         assert pads is not None
-        # Padding counts wherever there is any: in windows that fit, AveragePool counts the same.
+        # Padding counts wherever there is any: in windows that fit, AveragePool counts it too.
         attributes["pads"] = [pad[0] for pad in explicit] + [pad[1] for pad in explicit]
         found = real.call("AveragePool", count_include_pad=int(not op.exclude_pad and is_padded), **attributes)
     else:
@@ -156,7 +156,7 @@ def avg_pool(node: ExportNode) -> str:
         if op.exclude_pad or not is_padded:
             found = found * _shares(node, real, attributes, sizes)
         elif op._same:
-            # Without any padding there is nothing to count; then all windows are whole.
+            # Without padding no elements need to be counted; all windows are then complete.
             total = concat([*begins, *ends], 0).sum([0])
             found = (total > 0).where(found, found * _shares(node, real, attributes, sizes))
     if is_integer:
@@ -165,7 +165,7 @@ def avg_pool(node: ExportNode) -> str:
 
 
 def _shares(node: ExportNode, real: Expr, attributes: dict[str, Any], sizes: list[int | None] | None) -> Expr:
-    """How many times the elements of each window fit into a whole one."""
+    """The ratio of the size of a complete window to the number of elements of each window."""
     op = node.op
     if sizes is not None and None not in sizes:
         counts = _element_counts(op._sliding((1, 1, *sizes)))
@@ -177,7 +177,7 @@ def _shares(node: ExportNode, real: Expr, attributes: dict[str, Any], sizes: lis
 
 
 def _windows(node: ExportNode, data: Expr, counts: Expr, axis: int) -> tuple[Expr, Expr, Expr]:
-    """The elements of the windows of an axis, [count, longest], short ones filled up; which count; their lengths."""
+    """The elements of the windows of an axis, [count, longest], short ones padded; their mask; their lengths."""
     sheet = data.sheet
     size, count = data.dim(axis), counts.slice(0, axis - 2, axis - 1)
     numbers = sheet.arange(count)
@@ -192,7 +192,7 @@ def _windows(node: ExportNode, data: Expr, counts: Expr, axis: int) -> tuple[Exp
 
 @export(AdaptiveAvgPool)
 def adaptive_avg_pool(node: ExportNode) -> str:
-    """Means of gathered windows, one axis after the other; AveragePool where the windows are alike."""
+    """Means of gathered windows, axis by axis; AveragePool if the windows are equal."""
     data, counts = given(node)
     is_integer = ElementType.of_dtype(data.dtype).is_integer
     real = data.to(np.float64) if is_integer else widened(data)
@@ -215,12 +215,12 @@ def adaptive_avg_pool(node: ExportNode) -> str:
 def _rank(node: ExportNode) -> int:
     rank = node.types[0].rank
     if rank is None:
-        node.refuse("the rank of data is not known")
+        node.refuse("the rank of data is unknown")
     return rank
 
 
 def _alike(node: ExportNode) -> tuple[list[int], list[int]] | None:
-    """The size of the windows and their number, where all are alike on each axis; None where they are not."""
+    """The size of the windows and their number, if all are equal on each axis; else None."""
     counts, sizes = node.known(1), sizes_of(node, 0, 2)
     if counts is None:
         return None
@@ -234,7 +234,7 @@ def _alike(node: ExportNode) -> tuple[list[int], list[int]] | None:
 
 @export(AdaptiveMaxPool)
 def adaptive_max_pool(node: ExportNode) -> tuple[str, ...]:
-    """The greatest of gathered windows, the last axis first, so that the first of equal elements stays."""
+    """The maximum of gathered windows, the last axis first: of equal elements the first is selected."""
     data, counts = given(node)
     rank, sheet = _rank(node), data.sheet
     values, counts = widened(data), counts.to(I64)

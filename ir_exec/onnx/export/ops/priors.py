@@ -17,7 +17,7 @@ _F32 = np.float32
 
 
 def _known(node: ExportNode) -> str | None:
-    """The boxes as a constant, where all sizes are known."""
+    """The boxes as a constant, if all sizes are known."""
     sizes, image = node.known(0), node.known(1)
     if sizes is None or image is None:
         return None
@@ -37,7 +37,7 @@ def _points(count: Expr, offset: float, step: Expr) -> Expr:
 
 
 def _result(node: ExportNode, boxes: Expr, height: Expr, width: Expr) -> str:
-    """The boxes cut off or filled up to the size of the output, and the variances below them."""
+    """The boxes truncated or padded to the size of the output, and the variances in the second row."""
     op, sheet = node.op, boxes.sheet
     count = height * width * op._count()
     flat = boxes.reshape(-1).slice(0, 0, count * 4)
@@ -77,7 +77,7 @@ def _framed(
     image_height: Expr,
     reciprocal: bool = False,
 ) -> Expr:
-    """Boxes [height, width, n, 4] around points, as parts of the image."""
+    """Boxes [height, width, n, 4] centred at points, as fractions of the image."""
     shape = (x + y + half_width).shape()
     parts = []
     for centre, half, size in ((x, half_width, image_width), (y, half_height, image_height)):
@@ -98,7 +98,7 @@ def prior_box(node: ExportNode) -> str:
     height, width, image_height, image_width = _grid(node)
     sheet = height.sheet
     step: Expr = sheet.constant([_F32(op.step)])
-    # Sizes that are fractions of the height of the image are multiplied by it in the run.
+    # Sizes that are fractions of the image height are multiplied by it at run time.
     unit = image_height if not op.scale_all_sizes else sheet.constant([_F32(1)])
     if not op.scale_all_sizes:
         step = image_height / height.to(_F32) if op.step == -1 else step * image_height
@@ -111,7 +111,7 @@ def prior_box(node: ExportNode) -> str:
     rows = [np.concatenate([one, np.zeros((len(one), 1), _F32)], 1) for one in op._dense_boxes()]
     rows += [np.array([[0, 0, *half, 0, 1]], _F32) for half in op._half_sizes(lengths)]
     if not op.scale_all_sizes and op.max_size:
-        node.refuse("max_size together with relative sizes and an unknown image height")
+        node.refuse("max_size is given with relative sizes and an unknown image height")
     table = np.concatenate(rows)
     shift_x, shift_y, half_width, half_height, cut, scaled = (sheet.constant(one.copy()) for one in table.T)
     factor = (scaled > 0).where(unit, 1) if not op.scale_all_sizes else None

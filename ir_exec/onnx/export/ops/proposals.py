@@ -34,7 +34,7 @@ def _by_points(values: Expr, numbers: int) -> list[Expr]:
 
 
 def _best(scores: Expr, most: int) -> tuple[Expr, Expr]:
-    """The greatest scores of each row and their numbers."""
+    """The greatest scores of each row and their indices."""
     return scores.topk(scores.dim(1).at_most(most), 1)
 
 
@@ -96,7 +96,7 @@ def _proposed(
     least: tuple[Expr | np.float32, Expr | np.float32],
     margin: float,
 ) -> tuple[list[Expr], Expr]:
-    """Anchors [1, n] moved and clipped to the image, and whether they are large enough. edges, least: height, width."""
+    """Anchors [1, n] moved and clipped to the image, and a mask of sufficient sizes. edges, least: height, width."""
     moves = _by_points(deltas, 4)
     moves[2:] = [one.at_most(_F32(_LARGEST_GROWTH)) for one in moves[2:]]
     boxes = moved(anchors, moves, margin)

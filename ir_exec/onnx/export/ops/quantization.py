@@ -47,13 +47,13 @@ def fake_quantize(node: ExportNode) -> Outputs:
 
 
 def _scaled(node: ExportNode, data: str, low: str, span: str, steps: str, wide: ElementType) -> str:
-    """The number of the level of each element."""
+    """The index of the level of each element."""
     share = node.emit("Mul", node.emit("Div", node.emit("Sub", data, low), span), steps)
     return node.emit("Round", node.emit("Min", node.emit("Max", share, node.constant(0, wide)), steps))
 
 
 def _linear(node: ExportNode, limits: list[Array]) -> str | None:
-    """QuantizeLinear and DequantizeLinear, where the levels are whole multiples of a step; None elsewhere."""
+    """QuantizeLinear and DequantizeLinear, if the levels are whole multiples of a step; else None."""
     codes = _CODES.get(node.op.levels)
     if codes is None or (codes is np.uint16 and node.opset < 21):
         return None
@@ -91,7 +91,7 @@ def fake_convert(node: ExportNode) -> Outputs:
     halves = node.cast(found, ElementType.f16)
     limits = [node.constant(one, ElementType.f16) for one in (-largest, largest)]
     clipped = node.emit("Clip", halves, *limits)
-    # Clip need not keep NaN.
+    # Clip does not necessarily keep NaN.
     clipped = node.emit("Where", node.emit("IsNaN", halves), halves, clipped)
     short = node.emit("Cast", clipped, to=node.writer.code(target), kinds=target)
     found = node.cast(short, ElementType.f32)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 _LSTM_ORDER = (1, 3, 0, 2)
-"""The gates i, o, f, c of ONNX among f, i, c, o."""
+"""The indices of ONNX's gates i, o, f, c among f, i, c, o."""
 
 
 def _operator(op: Any) -> str:
@@ -26,7 +26,7 @@ def _operator(op: Any) -> str:
 
 
 def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, axis: int) -> Expr:
-    """An input whose axis holds gates, in ONNX's order of them."""
+    """An input with gates along an axis, in ONNX's order."""
     known, op = node.known(position), node.op
     wide = given(node)[position].to(kind)
     if not isinstance(op, LSTM):
@@ -40,7 +40,7 @@ def _weights(node: ExportNode, position: int, kind: np.dtype[Any], gates: int, a
 
 
 def _bias(node: ExportNode, position: int, kind: np.dtype[Any], axis: int) -> Expr:
-    """The biases of ONNX: those of the input, and those of the hidden state."""
+    """The biases in ONNX's form: for the input, followed by the hidden state."""
     op = node.op
     bias = _weights(node, position, kind, op.gates, axis)
     if isinstance(op, GRU) and op.linear_before_reset:
@@ -62,7 +62,7 @@ def _attributes(op: Any, directions: int) -> dict[str, Any]:
 
 
 def _hidden_size(node: ExportNode, position: int) -> int:
-    """The size of the states: ONNX demands it as an attribute."""
+    """The size of the states, a required attribute in ONNX."""
     op, gates = node.op, node.op.gates
     for place, axis, divisor in ((1, -1, 1), (position, -2, gates), (position + 1, -1, 1)):
         dims = node.types[place].shape.dims
@@ -73,7 +73,7 @@ def _hidden_size(node: ExportNode, position: int) -> int:
 
 @export(RNNCell, GRUCell, LSTMCell1, LSTMCell4)
 def cell(node: ExportNode) -> tuple[str, ...]:
-    """One step of RNN, GRU or LSTM; arithmetic for f64, which onnxruntime's kernels do not compute."""
+    """One step of RNN, GRU or LSTM; arithmetic for f64, which onnxruntime's kernels do not support."""
     op, values = node.op, given(node)
     count = 2 if isinstance(op, LSTM) else 1
     x, states, first = values[0], values[1 : 1 + count], 1 + count
@@ -95,7 +95,7 @@ def cell(node: ExportNode) -> tuple[str, ...]:
 
 @export(RNNSequence, GRUSequence, LSTMSequence)
 def sequence(node: ExportNode) -> tuple[str, ...]:
-    """RNN, GRU or LSTM; a Loop for f64, which onnxruntime's kernels do not compute."""
+    """RNN, GRU or LSTM; a Loop for f64, which onnxruntime's kernels do not support."""
     op, values = node.op, given(node)
     count = 2 if isinstance(op, LSTM) else 1
     x, states, first = values[0], values[1 : 1 + count], 2 + count
@@ -122,7 +122,7 @@ def sequence(node: ExportNode) -> tuple[str, ...]:
 
 
 def _are_whole(node: ExportNode, position: int) -> bool:
-    """Every sequence is known to have all steps."""
+    """Return True if every sequence is known to have all steps."""
     known, dims = node.known(position), node.types[0].shape.dims
     return bool(known is not None and dims is not None and dims[1].is_static and (known == dims[1].lo).all())
 

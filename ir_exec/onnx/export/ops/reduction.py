@@ -17,12 +17,12 @@ def _reduced(node: ExportNode, operator: str, value: str, axes: str | list[int])
         noop = None if isinstance(axes, list) else 1
         return node.emit(operator, value, given, keepdims=keep, noop_with_empty_axes=noop)
     if not isinstance(axes, list):
-        node.refuse("axes that are not known before a run need opset 18 of ONNX")
+        node.refuse("axes known only at run time require opset 18 of ONNX")
     return node.emit(operator, value, axes=axes, keepdims=keep)
 
 
 def _axes(node: ExportNode) -> str | list[int]:
-    """The reduced axes: distinct numbers where they are known, else a tensor."""
+    """The reduced axes: distinct numbers if known, else a tensor."""
     found = node.known_ints(1)
     if found is None:
         return node.flat(node.i64(1))
@@ -33,7 +33,7 @@ def _axes(node: ExportNode) -> str | list[int]:
 
 
 def _limited(node: ExportNode, value: str) -> str:
-    """A result of wider integers as the type of the data: 8 bits saturate, longer ones wrap."""
+    """A result of wider integers in the type of the data: 8-bit integers saturate, longer ones wrap."""
     kind = node.kind()
     if kind.is_integer and kind.bits <= 8:
         signed = kind.is_signed
@@ -44,7 +44,7 @@ def _limited(node: ExportNode, value: str) -> str:
 
 
 def _wide(node: ExportNode) -> str:
-    """The data in the type in which it is summed."""
+    """The data in the type of its sums."""
     kind = working_kind(node.kind())
     value = working(node, 0)
     if kind.is_integer:
@@ -76,7 +76,7 @@ def reduce_mean(node: ExportNode) -> Outputs:
     if node.kind().is_float:
         rank = node.rank()
         if node.target == "onnxruntime" and rank in (3, 4, 5) and node.op.keep_dims and axes == [*range(2, rank)]:
-            # It keeps the layout that convolutions have.
+            # It keeps the layout of convolutions.
             return _limited(node, node.emit("GlobalAveragePool", value))
         return _limited(node, _reduced(node, "ReduceMean", value, axes))
     ones = node.emit("Expand", node.constant(1, ElementType.i64), node.shape_of(value))
@@ -103,7 +103,7 @@ def _extreme(cls: type[Op], operator: str) -> None:
         if axes == []:
             return node.emit("Identity", node.inputs[0])
         if node.kind() is ElementType.u64:
-            node.refuse("onnxruntime and ONNX's types of reductions differ for u64")
+            node.refuse("reductions of u64 differ between onnxruntime and ONNX")
         return narrow(node, _reduced(node, operator, value, axes), node.kind())
 
 

@@ -1,4 +1,4 @@
-"""Lowerings of ROIAlign and ROIAlignRotated, and samples between elements, which other operators read too."""
+"""Lowerings of ROIAlign and ROIAlignRotated, and interpolated samples, which other operators use too."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 
 def sampled(images: Expr, numbers: Expr, y: Expr, x: Expr, counts: Expr) -> Expr:
-    """Images [M, C, H, W] read between elements: [..., C], 0 where a point does not count.
+    """Interpolated samples of images [M, C, H, W]: [..., C], 0 for points that do not count.
 
-    numbers: the image of each point. y, x: the places of points, all of one shape. counts: which points count.
+    numbers: the image of each point. y, x: the coordinates of points, of equal shapes. counts: the mask of points that
+    count.
     """
     height, width = images.dim(2), images.dim(3)
     rows = images.transpose(0, 2, 3, 1).reshape(images.dim(0) * height * width, images.dim(1))
@@ -38,14 +39,14 @@ def sampled(images: Expr, numbers: Expr, y: Expr, x: Expr, counts: Expr) -> Expr
 
 
 def _is_inside(y: Expr, x: Expr, images: Expr) -> Expr:
-    """Points at most one element outside of the image."""
+    """A mask of points at most one element outside of the image."""
     height, width = images.dim(2).to(y.dtype), images.dim(3).to(y.dtype)
     return (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
 
 
 @export(ROIAlign3, ROIAlign9)
 def roi_align(node: ExportNode) -> str:
-    """RoiAlign for means; gathered samples for the greatest of them."""
+    """RoiAlign for means; gathered samples for the maximum."""
     op = node.op
     data, rois, numbers = given(node)
     wide, boxes = widened(data), widened(rois)
@@ -77,13 +78,13 @@ def roi_align(node: ExportNode) -> str:
     counts = _is_inside(y, x, data) & row_counts.unsqueeze(3, 4) & column_counts.unsqueeze(1, 2)
     images = numbers.to(I64).reshape(-1, 1, 1, 1, 1)
     samples = sampled(wide, images, y, x, counts)
-    # A bin is at least 0, and has no samples at times.
+    # A bin has a size of at least 0, and may have no samples.
     bins = samples.at_least(0).pad([0] * 6, [0, 0, 1, 0, 1, 0]).max([2, 4], keep=False)
     return bins.transpose(0, 3, 1, 2).to(data.dtype).name
 
 
 def _places(node: ExportNode, begin: Expr, extent: Expr, bins: int) -> tuple[Expr, Expr]:
-    """The sampling points of each bin along an axis, [regions, bins, samples], and which of them there are."""
+    """The sampling points of each bin along an axis, [regions, bins, samples], and a mask of actual points."""
     op, sheet, kind = node.op, begin.sheet, begin.dtype
     size = extent / float(bins)
     if op.sampling_ratio:

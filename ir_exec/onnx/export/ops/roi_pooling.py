@@ -16,21 +16,21 @@ if TYPE_CHECKING:
 
 
 def _images(rois: Expr) -> tuple[Expr, Expr]:
-    """The image of each region, 0 behind the end of the list, and which regions are before it."""
+    """The image of each region, 0 after the end of the list, and a mask of the regions before the end."""
     numbers = rois.gather(0, 1).truncated()
     exists = numbers.equals(-1).to(I64).cumsum(0).equals(0)
     return exists.where(numbers, 0).to(I64), exists
 
 
 def _rounded(values: Expr) -> Expr:
-    """To the nearest integer, halves away from zero; 0 for what is not a number."""
+    """Round to the nearest integer, halves away from zero; 0 for NaN."""
     exact = values.to(np.float64)
     exact = exact.call("IsNaN", dtype=np.bool_).where(0, exact).clip(-_FAR, _FAR)
     return exact.call("Sign") * (exact.abs() + 0.5).floor()
 
 
 def _bins(firsts: Expr, extents: Expr, count: int, size: Expr) -> tuple[Expr, Expr]:
-    """Begin and end of each bin of every region, [regions, count], clipped to the axis."""
+    """The start and the end of each bin of every region, [regions, count], clipped to the axis."""
     sizes = extents / float(count)
     numbers = firsts.sheet.arange(count).to(firsts.dtype).reshape(1, -1)
     limit = size.to(firsts.dtype)
@@ -45,7 +45,7 @@ def _without_ended(result: Expr, exists: Expr) -> Expr:
 
 @export(ROIPooling)
 def roi_pooling(node: ExportNode) -> str:
-    """The greatest elements of bins, or samples between elements."""
+    """The maxima of bins, or interpolated samples."""
     op = node.op
     data, rois = given(node)
     wide, boxes = widened(data), widened(rois)
@@ -55,7 +55,7 @@ def roi_pooling(node: ExportNode) -> str:
 
 
 def _greatest(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
-    """The greatest elements of bins: along the columns of each, then along its rows."""
+    """The maxima of bins: along the columns of each, then along its rows."""
     op, sheet, kind = node.op, data.sheet, boxes.dtype
     corners = [_rounded(boxes.gather(place, 1) * op.spatial_scale) for place in range(1, 5)]
     lines = []
@@ -81,7 +81,7 @@ def _greatest(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
 
 
 def _lattice(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
-    """Points from corner to corner, which are fractions of the image."""
+    """Interpolated points from corner to corner; corners are fractions of the image."""
     op, sheet, kind = node.op, data.sheet, boxes.dtype
     lines = []
     for axis, bins in ((2, op.pooled_h), (1, op.pooled_w)):
@@ -103,7 +103,7 @@ def _lattice(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
 
 @export(PSROIPooling)
 def psroi_pooling(node: ExportNode) -> str:
-    """Means of bins by sums over all elements before a corner, or samples between elements."""
+    """Means of bins by sums over all elements before a corner, or interpolated samples."""
     op = node.op
     data, rois = given(node)
     wide, boxes = widened(data), widened(rois)
@@ -118,7 +118,7 @@ def _position_means(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> 
     x0, y0, x1, y1 = ((one * op.spatial_scale).unsqueeze(1) for one in corners)
     rows = _bins(y0, (y1 - y0).at_least(0.1), group, data.dim(2))
     columns = _bins(x0, (x1 - x0).at_least(0.1), group, data.dim(3))
-    # sums[y, x]: all elements above and left of a corner, in f64, so that differences are exact enough.
+    # sums[y, x]: all elements above and left of a corner, in f64 for sufficiently exact differences.
     sums = data.to(np.float64).cumsum(2).cumsum(3).pad([0, 0, 1, 1], [0, 0, 0, 0])
     height, width = sums.dim(2), sums.dim(3)
     flat = sums.reshape(-1)
@@ -138,7 +138,7 @@ def _position_means(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> 
 
 
 def _parts(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
-    """The means of samples in all parts of the region, each of channels of its own."""
+    """The means of samples in all parts of the region, each part from separate channels."""
     op, sheet, kind, group = node.op, data.sheet, boxes.dtype, node.op.group_size
     corners = [(boxes.gather(place, 1) * op.spatial_scale).unsqueeze(1) for place in range(1, 5)]
 

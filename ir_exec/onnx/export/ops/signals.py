@@ -17,7 +17,7 @@ def _transform(data: Expr, axis: int | Expr, *, inverse: bool = False, onesided:
     """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
     if data.sheet.node.opset < 20:
         if isinstance(axis, Expr):
-            data.sheet.node.refuse("DFT has an axis as an input from opset 20 on")
+            data.sheet.node.refuse("the axis of DFT as an input requires opset 20 of ONNX")
         return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
     where = axis.reshape() if isinstance(axis, Expr) else data.sheet.constant(axis, I64)
     return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
@@ -29,11 +29,11 @@ def _size(data: Expr, axis: int | Expr) -> Expr:
 
 
 def _padded(data: Expr, axis: int | Expr, before: Expr, behind: Expr) -> Expr:
-    """The data with zeros at both ends of an axis, or cut off where a number is negative."""
+    """The data with zeros at both ends of an axis, truncated for negative numbers."""
     sheet = data.sheet
     zero = sheet.constant(0, data.dtype)
     if sheet.node.opset < 18:
-        # Pad has no axes: numbers for all of them.
+        # Pad has no axes before opset 18: it needs numbers for all of them.
         is_own = sheet.arange(data.shape().dim(0)).equals(sheet.ints(axis))
         pads = concat([is_own.where(before, 0), is_own.where(behind, 0)], 0)
         return data.call("Pad", pads, zero, mode="constant")
@@ -41,13 +41,13 @@ def _padded(data: Expr, axis: int | Expr, before: Expr, behind: Expr) -> Expr:
 
 
 def _sized(data: Expr, axis: int | Expr, size: Expr | int) -> Expr:
-    """The data with an axis cut off, or filled with zeros, to a size."""
+    """The data with an axis truncated, or padded with zeros, to a size."""
     sheet = data.sheet
     return _padded(data, axis, sheet.ints(0), sheet.ints(size) - _size(data, axis))
 
 
 def _axes(node: ExportNode, rank: int) -> list[tuple[int | Expr, Expr | int | None]]:
-    """The axes with the numbers of elements that are transformed, None for those of the data."""
+    """The axes with the numbers of elements to transform, None for the whole axis."""
     known, sizes = node.known_ints(1), node.known_ints(2) if node.has(2) else None
     axes: list[int | Expr]
     if known is not None:
@@ -55,7 +55,7 @@ def _axes(node: ExportNode, rank: int) -> list[tuple[int | Expr, Expr | int | No
     else:
         dims = node.types[1].shape.dims
         if dims is None or not dims[0].is_static:
-            node.refuse("the number of axes is not known before a run")
+            node.refuse("the number of axes is known only at run time")
         every = given(node)[1].to(I64) % rank
         axes = [every.slice(0, position, position + 1) for position in range(dims[0].lo)]
     found: list[tuple[int | Expr, Expr | int | None]] = []
@@ -70,12 +70,12 @@ def _axes(node: ExportNode, rank: int) -> list[tuple[int | Expr, Expr | int | No
 
 
 def _held(size: Expr | int | None, whole: Expr) -> Expr | int | None:
-    """A size, with the whole one for -1 in a tensor."""
+    """A size, with -1 in a tensor replaced by the size of the whole axis."""
     return size.equals(-1).where(whole, size) if isinstance(size, Expr) else size
 
 
 def _is_empty(node: ExportNode) -> bool:
-    """The output is known to have no elements."""
+    """Return True if the output is known to have no elements."""
     dims = node.out_types[0].shape.dims
     return dims is not None and any(dim.is_static and dim.lo == 0 for dim in dims)
 
@@ -140,12 +140,12 @@ def irdft(node: ExportNode) -> str:
 
 
 def _real_inverse(half: Expr, axis: int | Expr, size: Expr | int, rank: int) -> Expr:
-    """The `size` real numbers whose one-sided transform this is; complex data of this rank."""
+    """The `size` real numbers with this one-sided transform; complex data of this rank."""
     sheet = half.sheet
     total = sheet.ints(size)
     kept = total // 2 + 1
     half = _sized(half, axis, kept)
-    # Number k of the second half is the conjugate of number size - k.
+    # Element k of the second half is the conjugate of element size - k.
     mirrored = half.call("Slice", total - kept, sheet.ints(0), sheet.ints(axis), sheet.ints(-1))
     conjugate = mirrored * sheet.constant([1, -1], half.dtype)
     none = sheet.ints(0)
@@ -177,7 +177,7 @@ def stft(node: ExportNode) -> str:
 
 @export(ISTFT)
 def istft(node: ExportNode) -> str:
-    """Real inverse transforms of the frames, added where they overlap, over the squares of the window."""
+    """Real inverse transforms of the frames, added where they overlap, divided by the sum of squares of the window."""
     data, window, frame_size, frame_step, *lengths = given(node)
     op, rank, sheet = node.op, node.known_rank(0), data.sheet
     size, step = sheet.ints(frame_size), sheet.ints(frame_step)

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def comparable(data: Expr) -> Expr:
-    """The elements in a dtype that TopK takes, in the same order."""
+    """The elements in a dtype that TopK supports, in the same order."""
     kind = ElementType.of_dtype(data.dtype)
     if data.dtype == np.uint64:
-        # The upper half of the numbers wraps to the lower one.
+        # The upper half of the range wraps to the lower one.
         return data.to(I64) + np.iinfo(np.int64).min
     if kind.is_float:
         return data.to(np.float64 if data.dtype == np.float64 else np.float32)
@@ -30,7 +30,7 @@ def comparable(data: Expr) -> Expr:
 
 @export(TopK1, TopK3, TopK)
 def top_k(node: ExportNode) -> tuple[str, ...]:
-    """TopK; of equal elements the first, and what is not a number behind all others."""
+    """TopK; of equal elements the first is selected, and NaN is last."""
     op = node.op
     data, k = given(node)
     axis = op.axis % node.known_rank(0)
@@ -49,7 +49,7 @@ def top_k(node: ExportNode) -> tuple[str, ...]:
 
 @export(ExperimentalDetectronTopKROIs)
 def detectron_top_k_rois(node: ExportNode) -> str:
-    """The boxes of the greatest probabilities, with zeros behind them."""
+    """The boxes of the greatest probabilities, followed by zeros."""
     boxes, scores = given(node)
     count, sheet = node.op.max_rois, boxes.sheet
     number = scores.dim(0).at_most(count)
@@ -61,7 +61,7 @@ def detectron_top_k_rois(node: ExportNode) -> str:
 
 @export(SearchSorted)
 def search_sorted(node: ExportNode) -> str:
-    """A binary search in each row, or comparisons with all elements of short ones."""
+    """A binary search in each row, or comparisons with all elements of short rows."""
     sequence, values = (widened(one) for one in given(node))
     dims, rank = node.types[0].shape.dims, node.known_rank(0)
     assert dims is not None

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _adding(table: Expr) -> Expr:
-    """The table in a dtype in which rows are added; integers wrap when they go back to their own."""
+    """The table in a dtype for the addition of rows; integers wrap in the conversion back."""
     kind = ElementType.of_dtype(table.dtype)
     return table.to(accumulator(table.dtype) if kind.is_float else np.dtype(np.int64))
 
@@ -52,7 +52,7 @@ def packed(node: ExportNode) -> str:
 
 @export(EmbeddingBagOffsetsSum, EmbeddingBagOffsets)
 def offsets_sum(node: ExportNode) -> str:
-    """Rows added to their bags; those before the first offset to one bag more, which is dropped."""
+    """Rows added to their bags; rows before the first offset are added to an extra bag, which is dropped."""
     values = given(node)
     table, indices, offsets = values[:3]
     default = values[3] if node.has(3) else None
@@ -86,7 +86,7 @@ def _bags(
     weights: Expr | None,
     reduction: str,
 ) -> str:
-    """The sums or means of rows in each bag; empty ones have the row of the default index."""
+    """The sums or means of rows in each bag; empty bags have the row of the default index."""
     sheet, behind = table.sheet, [1] * (node.known_rank(0) - 1)
     rows = _weighted(node, table, indices, weights)
     shape = sheet.ints(count + 1, table.call("Shape", dtype=I64, start=1)) if behind else count + 1
@@ -100,7 +100,7 @@ def _bags(
     result = sums.to(table.dtype)
     if default is not None:
         index = default.to(I64).reshape()
-        # Without rows there is nothing to look up.
+        # Without rows the table is not read.
         row = table.gather(index.at_least(0), 0)
         result = (sizes.equals(0) & (index >= 0)).where(row, result)
     return result.name
@@ -108,7 +108,7 @@ def _bags(
 
 @export(SparseFillEmptyRows)
 def sparse_fill_empty_rows(node: ExportNode) -> tuple[str, ...]:
-    """The default values behind the others, all sorted by row and column."""
+    """The default values appended to the others, all sorted by row and column."""
     values, dense_shape, indices, default = given(node)
     sheet, shape = values.sheet, dense_shape.to(I64)
     rows, columns = shape.slice(0, 0, 1), shape.slice(0, 1, 2)

@@ -10,9 +10,7 @@ from ir_exec.ops.type import Convert, ConvertLike, ConvertPromoteTypes, StringTe
 from ir_exec.types import ElementType
 from ir_exec.types.conversion import _NF4_BOUNDARIES
 
-unsayable(
-    StringTensorPack, StringTensorUnpack, reason="no operator of ONNX makes strings of bytes, or bytes of strings"
-)
+unsayable(StringTensorPack, StringTensorUnpack, reason="ONNX has no conversion between strings and bytes")
 
 _HALVES = (ElementType.f16, ElementType.bf16)
 _F8 = (ElementType.f8e4m3, ElementType.f8e5m2)
@@ -44,7 +42,7 @@ def _calculable(node: ExportNode, value: str, source: ElementType) -> str:
 
 def _to_integer(node: ExportNode, value: str, source: ElementType, target: ElementType) -> str:
     if source.is_float:
-        # Through the integers that processors convert to, of which shorter ones keep the last bits.
+        # Through the integer types of the processor's conversions; shorter integers keep the last bits.
         through = ElementType.i32
         if target in (ElementType.i64, ElementType.u32):
             through = ElementType.i64
@@ -80,7 +78,7 @@ def convert(node: ExportNode) -> Outputs:
 @export(ConvertLike)
 def convert_like(node: ExportNode) -> Outputs:
     if not node.kind(1).is_known:
-        node.refuse("the element type that it converts to is unknown")
+        node.refuse("the target element type is unknown")
     return converted(node, node.inputs[0], node.kind(), node.kind(1))
 
 

@@ -54,7 +54,7 @@ def region_yolo(node: ExportNode) -> str:
 
 @export(ReorgYolo)
 def reorg_yolo(node: ExportNode) -> str:
-    """A Gather from the flat data."""
+    """A Gather from the flattened data."""
     (data,) = given(node)
     stride, sheet = node.op.stride[0], data.sheet
     batch, channels, rows, columns = (data.dim(axis) for axis in range(4))
