@@ -2062,7 +2062,9 @@ def fake_quantize(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
+    """Values rounded to one of `levels` between limits.
+
+    output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
     * (output_high - output_low) + output_low; ties are rounded to even.
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
@@ -4239,7 +4241,9 @@ def nv12_to_rgb(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
+    """An image in RGB from brightness Y and colour U, V.
+
+    R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
 
     Values are u8 or floats from 0 to 255; H and W are even.
@@ -5142,10 +5146,10 @@ def rgb_to_nv12(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
-    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
+    """Brightness Y and colour U, V of an image in RGB.
 
-    All are of the type of image.
+    Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
+    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
 
     The specification does not define how pixels share U and V; the mean follows OpenVINO's reference kernel. The CPU
     plugin has no such operator.
@@ -5153,11 +5157,15 @@ def rgb_to_nv12(
     Specification: image/rgb-to-nv12-17.
 
     Args:
-        image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2
-            rows of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2].
+        image: [N, H, W, 3], u8 or floats.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
+
+    Returns:
+        y: The type of image, [N, H, W, 1]. With `single_plane`, the default, it is the only output, [N, 1.5 H, W, 1],
+            in which H/2 rows of alternating U and V follow the rows of Y.
+        uv: The type of image, [N, H/2, W/2, 2].
 
     Raises:
         IRError: IR501, IR502 and IR505 for an image of another rank or size.

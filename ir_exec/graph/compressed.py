@@ -176,7 +176,7 @@ class CompressedWeight:
         return self._expanded(weights, self.constant.evaluate(weights=weights), is_step=False)
 
     def steps(self, weights: Weights) -> Array | None:
-        """The greater distance to a neighbouring level for each element of the weight;
+        """The greater distance to a neighbouring level for each element of the weight.
 
         None for levels of a FakeQuantize.
         """

@@ -245,7 +245,8 @@ def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
 def numbers(*values: float) -> dict[str, tuple[Array, ...]]:
     """The numbers as scalar arrays of f32 and f64, by NumPy's letters.
 
-    NumPy converts a Python number in every call, which takes as long as a short call itself."""
+    NumPy converts a Python number in every call, which takes as long as a short call itself.
+    """
     return {kind: tuple([np.array(value, kind) for value in values]) for kind in "fd"}
 
 

@@ -187,8 +187,9 @@ def erf(x: Array) -> Array:
 
 
 def normal_odds_exponent(x: Array) -> Array:
-    """The exponent with power(exponent) = (1 - Φ(x)) / Φ(x), Φ the distribution function of the standard normal
-    distribution: Φ(x) = 1 / (1 + power(exponent)); see `kernels.exponential`.
+    """The exponent with power(exponent) = (1 - Φ(x)) / Φ(x); see `kernels.exponential`.
+
+    Φ is the distribution function of the standard normal distribution: Φ(x) = 1 / (1 + power(exponent)).
 
     In f64 as in `erf`: Φ(x) = (1 + tanh(y)) / 2 with y = u · R(u²), u = x / √2, which is 1 / (1 + exp(-2y)).
 

@@ -152,7 +152,8 @@ def _move_rows(source: Array, rows: Array, target: Array) -> None:
 def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
     """Return True if NumPy moves the slices faster on one thread than several threads.
 
-    NumPy does not accept a scalar as an array."""
+    NumPy does not accept a scalar as an array.
+    """
     if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
         return False
     slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])

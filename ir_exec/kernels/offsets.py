@@ -314,7 +314,8 @@ def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:
 def _tuple_tables(sizes: tuple[int, ...]) -> list[Array]:
     """The offset of each place on each axis.
 
-    The cache has at most 64 times 64 KiB for each axis: 12 MiB for three."""
+    The cache has at most 64 times 64 KiB for each axis: 12 MiB for three.
+    """
     return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]
 
 

@@ -64,7 +64,8 @@ def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanos
 def even_count(wanted: float) -> int:
     """An even number of chunks near `count`.
 
-    The number of threads is rarely odd: with three equal chunks, one of two threads would idle during the third."""
+    The number of threads is rarely odd: with three equal chunks, one of two threads would idle during the third.
+    """
     return 2 * max(round(wanted / 2), 1)
 
 

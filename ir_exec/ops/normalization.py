@@ -1,5 +1,7 @@
-"""Normalizations: by a norm (GRN, NormalizeL2), by the neighbours of an element (LRN), by mean and variance (MVN,
-GroupNormalization, BatchNormInference).
+"""Normalizations.
+
+By a norm (GRN, NormalizeL2), by the neighbours of an element (LRN), by mean and variance (MVN, GroupNormalization,
+BatchNormInference).
 """
 
 from __future__ import annotations

@@ -27,7 +27,9 @@ _SHORTENED = element_types("f16 bf16 f32")
 
 @op("FakeQuantize", since=1)
 class FakeQuantize(Op):
-    """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
+    """Values rounded to one of `levels` between limits.
+
+    output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
     * (output_high - output_low) + output_low; ties are rounded to even.
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.

@@ -55,7 +55,8 @@ class Machine:
     def has_small_kernels(self) -> bool:
         """Return True if BLAS multiplies small matrices in place.
 
-        It determines how products are split and which convolutions are products of bands, and so changes last bits."""
+        It determines how products are split and which convolutions are products of bands, and so changes last bits.
+        """
         kinds = {getattr(library, "architecture", None) for library in blas_libraries()}
         return bool(kinds) and kinds <= _WITH_SMALL_KERNELS
 
@@ -72,7 +73,8 @@ def machine() -> Machine:
 def pretend(**fields: Any) -> Iterator[Machine]:
     """Replace fields of the machine in the whole process, for tests and measurements.
 
-    The variants already selected by a compiled model are kept."""
+    The variants already selected by a compiled model are kept.
+    """
     global _MACHINE
     before, other = _MACHINE, Machine()
     vars(other).update(vars(before), **fields)

@@ -223,8 +223,9 @@ def _bent_up(data: Array, slope: Array, out: Array) -> Array:
 
 
 def _bent(data: Array, slope: Array, out: Array) -> Array:
-    """PReLU as a sum of two terms, one of which is 0: the sum is exact. np.where is several times slower if signs
-    alternate.
+    """PReLU as a sum of two terms, one of which is 0: the sum is exact.
+
+    np.where is several times slower if signs alternate.
     """
     at_most(data, 0, out)
     np.multiply(out, slope, out=out)

@@ -315,7 +315,8 @@ def is_own_type(data: TensorType) -> bool:
 def is_small(*types: TensorType) -> bool:
     """Return True if NumPy's functions may be called directly.
 
-    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only."""
+    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only.
+    """
     return (
         max(type.shape.size.lo for type in types) < thresholds.SPLIT_ELEMENTS
         and max(type.rank or 0 for type in types) > 0

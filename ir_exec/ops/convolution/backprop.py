@@ -28,7 +28,9 @@ __all__ = ["ConvolutionBackpropData", "GroupConvolutionBackpropData"]
 
 
 class _Transposed(Convolving):
-    """A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
+    """The base of transposed convolutions.
+
+    A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
     (extent: of the dilated kernel), or the size in output_shape.
 
     Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they are the

@@ -1,7 +1,6 @@
-"""Images in YUV converted to RGB and back. NV12 and I420 store brightness for each pixel and colour for each 2x2
-pixels.
+"""Images in YUV converted to RGB and back.
 
-Images are [N, H, W, C], of even height and width, u8 or floats; the values of both are from 0 to 255. Everything is
+NV12 and I420 store brightness for each pixel and colour for each 2x2 pixels. Images are [N, H, W, C], of even height and width, u8 or floats; the values of both are from 0 to 255. Everything is
 computed in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: ties to even on the way to RGB,
 as in OpenVINO's CPU plugin, and up on the way back, as in its reference kernel.
 """
@@ -114,7 +113,9 @@ def _as_bytes(values: Array) -> Array:
 
 @op("NV12toRGB", since=8)
 class NV12toRGB(_FromYuv):
-    """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
+    """An image in RGB from brightness Y and colour U, V.
+
+    R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
 
     Specification: image/nv12-to-rgb-8.
@@ -207,10 +208,10 @@ class I420toBGR(I420toRGB):
 
 @op("RGBtoNV12", since=17)
 class RGBtoNV12(Op):
-    """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
-    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
+    """Brightness Y and colour U, V of an image in RGB.
 
-    All are of the type of image.
+    Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
+    V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
 
     The specification does not define how pixels share U and V; the mean follows OpenVINO's reference kernel. The CPU
     plugin has no such operator.
@@ -218,8 +219,12 @@ class RGBtoNV12(Op):
     Specification: image/rgb-to-nv12-17.
 
     Inputs:
-        image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2
-            rows of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2].
+        image: [N, H, W, 3], u8 or floats.
+
+    Outputs:
+        y: The type of image, [N, H, W, 1]. With `single_plane`, the default, it is the only output, [N, 1.5 H, W, 1],
+            in which H/2 rows of alternating U and V follow the rows of Y.
+        uv: The type of image, [N, H/2, W/2, 2].
 
     Raises:
         IRError: IR501, IR502 and IR505 for an image of another rank or size.

@@ -94,7 +94,8 @@ class GatherElements(Op):
 def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
     """Return True if one call of NumPy is faster than waking threads, for slices of these static types.
 
-    NumPy checks the indices itself. It does not accept a scalar as an array."""
+    NumPy checks the indices itself. It does not accept a scalar as an array.
+    """
     if indices.element_type not in INDEX or len(data.shape) + len(indices.shape) == 1:
         return False
     sizes = data.shape.static

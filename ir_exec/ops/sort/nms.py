@@ -199,8 +199,9 @@ class NonMaxSuppression3(_IndicesOnlyNms):
 
 @op("NonMaxSuppression", since=4)
 class NonMaxSuppression4(NonMaxSuppression3):
-    """NonMaxSuppression-3 with the size min(num_boxes, max_output_boxes_per_class) * num_batches *
-    num_classes.
+    """NonMaxSuppression-3 with another size.
+
+    The number of rows is min(num_boxes, max_output_boxes_per_class) * num_batches * num_classes.
 
     Specification: sort/non-max-suppression-4.
     """

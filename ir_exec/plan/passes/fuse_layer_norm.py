@@ -1,5 +1,7 @@
-"""Normalization by the root mean square, and by mean and variance with weight and bias, which exporters write as three
-to eleven layers."""
+"""Normalization by the root mean square, and by mean and variance with weight and bias.
+
+Exporters write it as three to eleven layers.
+"""
 
 from __future__ import annotations
 
