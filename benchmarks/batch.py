@@ -29,7 +29,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-# Workers have a core each, and so have the plain calls.
+# Each worker has one core, and so have the plain calls.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
@@ -64,7 +64,7 @@ def main() -> None:
 
 def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[dict[str, Any]]:
     print(f"\noverhead: {count} items of 1 KiB, two workers, median of {runs} runs")
-    print(f"{'executor':>12} {'chunk':>6} {'ms an item':>11} {'processor ms':>13}")
+    print(f"{'executor':>12} {'chunk':>6} {'ms per item':>11} {'processor ms':>13}")
     path = adding_network(folder)
     items = [[np.full(256, index, np.float32)] for index in range(count)]
     rows = []
@@ -86,8 +86,8 @@ def overhead(folder: Path, count: int, runs: int, *, with_dask: bool) -> list[di
 
 
 def throughput(folder: Path, count: int, runs: int, workers: list[int]) -> list[dict[str, Any]]:
-    print(f"\nthroughput: {count} batches of 8 x 128 tokens, one thread a worker, median of {runs} runs")
-    print(f"{'workers':>8} {'items a second':>15} {'times plain calls':>18}")
+    print(f"\nthroughput: {count} batches of 8 x 128 tokens, one thread per worker, median of {runs} runs")
+    print(f"{'workers':>8} {'items per second':>15} {'over plain calls':>18}")
     path = dense(folder)
     items = [[np.random.default_rng(index).standard_normal((8, 128, 256), np.float32)] for index in range(count)]
     compiled = ir_exec.compile_model(path, threads=1)
@@ -118,7 +118,7 @@ def memory(folder: Path, workers: int) -> dict[str, Any]:
     ]:
         with Processes(workers, threads=1) as pool:
             pids = set()
-            for _ in range(20):  # until each worker has had an item
+            for _ in range(20):  # until each worker has processed an item
                 every(network, [item] * workers * 2, pool, 1)
                 pids |= {pool.submit(os.getpid).result() for _ in range(workers)}
                 if len(children()) >= workers:
@@ -156,7 +156,7 @@ def wall_of(call: Callable[[], object]) -> float:
 
 
 def processor_seconds() -> float:
-    """Of this process and of all that it has started and that still run."""
+    """Return the processor time of this process and of its running children."""
     total = time.process_time()
     for pid in children():
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -165,7 +165,7 @@ def processor_seconds() -> float:
 
 
 def children(of: int | None = None) -> list[int]:
-    """Return the process ids of the children, none where the system does not list them."""
+    """Return the process ids of the children, none if the system does not list them."""
     found = []
     for task in Path(f"/proc/{of or os.getpid()}/task").glob("*/children"):
         for pid in map(int, task.read_text().split()):
@@ -200,7 +200,7 @@ def nothing() -> Iterator[None]:
 
 
 def network(folder: Path, name: str, shape: str, layers: list[tuple[str, str, int, int]], *, size: int) -> str:
-    """A chain of layers, each with a constant as its second input: (type, shape, offset, size) of these."""
+    """Write a chain of layers, each with a constant as its second input: (type, shape, offset, size) of these."""
     parts = [_layer(0, "Parameter", f'<data shape="{shape}" element_type="f32"/>', 0)]
     edges = []
     last = (0, 0)
@@ -238,7 +238,7 @@ def adding_network(folder: Path) -> str:
 
 
 def large_network(folder: Path, size: int) -> str:
-    """Products with matrices of 8192 x 1024 and back, until the weights are that large."""
+    """Write products with matrices of 8192 x 1024 and 1024 x 8192 with weights of this size."""
     one = 8192 * 1024 * 4
     layers = [
         ("MatMul", "8192,1024" if index % 2 == 0 else "1024,8192", index * one, one) for index in range(size // one)
@@ -247,7 +247,7 @@ def large_network(folder: Path, size: int) -> str:
 
 
 def dense(folder: Path) -> str:
-    """Eight products of 256 x 1024 and back, as the dense half of four encoder layers has them."""
+    """Write eight products with matrices of 256 x 1024 and 1024 x 256, the dense half of four encoder layers."""
     one = 256 * 1024 * 4
     layers = [("MatMul", "256,1024" if index % 2 == 0 else "1024,256", index * one, one) for index in range(8)]
     return network(folder, "dense", "?,128,256", layers, size=8 * one)

@@ -28,7 +28,7 @@ WEIGHTS = np.ones((64, 64), np.float32)
 
 
 def blocks(ops: ModuleType, x: Any, count: int) -> Any:
-    """Blocks of a product, a shift, an activation and a Reshape to a shape that is computed: 12 layers each."""
+    """Build blocks of 12 layers: a product, a shift, an activation and a Reshape to a computed shape."""
     zero = ops.constant(np.int64(0))
     for _ in range(count):
         x = ops.relu(ops.add(ops.matmul(x, WEIGHTS, False, True), np.full((1, 64), 0.5, np.float32)))
@@ -39,7 +39,7 @@ def blocks(ops: ModuleType, x: Any, count: int) -> Any:
 
 
 def of_ir_exec(count: int) -> ir_exec.Model:
-    # The parameters of the builder's functions are those of OpenVINO's, but for keywords.
+    # The builder's functions have the parameters of OpenVINO's, except for keywords.
     return build.model(blocks(_Positional(), build.parameter([None, 64], name="x"), count))
 
 
@@ -49,7 +49,7 @@ def of_openvino(count: int) -> ov.Model:
 
 
 class _Positional(ModuleType):
-    """The builder, called as OpenVINO's functions are."""
+    """The builder with the call signatures of OpenVINO."""
 
     def __init__(self) -> None:
         super().__init__("positional")
@@ -63,8 +63,8 @@ class _Positional(ModuleType):
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--blocks", type=int, default=300, help="how many times twelve layers")
-    parser.add_argument("--seconds", type=float, default=6.0, help="how long it is measured")
+    parser.add_argument("--blocks", type=int, default=300, help="number of blocks of twelve layers")
+    parser.add_argument("--seconds", type=float, default=6.0, help="seconds of measurement")
     arguments = parser.parse_args()
     count = arguments.blocks
     with tempfile.TemporaryDirectory() as folder:
@@ -82,11 +82,11 @@ def main() -> None:
         Paired(f"{row.name} ({layers:,} layers)", row.ours / layers, row.theirs / layers, row.ratio)
         for row in (against_openvino, against_reading)
     ]
-    print("Building, a layer, against OpenVINO's Python API")
+    print("Building, per layer, against OpenVINO's Python API")
     print_table(rows[:1])
-    print("\nBuilding, a layer, against reading a file of the model")
+    print("\nBuilding, per layer, against reading a file of the model")
     print_table(rows[1:], theirs="read_model")
-    write_json("building", rows[:1], unit="seconds a layer", read_model=vars(rows[1]))
+    write_json("building", rows[:1], unit="seconds per layer", read_model=vars(rows[1]))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Networks of well-known sizes with random weights, built with OpenVINO's API and written as IR."""
+"""Models of well-known sizes with random weights, built with OpenVINO's API and written as IR."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["BUILT"]
 
 
 class _Convolutional:
-    """Layers of convolutional networks; a scale and a shift stand for batch normalisation, as after conversion."""
+    """Layers of convolutional networks; a scale and a shift replace batch normalization, as after conversion."""
 
     def __init__(self) -> None:
         self.random = np.random.default_rng(0)
@@ -40,7 +40,7 @@ class _Convolutional:
 
 
 def resnet50() -> tuple[ov.Model, list[np.ndarray]]:
-    """ResNet-50 on one image of 224 x 224."""
+    """Build ResNet-50 for one image of 224 x 224."""
     build = _Convolutional()
     image = ops.parameter([1, 3, 224, 224], np.float32, name="image")
     x = ops.relu(build.convolution(image, 3, 64, 7, 2))
@@ -59,7 +59,7 @@ def resnet50() -> tuple[ov.Model, list[np.ndarray]]:
 
 
 def mobilenet_v2() -> tuple[ov.Model, list[np.ndarray]]:
-    """MobileNet-v2 on one image of 224 x 224."""
+    """Build MobileNet-v2 for one image of 224 x 224."""
     build = _Convolutional()
 
     def activated(x: ov.Node) -> ov.Node:
@@ -80,7 +80,7 @@ def mobilenet_v2() -> tuple[ov.Model, list[np.ndarray]]:
 
 
 def lstm() -> tuple[ov.Model, list[np.ndarray]]:
-    """Three layers of LSTM, 512 wide, over 64 steps."""
+    """Build three LSTM layers, 512 wide, over 64 steps."""
     random = np.random.default_rng(0)
     width, steps = 512, 64
 
@@ -104,11 +104,11 @@ BUILT: dict[str, Callable[[], tuple[ov.Model, list[np.ndarray]]]] = {
     "MobileNet-v2 224": mobilenet_v2,
     "LSTM 3 x 512, 64 steps": lstm,
 }
-"""Each makes a network and inputs for it."""
+"""Functions that build a model and inputs for it."""
 
 
 def write(name: str, folder: Path) -> tuple[Path, list[np.ndarray]]:
-    """Write the network into a folder; its path and its inputs."""
+    """Write the model into a folder, and return its path and its inputs."""
     model, inputs = BUILT[name]()
     path = folder / f"{BUILT[name].__name__}.xml"
     ov.save_model(model, path, compress_to_fp16=False)

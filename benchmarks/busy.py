@@ -29,7 +29,7 @@ BUSY = "while True: sum(range(10**5))"
 
 @contextmanager
 def busy_processes(count: int) -> Iterator[None]:
-    """Processes that compute without a pause, ended with the context."""
+    """Processes that compute without a pause until the context ends."""
     processes = [subprocess.Popen([sys.executable, "-c", BUSY]) for _ in range(count)]
     try:
         yield

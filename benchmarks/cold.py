@@ -5,8 +5,8 @@ find the bytecode of their modules, as installed packages do.
 
     python -m benchmarks.cold MODEL.xml [--runs 7]
 
-prints the time of each stage as a Markdown table: the minimum processor time of several processes, so that a busy
-machine can measure it. MODEL.inputs.npz holds the inputs, `in0` and so on.
+prints the time of each stage as a Markdown table: the minimum processor time of several processes, which is reliable
+on a busy machine. MODEL.inputs.npz holds the inputs, `in0` and so on.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ stage("first run")
 
 
 def measure_cold(name: str, path: Path, inputs: Sequence[Array], *, runs: int) -> Paired:
-    """Seconds until the first output; the median of `runs` processes each, after one that is not counted."""
+    """Return the seconds until the first output: the median of `runs` processes each, after an uncounted one."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "inputs.npz"
         np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
@@ -112,7 +112,7 @@ def _first_output(program: str, path: Path, inputs: Path) -> float:
 
 
 def _printed(program: str, path: Path, inputs: Path) -> str:
-    """The last word that a program prints in a process of its own."""
+    """Return the last line that a program prints in a separate process."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(Path(tempfile.gettempdir()) / "ir_exec-benchmarks" / "bytecode")
     environment["PYTHONPATH"] = str(ROOT)
@@ -136,7 +136,7 @@ def _print_stages(path: Path, runs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("network", type=Path, metavar="NETWORK.xml")
-    parser.add_argument("--runs", type=int, default=7, help="how many processes of each library")
+    parser.add_argument("--runs", type=int, default=7, help="number of processes per library")
     arguments = parser.parse_args()
     _print_stages(arguments.network, arguments.runs)
 

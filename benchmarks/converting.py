@@ -54,7 +54,7 @@ print(max(peak, anonymous()) - before)
 
 
 def written(path: Path, megabytes: int, *, is_external: bool) -> None:
-    """A chain of products, each with a weight of its own."""
+    """Write a chain of products, each with a separate weight."""
     rng = np.random.default_rng(0)
     count = megabytes * 10**6 // (WIDTH * WIDTH * 4)
     names = ["x", *(f"y{at}" for at in range(count))]

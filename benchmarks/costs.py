@@ -2,7 +2,7 @@
 
     OPENBLAS_NUM_THREADS=1 python -m benchmarks.costs
 
-It takes about a minute. Each figure is the least of many repetitions; use an idle machine.
+It takes about a minute. Each figure is the minimum of many repetitions; use an idle machine.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ir_exec.kernels.elementwise import select, truncated_remainder
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.parallel import THREADS, Worker, for_each
 from ir_exec.kernels.scatter import put_slices
-from ir_exec.kernels.scatter_reduced import Reduced
+from ir_exec.kernels.scatter_reduced import ReducingUpdate
 from ir_exec.kernels.softmax import softmax
 from ir_exec.kernels.sorting import least_indices
 from ir_exec.ops.arithmetic.cumsum import CumSum
@@ -37,7 +37,7 @@ RNG = np.random.default_rng(0)
 
 
 def nanoseconds(function: Callable[[], object], seconds: float = 0.1) -> float:
-    """The least time that a call takes."""
+    """Return the minimum time of a call, in nanoseconds."""
     function()
     least, end = inf, perf_counter() + seconds
     while perf_counter() < end:
@@ -48,7 +48,7 @@ def nanoseconds(function: Callable[[], object], seconds: float = 0.1) -> float:
 
 
 def random_elements() -> None:
-    print("\nELEMENT_NANOSECONDS, NEAR_CACHE_BYTES, SHARED_CACHE_BYTES: random f32 of a tensor, ns each")
+    print("\nELEMENT_NANOSECONDS: random f32 of a tensor, ns per element")
     for power in range(14, 28, 2):
         data = RNG.random(2**power // 4, dtype=np.float32)
         indices = RNG.integers(0, data.size, 2**17)
@@ -61,7 +61,7 @@ def random_elements() -> None:
 
 
 def slices() -> None:
-    print("\nBYTE_NANOSECONDS, LONG_SLICE_BYTES: random slices of 4 MiB, ns each to read and to write")
+    print("\nBYTE_NANOSECONDS: random slices of 4 MiB, ns per slice to read and to write")
     data = RNG.random(2**20, dtype=np.float32)
     for nbytes in (4, 16, 64, 256, 512, 1024, 4096, 16384):
         rows = data.reshape(-1, nbytes // 4)
@@ -74,7 +74,7 @@ def slices() -> None:
 
 
 def pieces() -> None:
-    print("\nPIECE_ELEMENTS: five steps of f32 arithmetic on so many elements at a time, ns per element")
+    print("\nCHUNK_ELEMENTS: five steps of f32 arithmetic in chunks of this many elements, ns per element")
     data = RNG.random(2**22, dtype=np.float32)
     output = np.empty_like(data)
 
@@ -93,7 +93,7 @@ def pieces() -> None:
 
 
 def functions() -> None:
-    print("\nFEW_REMAINDERS: np.fmod, and quotients in f64, ns per call")
+    print("\nRemainders: np.fmod, and quotients in f64, ns per call")
     for power in (4, 8, 10, 11, 12, 14):
         data, divisors = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         plain = nanoseconds(lambda: np.fmod(data, divisors))  # noqa: B023  # as above
@@ -101,7 +101,7 @@ def functions() -> None:
         ours = nanoseconds(lambda: truncated_remainder(data, divisors))  # noqa: B023
         thresholds.CALL_ELEMENTS = few
         print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
-    print("\nFEW_SELECTED: np.where, and masks of bits, ns per call, of conditions in no order and of two halves")
+    print("\nSelections: np.where, and bit masks, ns per call, for random conditions and for two halves")
     for power in (10, 11, 12, 13, 14, 16):
         data, others = (RNG.normal(size=2**power).astype(np.float32) for _ in range(2))
         for conditions in (RNG.random(data.size) < 0.5, np.arange(data.size) * 2 < data.size):
@@ -111,14 +111,14 @@ def functions() -> None:
             ours = nanoseconds(lambda: select(conditions, data, others))  # noqa: B023
             thresholds.CALL_ELEMENTS = few
             print(f"{2**power:>12,} elements {plain:8.0f} {ours:8.0f}")
-    print("\nEXPONENTIAL_NANOSECONDS: softmax of 64 slices of 512, ns per element")
+    print("\nSoftmax: 64 slices of 512, ns per element")
     for dtype in (np.float16, np.float32):
         scores = RNG.random((64, 512, 1)).astype(dtype)
         print(f"{dtype.__name__:>12} {nanoseconds(lambda: softmax(scores)) / scores.size:8.2f}")  # noqa: B023
 
 
 def products() -> None:
-    print("\nLEAST_ROWS, PRODUCT_COLUMNS, MULTIPLICATIONS_A_NANOSECOND: multiplications per nanosecond of f32 products")
+    print("\nProducts: multiplications per nanosecond of f32 products")
     for size in (1, 4, 8, 16, 32, 64, 128):
         wide = RNG.random((256, 512), dtype=np.float32)
         rows, columns = RNG.random((size, 256), dtype=np.float32), RNG.random((512, size), dtype=np.float32)
@@ -126,9 +126,7 @@ def products() -> None:
         few_columns = nanoseconds(lambda: wide @ columns)  # noqa: B023  # as above
         count = size * wide.size
         print(f"{size:>12,} rows {count / few_rows:8.1f}    columns {count / few_columns:8.1f}")
-    print(
-        "\nLEAST_ROWS_OF_PIECE, LEAST_COLUMNS_OF_PIECE: products in chunks of this size, relative to the whole product"
-    )
+    print("\nCHUNK_LINES: products in chunks of this size, relative to the whole product")
     high, narrow = RNG.random((1024, 512), dtype=np.float32), RNG.random((512, 128), dtype=np.float32)
     low, wide = RNG.random((128, 512), dtype=np.float32), RNG.random((512, 1024), dtype=np.float32)
     whole = nanoseconds(lambda: high @ narrow), nanoseconds(lambda: low @ wide)
@@ -140,7 +138,7 @@ def products() -> None:
 
 
 def threads() -> None:
-    print("\nWORTH_SHARING_NANOSECONDS, SPIN_SECONDS: eight chunks of work on one thread and on two, us")
+    print("\nSHARED_NANOSECONDS: eight chunks of work on one and two threads, us")
     data = np.ones(2**14, np.float32)
     for count in (1, 5, 10, 20, 40):
 
@@ -165,7 +163,7 @@ def threads() -> None:
 
 
 def kernels() -> None:
-    """Kernels with different numbers than those in `thresholds`."""
+    """Time kernels with numbers that differ from `thresholds`."""
     corners = RNG.random((2, 3000)) * 100
     boxes = np.concatenate([corners, corners + RNG.random((2, 3000)) * 20]).astype(np.float32)
     overlaps = CornerOverlaps(boxes)
@@ -174,12 +172,12 @@ def kernels() -> None:
     target, places = RNG.random((10**5, 32), dtype=np.float32), RNG.zipf(1.5, 40_000) % 5000
     updates = RNG.random((len(places), 32), dtype=np.float32)
     powers = (2**8, 2**10, 2**12, 2**14, 2**16)
-    with_numbers("CALL_ELEMENTS", powers, lambda: Reduced("sum").slices(target, places, updates))
+    with_numbers("CALL_ELEMENTS", powers, lambda: ReducingUpdate("sum").slices(target, places, updates))
 
     data, indices = RNG.random((8, 4000), dtype=np.float32), RNG.integers(0, 4000, (8, 128))
     with_numbers("TABLE_ELEMENTS", (0, 2**13), lambda: take_along_axis(data, indices, 1))
 
-    # Other rows every time: a processor learns the order of those that it sorts again and again.
+    # New rows every time: branch prediction learns the order of rows that are sorted repeatedly.
     keys = cycle(RNG.random((64, 4, 1080), dtype=np.float32))
     with_numbers("CALL_ELEMENTS", (0, 10**9), lambda: least_indices(next(keys), 1080, 1))
     few = cycle(RNG.random((64, 4, 50), dtype=np.float32))
@@ -235,7 +233,7 @@ def _compressed() -> Iterator[tuple[str, CompressedMatrix]]:
 
 
 def with_numbers(name: str, numbers: Sequence[int], function: Callable[[], object]) -> None:
-    """Print what the function takes when `thresholds` has each of these numbers in turn."""
+    """Print the time of the function with each of these numbers in `thresholds`."""
     print(f"\n{name}: us")
     own = getattr(thresholds, name)
     for number in numbers:

@@ -24,7 +24,7 @@ FOLDERS = (Path(__file__).parents[2] / "shared" / "models", Path(__file__).paren
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each figure")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds per figure")
     parser.add_argument("names", nargs="*", help="models, by default all")
     arguments = parser.parse_args()
     found = {path.stem: path for folder in FOLDERS for path in sorted(folder.glob("*.xml"))}
@@ -37,10 +37,10 @@ def main() -> None:
             rows[kind].append(row)
             print(f"{name}: {kind} takes {1 / row.ratio:.2f} runs", flush=True)
     for kind, measured in rows.items():
-        print(f"\n{kind}: the ratio is that of a run to it")
+        print(f"\n{kind}: the ratio is the time of a run divided by its time")
         print_table(measured, ours=kind, theirs="run")
         worst = min(measured, key=lambda row: row.ratio)
-        print(f"most: {1 / worst.ratio:.2f} runs ({worst.name})")
+        print(f"maximum: {1 / worst.ratio:.2f} runs ({worst.name})")
         write_json(f"debug_{kind}", measured)
 
 

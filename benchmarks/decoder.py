@@ -1,6 +1,6 @@
-"""A language model that writes text: one token a run, with a cache that grows by one position with every token.
+"""A language model that generates text: one token per run, with a cache that grows by one position per token.
 
-No two runs have the same input shapes, so this also measures what a library takes to get ready for new ones.
+No two runs have the same input shapes, so this also measures the preparation for new shapes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ TOKENS = 64
 
 
 def decode(run: Callable[[list[Array]], Any], caches: list[Array]) -> list[int]:
-    """The tokens that the network finds likeliest one after the other, from empty caches."""
+    """Return the most likely tokens, generated one by one from empty caches."""
     tokens = [1]
     for length in range(TOKENS):
         inputs = np.array([tokens[-1:]]), np.ones((1, length + 1), np.int64), np.array([[length]])

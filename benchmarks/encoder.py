@@ -42,7 +42,7 @@ class _Builder:
 
 
 def write_encoder(path: Path) -> None:
-    """Write the encoder: token ids and attention mask (1 x length) to the last hidden state."""
+    """Write the encoder, from token ids and attention mask (1 x length) to the last hidden state."""
     build = _Builder()
     ids = ops.parameter([1, -1], np.int64, name="input_ids")
     attended = ops.parameter([1, -1], np.int64, name="attention_mask")

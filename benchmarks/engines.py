@@ -1,8 +1,8 @@
 """The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, warm in one process.
 
 Models are the .xml files of folders: by default `tests/networks` and `../shared/models`. NAME.inputs.npz has the inputs
-of NAME.xml, NAME.onnx is the original of a converted model. The contestants take turns, and what
-counts is the median of each; the geometric means are of ratios to OpenVINO's time.
+of NAME.xml, NAME.onnx is the original of a converted model. The contestants take turns, and the result is the
+median of each; the geometric means are of ratios to OpenVINO's time.
 
     python -m benchmarks.engines [FOLDER ...] [--only TEXT] [--seconds 2] [--threads 2] [--least] [--first]
 
@@ -37,7 +37,7 @@ from ir_exec.types import Array
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ROOT / "tests" / "networks", ROOT.parent / "shared" / "models"
 TOLERANCE = 2e-3
-"""Of the largest absolute value of an output."""
+"""Tolerance, relative to the largest absolute value of an output."""
 SHORTEST = 1e-3
 CONTESTANTS = "interpreter", "engine", "openvino", "onnx"
 
@@ -54,7 +54,7 @@ class Row:
 
 
 def networks(folders: list[Path], only: str) -> Iterator[Path]:
-    """The .xml files, each name once."""
+    """Return the .xml files, each name once."""
     seen = set()
     for folder in folders:
         for path in sorted(folder.glob("*.xml")):
@@ -64,7 +64,7 @@ def networks(folders: list[Path], only: str) -> Iterator[Path]:
 
 
 def measured(path: Path, seconds: float, threads: int, *, least: bool) -> Row:
-    """Time all contestants in turns for about this many seconds each; least: the least times instead of medians."""
+    """Time all contestants in turns for about this many seconds each; least: minimum times instead of medians."""
     with np.load(path.with_suffix(".inputs.npz"), allow_pickle=False) as stored:
         inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
     interpreter = ir_exec.compile_model(path, threads=threads)
@@ -73,7 +73,7 @@ def measured(path: Path, seconds: float, threads: int, *, least: bool) -> Row:
     partition = engine.partition
     row = Row(path.stem, {}, f"{partition.on_engine}/{partition.layers} in {len(partition.parts)}")
     row.faults += _differing("engine", expected, engine(inputs).to_tuple())
-    # A cache that grows from call to call does not fit the masks that are given again.
+    # A cache that grows from call to call does not fit repeated masks.
     ours, fast = (interpreter, engine) if not len(interpreter.state) else (_anew(interpreter), _anew(engine))
     calls: dict[str, Callable[[], object]] = {"interpreter": lambda: ours(inputs), "engine": lambda: fast(inputs)}
     _add_openvino(calls, path, inputs, threads, row)
@@ -134,7 +134,7 @@ def _add_original(
 
 
 def _fed(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
-    """The inputs by the names that they have in the ONNX file; those without a common name in order."""
+    """Return the inputs by their names in the ONNX file; inputs without a common name in order."""
     by_name: dict[str, Array] = {}
     for port, array in zip(model.inputs, inputs, strict=True):
         by_name.update(dict.fromkeys(port.names, array))
@@ -160,7 +160,7 @@ def _in_turns(
         end = time.perf_counter() + seconds * len(calls)
         while time.perf_counter() < end or len(found["engine"]) < 5:
             for name, call in calls.items():
-                call()  # what others have left in the caches is not its fault
+                call()  # refill the caches after the others
                 start = time.perf_counter()
                 for _ in range(repeats[name]):
                     call()
@@ -174,7 +174,7 @@ def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> lis
     faults = []
     for place, (ours, theirs) in enumerate(zip(expected, found, strict=True)):
         if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
-            faults.append(f"{who}: output {place} is {theirs.dtype}{theirs.shape}, not {ours.dtype}{ours.shape}")
+            faults.append(f"{who}: output {place} is {theirs.dtype}{theirs.shape}, expected {ours.dtype}{ours.shape}")
         elif ours.dtype.kind in "fV":
             left, right = ours.astype(np.float64), theirs.astype(np.float64)
             finite = np.isfinite(left)
@@ -188,7 +188,7 @@ def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> lis
 
 def _show(rows: list[Row]) -> None:
     heads = f"{'interpreter':>11} {'engine':>9} {'OpenVINO':>9} {'ONNX':>9} {'int/OV':>7} {'eng/OV':>7}"
-    print(f"{'network':32} {heads}  layers")
+    print(f"{'model':32} {heads}  layers")
     for row in rows:
         known = [row.seconds.get(name) for name in CONTESTANTS]
         cells = [f"{1e3 * one:.3f}" if one else "-" for one in known]
@@ -202,16 +202,15 @@ def _show(rows: list[Row]) -> None:
     for name in CONTESTANTS[:2]:
         ratios_of = [row.seconds[name] / row.seconds["openvino"] for row in rows if "openvino" in row.seconds]
         if ratios_of:
-            print(
-                f"{name}: geometric mean {geometric_mean(ratios_of):.3f} of OpenVINO's time, most {max(ratios_of):.2f}"
-            )
+            mean, most = geometric_mean(ratios_of), max(ratios_of)
+            print(f"{name}: geometric mean {mean:.3f} of OpenVINO's time, maximum {most:.2f}")
     both = [row.seconds["engine"] / row.seconds["onnx"] for row in rows if "onnx" in row.seconds]
     if both:
         print(f"engine: geometric mean {geometric_mean(both):.3f} of onnxruntime's time on the original ONNX file")
 
 
 def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
-    """Write the seconds of each network and contestant to `results/engines.json`."""
+    """Write the seconds of each model and contestant to `results/engines.json`."""
     content = {
         "machine": machine(),
         "threads": arguments.threads,
@@ -246,9 +245,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path, default=list(FOLDERS))
     parser.add_argument("--only", default="", help="models whose name contains this text")
-    parser.add_argument("--seconds", type=float, default=2.0, help="how long each contestant is measured")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds per contestant")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--least", action="store_true", help="the least times: on a machine that does other things")
+    parser.add_argument("--least", action="store_true", help="minimum times, for a busy machine")
     parser.add_argument("--first", action="store_true", help="measure up to the first output, in fresh processes")
     arguments = parser.parse_args()
     keep_freed_memory()

@@ -1,8 +1,8 @@
 """First output, warm time and peak memory of ir_exec alone, to compare two versions of the compiler.
 
-Each model is loaded and run in separate processes. Reported are the processor time from the import of ir_exec to the
-first output, the least wall time of the warm runs, and the peak memory minus the memory before loading the model, up to
-the first output and up to the last run. `share` is the peak up to the first output and of all runs relative to the
+Each model is loaded and run in separate processes. The figures are the processor time from the import of ir_exec to the
+first output, the minimum wall time of the warm runs, and the peak memory minus the memory before loading the model, up
+to the first output and up to the last run. `share` is the peak up to the first output and of all runs relative to the
 weights as f32, without the import, for models with at least 16 MiB of weights. The models are those of the snapshots of
 plans in `tests/plans`, and an encoder of BERT-base's size with f32 and with f16 weights.
 
@@ -78,7 +78,7 @@ print(json.dumps(figures))
 
 
 def measured(path: Path, inputs: list[Array], options: dict[str, object], processes: int, runs: int) -> Figures:
-    """The median of each figure over some processes, after one that is not counted."""
+    """Return the median of each figure over several processes, after an uncounted one."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "inputs.npz"
         np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
@@ -123,7 +123,7 @@ def main() -> None:
     parser.add_argument("--folder", metavar="DIR", help="measure the models of a folder")
     parser.add_argument("--large", action="store_true", help="measure the encoders of BERT-base's size")
     parser.add_argument("--save", action="store_true", help="store the figures")
-    parser.add_argument("--optimize", choices=("auto", "full"), help="instead of the default")
+    parser.add_argument("--optimize", choices=("auto", "full"), help="optimization, instead of the default")
     parser.add_argument("--processes", type=int, default=3)
     parser.add_argument("--runs", type=int, default=40, help="runs after the first one")
     arguments = parser.parse_args()
@@ -139,7 +139,7 @@ def main() -> None:
     both = found.keys() & known.keys()
     for figure in FIGURES if both else ():
         mean = geometric_mean(found[name][figure] / max(known[name][figure], 1e-9) for name in both)
-        print(f"{figure}: {mean:.3f} times what is stored, geometric mean of {len(both)}")
+        print(f"{figure}: {mean:.3f}x of the stored figure, geometric mean of {len(both)}")
     if arguments.save:
         stored.write_text(json.dumps({"machine": machine(), "networks": known | found}, indent=1) + "\n")
 

@@ -1,4 +1,4 @@
-"""An FP16 file against the FP32 file of the same network, both run by ir_exec."""
+"""An FP16 file against the FP32 file of the same model, both run by ir_exec."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["measure_fp16", "write_fp16"]
 
 
 def write_fp16(path: Path, folder: Path) -> Path:
-    """The network with f16 for all f32, inputs and outputs included; RuntimeError where OpenVINO refuses it."""
+    """Return the model with f16 for all f32, inputs and outputs included; RuntimeError if OpenVINO rejects it."""
     model = ov.Core().read_model(path)
     manager = Manager()
     manager.register_pass(ConvertFP32ToFP16())
@@ -28,7 +28,7 @@ def write_fp16(path: Path, folder: Path) -> Path:
 
 
 def measure_fp16(name: str, path: Path, inputs: list[Array], folder: Path, seconds: float) -> Paired | None:
-    """Ours: the FP16 file, written to `folder`; theirs: the FP32 file."""
+    """Measure the FP16 file, written to `folder`, as ours, and the FP32 file as theirs."""
     try:
         short = ir_exec.compile_model(write_fp16(path, folder))
         wide = ir_exec.compile_model(path)

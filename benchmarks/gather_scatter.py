@@ -32,12 +32,12 @@ from tests.conformance.build import build
 from tests.conformance.case import Case
 
 QUICK = 2**18
-"""The most elements of a case of the quick subset."""
+"""Maximum elements of a case in the quick subset."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A case that is made on its turn: the large ones do not fit into memory together."""
+    """A case that is made when it runs: the large ones do not fit into memory together."""
 
     name: str
     elements: int
@@ -45,7 +45,7 @@ class Row:
 
 
 def numbers(rng: np.random.Generator, kind: str, *shape: int) -> Array:
-    """Small whole numbers: every element type holds them, and sums of a few of them, exactly."""
+    """Return small whole numbers: every element type represents them, and sums of a few of them, exactly."""
     return rng.integers(-8, 9, shape, np.int8).astype(ElementType[kind].dtype)
 
 
@@ -156,13 +156,13 @@ def scatter_elements(
 
     def make(rng: np.random.Generator) -> Case:
         if reduction == "none":
-            # OpenVINO leaves open which of equal indices wins: there are none.
+            # OpenVINO does not define which of equal indices wins, so indices are unique.
             order = rng.random(chosen, np.float32).argsort(axis)
             indices = (order + np.arange(length).reshape([-1] + [1] * (len(shape) - axis - 1)) * 0) % shape[axis]
             indices = indices.astype(ElementType[index].dtype)
         else:
             indices = places(rng, index, shape[axis], *chosen)
-        # Products of these stay exact.
+        # Products of these are exact.
         updates = numbers(rng, data, *chosen) if reduction != "prod" else 1 - 2 * (numbers(rng, data, *chosen) > 0)
         inputs = (numbers(rng, data, *shape), indices, updates.astype(ElementType[data].dtype), axis_input(axis))
         attributes: dict[str, object] = {"reduction": reduction, "use_init_val": True} if opset >= 12 else {}
@@ -202,7 +202,7 @@ def scatter(shape: tuple[int, ...], axis: int, count: int, index: str = "i32", d
         repeated = np.concatenate([rng.permutation(size) for _ in range(-(-count // size))])[:count]
         updates = numbers(rng, data, *shape[:axis], count, *shape[axis + 1 :])
         if count > size:
-            # OpenVINO leaves open which of equal indices wins: their updates are equal.
+            # OpenVINO does not define which of equal indices wins, so their updates are equal.
             first = np.argsort(repeated[:size])
             updates = np.take(updates, first[repeated], axis)
         inputs = (numbers(rng, data, *shape), repeated.astype(ElementType[index].dtype), updates, axis_input(axis))
@@ -329,8 +329,8 @@ class Contestants:
 
 
 def start_openvino(threads: int) -> Any:
-    """A Core whose CPU plugin uses this many threads."""
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # nothing is to be sent anywhere
+    """Return a Core whose CPU plugin uses this many threads."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # no telemetry
     import openvino
 
     core = openvino.Core()
@@ -355,9 +355,9 @@ def select(quick: bool, only: str) -> Iterator[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help=f"only cases of at most {QUICK:,} elements, 0.1 s each")
-    parser.add_argument("--only", default="", help="only cases whose name holds this text")
+    parser.add_argument("--only", default="", help="only cases whose name contains this text")
     parser.add_argument("--seconds", type=float, help="seconds for each case (default 1.5)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of both (default 2)")
+    parser.add_argument("--threads", type=int, default=2, help="threads of both libraries (default 2)")
     parser.add_argument("--shared-outputs", action="store_true", help="OpenVINO overwrites its outputs with each call")
     options = parser.parse_args()
     seconds = options.seconds or (0.1 if options.quick else 1.5)
@@ -368,14 +368,14 @@ def main() -> None:
         found.append(run(row, core, options.threads, seconds, options.shared_outputs))
         print(f"{found[-1].ratio:6.2f}  {row.name}", file=sys.stderr, flush=True)
     if not found:
-        raise SystemExit("no case has that text in its name")
+        raise SystemExit("no case has this text in its name")
     print_table(found)
     if options.only:
         return
     name = "gather_scatter" + "_shared_outputs" * options.shared_outputs + "_quick" * options.quick
     print(write_json(name, found, threads=options.threads))
     mean = geometric_mean(one.ratio for one in found)
-    title = f"Gather and scatter: {mean:.2f} times the speed of OpenVINO's CPU plugin (geometric mean)"
+    title = f"Gather and scatter: speedup {mean:.2f}x over OpenVINO's CPU plugin (geometric mean)"
     print(draw_chart(name, found, title))
 
 

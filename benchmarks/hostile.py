@@ -34,7 +34,7 @@ NOISE = 0.05
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=int, default=300, help="how many damaged files are checked")
+    parser.add_argument("--files", type=int, default=300, help="number of damaged files")
     parser.add_argument("--mebibytes", type=float, default=2.0, help="size of the larger files with open markup")
     options = parser.parse_args()
     slow = 0
@@ -43,7 +43,7 @@ def main() -> int:
         small, large = (_seconds(("<net>" + opening * (part // len(opening))).encode()) for part in (size // 4, size))
         too_slow = large > NOISE and large > GROWTH * small
         slow += too_slow
-        print(f"{opening!r:20} {small:8.3f} s {large:8.3f} s {large / small:6.1f} times{'  TOO SLOW' * too_slow}")
+        print(f"{opening!r:20} {small:8.3f} s {large:8.3f} s {large / small:6.1f}x{'  TOO SLOW' * too_slow}")
     times = sorted(_seconds(raw, weights) for raw, weights in _damaged(options.files))
     slow += sum(one > SECONDS for one in times)
     print(f"{len(times)} damaged files: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s")
@@ -57,7 +57,7 @@ def _seconds(raw: bytes, weights: bytes = b"") -> float:
 
 
 def _damaged(count: int) -> Iterator[tuple[bytes, bytes]]:
-    """Copies of small networks with some bytes changed, digits for digits every second time."""
+    """Yield copies of small models with some bytes changed; every second copy has only digits changed."""
     paths = [path for path in sorted(NETWORKS.glob("*.xml")) if path.stat().st_size < 50_000]
     random = Random(count)
     for number in range(count):

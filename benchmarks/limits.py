@@ -2,9 +2,9 @@
 
 For each model a skeleton runs: one call per matrix product on prepared matrices, one copy per layer of the plan that is
 neither a product nor a view, and nothing else. A product runs in the fastest of several arrangements, with weights from
-memory. For 3 x 3 convolutions the products with transformed filters count where they are faster, for depthwise ones
-those of row tiles. Copies of windows and arranging filters cost nothing, a normalization is one copy, the softmax of
-attention one exponential, and the only Python is the loop over the calls. The difference to a run is an upper limit for
+memory. For 3 x 3 convolutions the products with transformed filters count if they are faster, for depthwise ones the
+products of row tiles. Copies of windows and of filters are free, a normalization is one copy, the softmax of attention
+one exponential, and the only Python is the loop over the calls. The difference to a run is an upper limit for
 savings. With --windows each convolution includes its contiguous copies: windows, rows of windows and the sums over
 rows of the kernel, or those of transformed filters. With --layers all other layers run by the steps of the plan on
 prepared arrays. With --threads each call is also tried in as many chunks on several threads.
@@ -41,9 +41,9 @@ from benchmarks.networks import PRECISE, compare, networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.profiles.recording import bytes_moved
-from ir_exec.kernels.gemm.blas import blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix
-from ir_exec.kernels.gemm.strips import multiply_in_strips
+from ir_exec.kernels.gemm.tiles import multiply_in_tiles
 from ir_exec.kernels.parallel import for_each
 from ir_exec.plan.planner import Step
 from ir_exec.runtime.compiled import CompiledModel
@@ -55,8 +55,9 @@ OTHERS = 2**21
 """Elements of other layers that are read between two reads of a layer's weights."""
 
 RUNS_BEFORE_RESTORING = 16
-"""Runs of layers that write over their inputs: what a Swish takes from itself again and again ends in numbers so small
-that processors are slow at them. The runs that restore are too few for a median."""
+"""Runs of layers that overwrite their inputs from one restore to the next: a repeated Swish of its own output ends in
+subnormal numbers, which are slow. The runs with a restore are too few to affect a median.
+"""
 
 _Shape: TypeAlias = tuple[int, ...]
 _Call: TypeAlias = Callable[[], object]
@@ -65,7 +66,7 @@ _Call: TypeAlias = Callable[[], object]
 class Product(NamedTuple):
     """[batch, rows, inner] times [batch, inner, columns].
 
-    weights: which of both is read from memory of its own, once in a run; all others are in the cache.
+    weights: the factor that is read from separate memory, once in a run; all others are in the cache.
     """
 
     batch: int
@@ -76,7 +77,7 @@ class Product(NamedTuple):
 
 
 class Way(NamedTuple):
-    """Products that compute a layer, and how many elements are moved for them."""
+    """Products that compute a layer, and the number of elements moved for them."""
 
     products: list[Product]
     moved: int = 0
@@ -95,7 +96,7 @@ class Layer(NamedTuple):
 
 
 class Work(NamedTuple):
-    """ways: of which one is enough. exponentials: how many elements go through one. copied: how many are copied."""
+    """ways: alternatives, of which the fastest counts. exponentials, copied: numbers of elements."""
 
     ways: list[Way]
     exponentials: int = 0
@@ -117,8 +118,7 @@ def stored_networks(paths: Iterable[str]) -> Iterator[tuple[str, Path, list[Arra
 
 
 def work_of(path: Path, inputs: list[Array], *, has_layers: bool) -> list[Work]:
-    """Products of the layers as they are in the file, passes of the layers that the plan has instead of them, or these
-    layers themselves."""
+    """Return the products of the layers in the file, and the copies of the plan's layers or these layers."""
     model = ir_exec.read_model(path)
     found: list[Work] = []
 
@@ -145,7 +145,7 @@ def work_of(path: Path, inputs: list[Array], *, has_layers: bool) -> list[Work]:
     for optimize in (False, True):
         instrument = partial(record, of_products=not optimize)
         compiled = CompiledModel(model, threads=1, optimize=optimize, instrument=instrument)
-        # What follows from constants is computed in the first run alone.
+        # Layers of constants are computed only in the first run.
         for _ in range(2):
             found.clear()
             compiled(inputs)
@@ -175,13 +175,13 @@ def _of_windows(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     own: Literal["", "first"] = "first" if result[0] == 1 else ""
     ways = [Way([Product(batch, outputs, channels * elements, windows, own)], batch * copied)]
     if elements > 1:
-        # Each row of the kernel by itself, and their sums.
+        # Each row of the kernel separately, and their sums.
         first, along = kernel[0], elements // kernel[0]
         moved = channels * along * windows * (op.strides[0] if op.strides else 1) + first * sums
         ways.append(Way([Product(batch, outputs * first, channels * along, windows, own)], batch * moved))
     if set(kernel) == {3} and len(kernel) > 1 and not {*op.strides, *op.dilations} - {1}:
         places = 4 ** len(kernel)
-        # Each axis doubles the data; of four places sums of three are left twice along each axis.
+        # Each axis doubles the data; along each axis, four positions become two sums of three.
         moved = image * (2 ** (len(kernel) + 1) - 1) + sums * 7
         product = Product(places * batch, outputs, channels, -(-windows // 2 ** len(kernel)), own)
         ways.append(Way([product], batch * moved))
@@ -213,7 +213,7 @@ def _of_steps(inputs: Sequence[_Shape], result: _Shape, op: Any) -> Work:
     w, r = ((1, *shapes[name])[-3:] for name in ("w", "r"))
     batch = shapes["x"][0]
     steps = shapes["x"][1] if len(shapes["x"]) > 2 else 1
-    # All steps at once with w, one after the other with r.
+    # All steps at once with w, step by step with r.
     return Work([Way([Product(w[0], w[1], w[2], batch * steps), *[Product(r[0], r[1], r[2], batch)] * steps])])
 
 
@@ -229,9 +229,9 @@ WAYS: dict[str, Callable[[Sequence[_Shape], _Shape, Any], Work]] = {
 
 
 class Skeleton:
-    """The calls for this work, for a run. products, passes: their seconds, each call by itself.
+    """The calls for this work in a run. products, passes: their seconds, each call separately.
 
-    has_windows: whether what is moved for convolutions is among it. threads: of the run.
+    has_windows: True to include the copies for convolutions. threads: of the run.
     """
 
     def __init__(self, work: Sequence[Work], *, has_windows: bool = False, threads: int = 1) -> None:
@@ -281,7 +281,7 @@ class Skeleton:
         return sum(seconds for seconds, _ in found), [call for _, call in found]
 
     def _moved(self, count: int, function: Callable[[Array, Array], object]) -> tuple[float, _Call]:
-        """A pass over so many elements."""
+        """Return a pass over this many elements."""
         some = [self._pool[:count], self._target[:count]]
         parts = [
             partial(function, *part) for part in zip(*[np.array_split(one, self._threads) for one in some], strict=True)
@@ -298,29 +298,29 @@ class Skeleton:
         ]
         if batch == 1:
             first, second, results = [[one[0] for one in ways] for ways in (first, second, results)]
-        # The others are no faster, or need both matrices in another order.
+        # The others are not faster, or need both matrices in another order.
         a, b, out = first[0], second[0], results[0]
         arranged = [(a, b, out), (a, second[1], out)]
         if weights == "first":
             arranged += [(first[1], b, out), (first[1], b, results[1])]
         calls: list[_Call] = [partial(np.matmul, *arrays) for arrays in arranged]
-        if takes_strips():
-            calls += [partial(multiply_in_strips, *arrays) for arrays in arranged]
-            if batch == 1 and columns >= thresholds.STRIP_COLUMNS and inner:
+        if prefers_tiles():
+            calls += [partial(multiply_in_tiles, *arrays) for arrays in arranged]
+            if batch == 1 and columns >= thresholds.TILE_COLUMNS and inner:
                 calls.append(partial(PackedMatrix.of(b).product, a))
         for arrays in arranged if self._threads > 1 else ():
-            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_strips)]
+            calls += [_shared(_parts(product, *arrays, self._threads)) for product in (np.matmul, multiply_in_tiles)]
         return _least(calls, self._others if weights else None)
 
     def _both_ways(self, batch: int, rows: int, columns: int, *, is_own: bool) -> list[Array]:
-        """Matrices by rows and by columns, in memory or in the cache."""
+        """Return matrices by rows and by columns, in memory or in the cache."""
         size = batch * rows * columns
         one, other = [np.full(size, 0.5, np.float32) if is_own else self._pool[:size] for _ in range(2)]
         return [one.reshape(batch, rows, columns), other.reshape(batch, columns, rows).swapaxes(1, 2)]
 
 
 def _parts(multiply: Callable[..., object], a: Array, b: Array, out: Array, count: int) -> list[_Call]:
-    """A product as several: of the matrices of a batch, else along the longer side of the result."""
+    """Split a product by the matrices of a batch, else along the longer side of the result."""
     if a.ndim > 2:
         arrays = [np.array_split(one, count) for one in (a, b, out)]
     elif len(a) > b.shape[1]:
@@ -338,12 +338,12 @@ def _shared(parts: Sequence[_Call]) -> _Call:
 
 
 def _least(calls: Sequence[_Call], others: Array | None = None) -> tuple[float, _Call]:
-    """The fastest of these, with its seconds; others: as in `_seconds`."""
+    """Return the fastest of these, with its seconds; others: as in `_seconds`."""
     return min([(_seconds(call, others), call) for call in calls], key=lambda found: found[0])
 
 
 def _seconds(call: _Call, others: Array | None = None) -> float:
-    """The least of some tries. others: what the cache holds instead of what was read in the last one."""
+    """Return the minimum of several tries. others: an array that evicts the operands from the cache in between."""
     times = []
     for _ in range(4):
         if others is not None:
@@ -357,7 +357,7 @@ def _seconds(call: _Call, others: Array | None = None) -> float:
 def measure(
     name: str, path: Path, inputs: list[Array], seconds: float, *, has_windows: bool, has_layers: bool, threads: int
 ) -> tuple[Paired, Paired, float]:
-    """The network, its skeleton, and the share of products in the time of the latter."""
+    """Measure the model, its skeleton, and the share of products in the time of the skeleton."""
     ours = ir_exec.compile_model(path, threads=threads)
     work = work_of(path, inputs, has_layers=has_layers)
     skeleton = Skeleton(work, has_windows=has_windows, threads=threads)
@@ -376,14 +376,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--seconds", type=float, default=1.0, help="seconds per model, measured twice")
-    parser.add_argument("--windows", action="store_true", help="count what is moved for convolutions")
-    parser.add_argument("--layers", action="store_true", help="compute the layers that are no products")
+    parser.add_argument("--windows", action="store_true", help="count the copies for convolutions")
+    parser.add_argument("--layers", action="store_true", help="compute the layers that are not products")
     parser.add_argument("--threads", type=int, default=1, help="threads of a run, and of OpenVINO")
     parser.add_argument("paths", nargs="*", metavar="FILE.xml", help="IR files")
     arguments = parser.parse_args()
     keep_freed_memory()
     found = []
-    print(f"{'in parts of OpenVINO':40}  ir_exec  skeleton  products of it")
+    print(f"{'time over OpenVINO':40}  ir_exec  skeleton  share of products")
     for name, path, inputs in stored_networks(arguments.paths) if arguments.paths else networks():
         if arguments.only in name:
             whole, least, share = measure(

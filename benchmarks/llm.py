@@ -37,11 +37,11 @@ HEAD = 64
 QUERIES_A_KEY = 8
 GROUP = 128
 LARGE = 2**16
-"""Bytes of constants from which on their values are drawn when the file is written."""
+"""Minimum bytes of constants whose values are drawn while the file is written."""
 
 
 class Decoder:
-    """Builds the network; `weights` is "u4" or "f16", `width` a multiple of 512."""
+    """Builds the model; `weights` is "u4" or "f16", `width` a multiple of 512."""
 
     def __init__(self, weights: str, layers: int, width: int, vocabulary: int) -> None:
         self.weights, self.width = weights, width
@@ -67,7 +67,7 @@ class Decoder:
         self.model: Model = build.model(logits, sinks=self.sinks)
 
     def matrix(self, rows: int, columns: int) -> Value:
-        """Weights [rows, columns] as f32, as files express them."""
+        """Return weights [rows, columns] in f32, decompressed by layers as in exported files."""
         if self.weights == "f16":
             return build.convert(build.constant(np.broadcast_to(np.float16(1), (rows, columns))), "f32")
         grouped = (rows, columns // GROUP, GROUP)
@@ -112,7 +112,7 @@ class Decoder:
         return whole
 
     def repeated(self, x: Value) -> Value:
-        """Every head of keys or values for all its queries."""
+        """Repeat the heads of keys or values for their queries."""
         apart = build.unsqueeze(x, np.array([2]))
         spread = build.broadcast(apart, np.array([1, 1, QUERIES_A_KEY, 1, 1]), mode="bidirectional")
         return build.reshape(spread, np.array([0, self.heads, -1, HEAD]), special_zero=True)
@@ -122,7 +122,7 @@ class Decoder:
 
 
 class _RandomWeights:
-    """The bytes of large constants, drawn when they are written; small ones are as they were built."""
+    """The bytes of constants: large ones are drawn when they are written, small ones are unchanged."""
 
     def __init__(self, model: Model) -> None:
         self._weights = model.weights
@@ -146,7 +146,7 @@ class _RandomWeights:
         for start, length in self._packed.items():
             if start <= offset < start + length:
                 return random.integers(0, 256, size, np.uint8).data
-        return self._weights.slice(offset, size)  # type: ignore[union-attr]  # a network with constants has weights
+        return self._weights.slice(offset, size)  # type: ignore[union-attr]  # a model with constants has weights
 
 
 PROGRAM = """
@@ -213,7 +213,7 @@ def measure(path: Path, prompt: int, tokens: int, runs: int) -> dict[str, list[d
             times.append(json.loads(done.stdout))
     ours, theirs = (np.load(logits[library]) for library in found)
     error = float(np.abs(ours - theirs).max() / np.abs(theirs).max())
-    print(f"{path.stem}: logits differ by {error:.1e} of the largest at most")
+    print(f"{path.stem}: logits differ by at most {error:.1e} of the largest")
     # OpenVINO rounds the other factor of products with u4 to 8 bits on some processors.
     if not error < 0.2:
         raise SystemExit(f"{path.stem}: the logits differ")
@@ -233,8 +233,8 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=2048, help="a multiple of 512")
     parser.add_argument("--vocabulary", type=int, default=32_000)
     parser.add_argument("--prompt", type=int, default=512, help="tokens of the prompt")
-    parser.add_argument("--tokens", type=int, default=32, help="tokens that are written after it")
-    parser.add_argument("--runs", type=int, default=3, help="processes of each library")
+    parser.add_argument("--tokens", type=int, default=32, help="tokens generated after it")
+    parser.add_argument("--runs", type=int, default=3, help="processes per library")
     parser.add_argument("--folder", type=Path, help="folder for the model, by default a temporary one")
     arguments = parser.parse_args()
     rows: list[Paired] = []
@@ -251,7 +251,7 @@ def main() -> None:
         for row in own:
             print(f"{row.name:24} {row.ours * 1e3:9.1f} ms, OpenVINO {row.theirs * 1e3:9.1f} ms, ratio {row.ratio:.2f}")
         memory = compared(f"{weights}, memory", found, "memory")
-        times = f"{memory.ours / size:.2f} times the file, OpenVINO {memory.theirs / size:.2f}"
+        times = f"{memory.ours / size:.2f} of the file size, OpenVINO {memory.theirs / size:.2f}"
         print(f"{memory.name:24} {format_size(memory.ours)} for {format_size(size)}: {times}")
         rows += [*own, memory]
     write_json("llm", rows, sizes=sizes, layers=arguments.layers, width=arguments.width)

@@ -1,7 +1,7 @@
 """Shared code of the benchmarks: paired timing, tables, geometric means, JSON files and charts.
 
-On a machine that does other things too, one run a second later may take twice as long. So two contestants take turns,
-and what counts is the median of the ratios of neighbouring runs.
+On a busy machine, a run one second later may take twice as long. Therefore two contestants take turns, and the result
+is the median of the ratios of neighbouring runs.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ __all__ = [
 
 RESULTS = Path(__file__).parent / "results"
 SHORTEST = 2e-3
-"""Seconds that one sample lasts at least: shorter calls are repeated within a sample."""
+"""Minimum seconds of a sample: shorter calls are repeated within it."""
 
 
 @dataclass(frozen=True)
 class Paired:
-    """Two contestants at one task. ours, theirs: median seconds per call; ratio: the speedup of ours over theirs."""
+    """Two contestants in one task. ours, theirs: median seconds per call; ratio: the speedup of ours over theirs."""
 
     name: str
     ours: float
@@ -87,7 +87,7 @@ def geometric_mean(values: Iterable[float]) -> float:
 
 
 def machine() -> dict[str, object]:
-    """Return the processor, the system and the versions that the figures belong to, and the day."""
+    """Return the processor, the system, the versions and the day of the figures."""
     names = ("numpy", "openvino", "onnxruntime")
     return {
         "processor": _processor(),
@@ -133,7 +133,7 @@ def print_table(
     theirs: str = "OpenVINO",
     form: Callable[[float], str] | None = None,
 ) -> None:
-    """Print what both took, as durations or in the given form, the ratios and their geometric mean."""
+    """Print the times of both, as durations or in the given form, the ratios and their geometric mean."""
     form = form or _duration
     width = max([len(row.name) for row in rows] + [len("geometric mean")])
     print(f"{'':{width}}  {ours:>10}  {theirs:>10}  ratio")
@@ -151,7 +151,7 @@ def _duration(seconds: float) -> str:
 
 
 def format_size(size: float) -> str:
-    """A number of bytes for people."""
+    """Return a number of bytes as readable text."""
     return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
 
 
@@ -201,7 +201,7 @@ def _chart(rows: Sequence[Paired], title: str, theirs: str) -> str:
         parts.append(f'<text x="{left - 6}" y="{y + 11}" text-anchor="end" fill="#333">{escape(row.name)}</text>')
         parts.append(
             f'<rect x="{min(one, x):.1f}" y="{y + 2}" width="{max(abs(x - one), 0.5):.1f}" height="{step - 5}" '
-            f'fill="{colour}"><title>{row.ratio:.2f} times the speed of {escape(theirs)}</title></rect>'
+            f'fill="{colour}"><title>{row.ratio:.2f}x over {escape(theirs)}</title></rect>'
         )
         parts.append(f'<text x="{max(one, x) + 4:.1f}" y="{y + 11}" fill="#333">{row.ratio:.2f}</text>')
     parts.append("</svg>\n")

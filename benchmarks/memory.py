@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
-# OpenVINO's telemetry forks a process of its own.
+# OpenVINO's telemetry forks a separate process.
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
 
 import openvino as ov
@@ -57,7 +57,7 @@ for _ in range(2):
     outputs = [np.asarray(output) for output in run(arrays).values()]
 print(json.dumps(peak() - before))
 """
-# What the first network that is loaded imports belongs to the library, so a small one comes first.
+# Imports by the first loaded model belong to the library, so a small model is loaded first.
 OURS = f"""{_START}
 import ir_exec
 ir_exec.compile_model({str(ROOT / "samples" / "scatter_update.xml")!r})
@@ -76,7 +76,7 @@ _TOKENS = 8192
 
 
 def built(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
-    """Name, file and inputs of networks that move or attend over large tensors."""
+    """Yield name, file and inputs of models with gathers, scatters or attention on large tensors."""
     random = np.random.default_rng(0)
     data = random.standard_normal((_LARGE // 256, 256)).astype(np.float32)
     grid = random.integers(0, len(data), data.shape).astype(np.int32)
@@ -109,7 +109,7 @@ def built(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
 
 
 def measure(name: str, path: Path, inputs: list[Array], runs: int) -> Paired:
-    """Bytes at the peak of a process, the medians of this many processes of each library."""
+    """Return the peak bytes of a process, as the medians of this many processes per library."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "inputs.npz"
         np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
@@ -121,7 +121,7 @@ def _peak(program: str, path: Path, inputs: Path) -> float:
     command = [sys.executable, "-c", program, str(path), str(inputs)]
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    # Where the peak before was higher, the network took less than a page.
+    # If the earlier peak was higher, the model took less than a page.
     return max(float(json.loads(done.stdout)), 4096.0)
 
 
@@ -136,7 +136,7 @@ def planned(path: Path, inputs: list[Array]) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="models whose name contains this text")
-    parser.add_argument("--runs", type=int, default=3, help="how many processes of each library")
+    parser.add_argument("--runs", type=int, default=3, help="number of processes per library")
     arguments = parser.parse_args()
     rows, plans = [], {}
     with tempfile.TemporaryDirectory() as folder:

@@ -46,7 +46,7 @@ SHARED = ROOT.parent / "shared" / "models"
 DECODERS = "gpt2_with_past", "llama_with_past"
 PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 TOLERANCE = 1e-3
-"""Of the largest absolute value of an output."""
+"""Tolerance, relative to the largest absolute value of an output."""
 
 
 FOLDER = Path(tempfile.gettempdir()) / "ir_exec-benchmarks"
@@ -54,7 +54,7 @@ FOLDER = Path(tempfile.gettempdir()) / "ir_exec-benchmarks"
 
 
 def networks() -> Iterator[tuple[str, Path, list[Array]]]:
-    """Name, file and inputs of every network."""
+    """Yield name, file and inputs of every model."""
     FOLDER.mkdir(exist_ok=True)
     encoder = FOLDER / "encoder.xml"
     if not encoder.exists():
@@ -69,7 +69,7 @@ def networks() -> Iterator[tuple[str, Path, list[Array]]]:
 
 
 def compare(name: str, ours: Any, theirs: Any) -> None:
-    """End the benchmark where the outputs differ: what is fast and wrong is not fast."""
+    """End the benchmark if the outputs differ."""
     for index in range(len(ours)):
         expected = np.asarray(theirs[index])
         difference = np.abs(np.subtract(ours[index], expected, dtype=np.float64)).max(initial=0)
@@ -115,7 +115,7 @@ def main() -> None:
     parser.add_argument("--cold", action="store_true", help="measure from process start to the first output")
     parser.add_argument("--fp16", action="store_true", help="FP16 files against FP32 files of equal models")
     parser.add_argument("--rewrites", action="store_true", help="rewritten plans against plain ones")
-    parser.add_argument("--runs", type=int, default=7, help="how many processes each, with --cold")
+    parser.add_argument("--runs", type=int, default=7, help="number of processes per library, with --cold")
     arguments = parser.parse_args()
     if arguments.cold:
         cold(arguments.only, arguments.runs)

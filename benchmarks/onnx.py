@@ -1,13 +1,13 @@
 """ONNX files: reading and converting against our reader of IR files, OpenVINO's reader and onnx's shape inference, and
 running against ONNX's ReferenceEvaluator and onnxruntime.
 
-The files are those of `tests/networks/onnx`; what IR reading is measured on is what each was converted to.
+The files are those of `tests/networks/onnx`; reading of IR is measured on their conversions.
 
     python -m benchmarks.onnx [--only TEXT] [--seconds 2]
     python -m benchmarks.onnx FILE.onnx... [--seconds 2] [--threads 1]
 
-Files that are named are run, with the inputs of FILE.inputs.npz or drawn ones: against OpenVINO, and against our run of
-the IR that OpenVINO makes of each.
+Named files are run, with the inputs of FILE.inputs.npz or random ones: against OpenVINO, and against our run of
+OpenVINO's conversion of each to IR.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def readers(path: Path, converted: Path) -> dict[str, Callable[[], object]]:
     read = partial(ov.Core().read_model, path)
     try:
         read()
-    except RuntimeError:  # it does not know every operator
+    except RuntimeError:  # it does not support every operator
         return found
     return {**found, "OpenVINO": read}
 
@@ -65,13 +65,13 @@ def runners(path: Path, feeds: dict[str, Any]) -> dict[str, Callable[[], object]
     try:
         evaluator = ReferenceEvaluator(model)
         evaluator.run(None, feeds)
-    except Exception:  # of many kinds: it has no operators of com.microsoft
+    except Exception:  # several types: it has no operators of com.microsoft
         return found
     return {"ReferenceEvaluator": partial(evaluator.run, None, feeds), **found}
 
 
 def run_named(paths: list[str], seconds: float, threads: int | None) -> None:
-    """Runs of these files against OpenVINO, and against our runs of what it makes of them, on so many threads."""
+    """Compare runs of these files with OpenVINO, and with our runs of its conversions, on this many threads."""
     chosen = {} if threads is None else {"INFERENCE_NUM_THREADS": threads}
     compiled = partial(ir_exec.compile_model, threads=threads)
     tables: dict[str, list[Paired]] = {"OpenVINO": [], "our run of OpenVINO's IR": []}
@@ -91,9 +91,9 @@ def run_named(paths: list[str], seconds: float, threads: int | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("paths", nargs="*", metavar="FILE.onnx", help="ONNX files to run")
-    parser.add_argument("--threads", type=int, help="of both, for files that are named")
+    parser.add_argument("--threads", type=int, help="threads of both libraries, for named files")
     parser.add_argument("--only", default="", help="models whose name contains this text")
-    parser.add_argument("--seconds", type=float, default=2.0, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=2.0, help="seconds per measurement")
     options = parser.parse_args()
     if options.paths:
         run_named(options.paths, options.seconds, options.threads)

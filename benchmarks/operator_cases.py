@@ -1,4 +1,4 @@
-"""Layers of every operator type in three sizes: calls dominate, a cache holds the tensors, memory bounds the work."""
+"""Layers of every operator type in three sizes: bounded by calls, with tensors in a cache, and bounded by memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAKERS: list[tuple[str, Maker]] = []
 
 
 def cases(only: str = "", sizes: Container[str] = SIZES) -> Iterator[tuple[str, str, Case]]:
-    """Type, size and case of every layer whose type holds this text, each made on request."""
+    """Yield type, size and case of every layer whose type contains this text, each made on request."""
     for type, make in _MAKERS:
         for number, size in enumerate(SIZES):
             if only.lower() in type.lower() and size in sizes:
@@ -75,13 +75,13 @@ def rows(size: int) -> tuple[Array, ...]:
 
 
 def boxes(count: int, extent: float, *batch: int, seed: int = 0) -> Array:
-    """Corners of boxes, [..., count, 4]."""
+    """Return corners of boxes, [..., count, 4]."""
     random = np.random.default_rng(seed)
     corners = random.random((*batch, count, 2)) * extent * 0.8
     return np.concatenate([corners, corners + 1 + random.random(corners.shape) * extent * 0.2], -1).astype(np.float32)
 
 
-# Element by element.
+# Element-wise.
 for _type, _opset in (
     *[(name, 1) for name in ("ReLU", "Sigmoid", "Tanh", "Exp", "Abs", "Negative", "Floor", "Ceiling", "Sign", "Sin")],
     *[(name, 1) for name in ("Cos", "Tan", "Atan", "Sinh", "Cosh", "Erf")],
@@ -203,7 +203,7 @@ _add(
     right_mode=False,
 )
 
-# Moving elements.
+# Data movement.
 _add("Transpose", 1, lambda size: (*image(size), vector(0, 2, 3, 1)), constants=(1,))
 _add("Reshape", 1, lambda size: (*image(size), vector(0, -1)), constants=(1,), special_zero=True)
 _add("Squeeze", 1, lambda size: (floats(1, *IMAGES[size]), vector(0)), constants=(1,))
@@ -432,7 +432,7 @@ _add(
 
 
 def _mirrored(*shape: int) -> Array:
-    """Bits of which a byte holds eight equal ones: OpenVINO reads those of a byte in reverse order."""
+    """Return bits with eight equal ones per byte: OpenVINO reads the bits of a byte in reverse order."""
     return np.repeat(whole(2, int(np.prod(shape)) // 8, dtype=np.uint8), 8).reshape(shape).view(ElementType.u1.dtype)
 
 
@@ -810,7 +810,7 @@ def _rois(count: int, extent: float) -> Array:
 
 
 def _detections(count: int) -> tuple[Array, ...]:
-    """Offsets of boxes, confidences of 5 classes, and priors with their variances."""
+    """Return offsets of boxes, confidences of 5 classes, and priors with their variances."""
     confidences = ratios(1, count, 5) ** 4
     priors = np.stack([boxes(count, 1.0).reshape(-1), np.tile(np.float32([0.1, 0.1, 0.2, 0.2]), count)])[np.newaxis]
     return floats(1, count * 4), confidences.reshape(1, -1), priors

@@ -34,14 +34,14 @@ from tests.conformance.case import Case
 
 PRECISE = {"INFERENCE_PRECISION_HINT": "f32"}
 TOLERANCE = 1e-3
-"""Of the largest absolute value of an output."""
+"""Tolerance, relative to the largest absolute value of an output."""
 
 FREE = ("RandomUniform", "Nms", "NonMax", "Detection", "Proposal", "Identity")
-"""Texts in the types of which OpenVINO may give other values, or the same in another order."""
+"""Parts of type names for which OpenVINO may compute different values, or the same in another order."""
 
 
 def calls(case: Case) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    """A run of the case by each contestant."""
+    """Return a run of the case for each contestant."""
     file = build(case)
     ours = ir_exec.compile_model(file.xml, weights=file.weights)
     weights = ov.Tensor(np.frombuffer(file.weights or b"\0", np.uint8))
@@ -73,10 +73,10 @@ def measure(name: str, case: Case, seconds: float, clock: Callable[[], float]) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="", help="types whose name holds this text")
-    parser.add_argument("--size", choices=SIZES, help="one size alone")
-    parser.add_argument("--seconds", type=float, default=0.4, help="how long each layer is measured")
-    parser.add_argument("--processor-time", action="store_true", help="not the time that passes")
+    parser.add_argument("--only", default="", help="types whose name contains this text")
+    parser.add_argument("--size", choices=SIZES, help="only one size")
+    parser.add_argument("--seconds", type=float, default=0.4, help="seconds per layer")
+    parser.add_argument("--processor-time", action="store_true", help="measure processor time instead of wall time")
     arguments = parser.parse_args()
     clock = time.process_time if arguments.processor_time else time.perf_counter
     keep_freed_memory()
@@ -96,7 +96,7 @@ def main() -> None:
         found = [row.ratio for row in rows if row.name.endswith(size)]
         if found:
             slow = sum(ratio < 1 / 3 for ratio in found)
-            print(f"{size}: {geometric_mean(found):.2f}, {slow} of {len(found)} below a third of OpenVINO's speed")
+            print(f"{size}: {geometric_mean(found):.2f}, {slow} of {len(found)} below a speedup of 1/3")
     if not (arguments.only or arguments.size or arguments.processor_time):
         write_json("operators", rows)
         draw_chart("operators", rows, "Models of one layer: speed relative to OpenVINO's CPU plugin")

@@ -1,6 +1,6 @@
 """Reading, inferring and checking files of a thousand layers and more, against OpenVINO, which reads and validates.
 
-The document alone is what lxml and pydantic do; the rest is additional.
+The document alone is the work of lxml and pydantic; the rest is additional.
 
 The files are the models of `../shared/models` (or of `tests/networks` without that folder), each repeated in one file
 until it has enough layers. All times are per layer.
@@ -59,7 +59,7 @@ def _moved(edge: Edge, by: int) -> Edge:
 
 
 def files(folder: Path, least: int) -> Iterator[tuple[str, Path, int]]:
-    """Name, file and number of layers of every network, those inside of other layers included."""
+    """Yield name, file and number of layers of every model, including layers in bodies."""
     for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
         document = read_document(path)
         assert document is not None, "the reader raises"
@@ -76,8 +76,8 @@ def of_one_layer(row: Paired, layers: int) -> Paired:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="models whose name contains this text")
-    parser.add_argument("--layers", type=int, default=1000, help="how many layers a file has at least")
-    parser.add_argument("--seconds", type=float, default=3.0, help="how long each file is measured")
+    parser.add_argument("--layers", type=int, default=1000, help="minimum number of layers of a file")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds per file")
     arguments = parser.parse_args()
     core = ov.Core()
     checked: list[Paired] = []
@@ -97,17 +97,17 @@ def main() -> None:
                     name, partial(ours, path), partial(core.read_model, path), seconds=arguments.seconds / 3
                 )
                 rows.append(of_one_layer(row, layers))
-    print("Read, infer and check, a layer")
+    print("Read, infer and check, per layer")
     print_table(checked)
-    print("\nRead and infer, a layer")
+    print("\nRead and infer, per layer")
     print_table(read)
-    print("\nThe document alone, which is lxml's and pydantic's work, a layer")
+    print("\nThe document alone (lxml and pydantic), per layer")
     print_table(parsed)
     print(f"\ngeometric mean of check_model: {geometric_mean(row.ours for row in checked) * 1e6:.1f} us per layer")
     write_json(
         "read",
         checked,
-        unit="seconds a layer",
+        unit="seconds per layer",
         read_model=[vars(row) for row in read],
         read_document=[vars(row) for row in parsed],
     )

@@ -164,7 +164,7 @@ def _by_name(name: str) -> dict[str, Row]:
 
 
 def _measured(*names: str) -> str:
-    """The machines of these benchmarks, and the days on which they ran."""
+    """Return the machines and the days of these benchmarks."""
     machines = [_read(name)["machine"] for name in names]
     cpus = sorted({f"{one['processor']} with {one['vectors']}, {one['cores']} cores" for one in machines})
     days = sorted({one["date"] for one in machines})
@@ -200,7 +200,7 @@ def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def readme(text: str) -> str:
-    """Return the README with its table written anew."""
+    """Return the README with an updated table."""
     block = f"{BEGIN}\n{speeds()}\n{END}"
     return re.sub(f"{re.escape(BEGIN)}.*?{re.escape(END)}", lambda _: block, text, flags=re.DOTALL)
 

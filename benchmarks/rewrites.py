@@ -1,4 +1,4 @@
-"""Rewritten plans held against plain ones: what `optimize` saves in a network."""
+"""Rewritten plans compared with plain ones: the savings by `optimize` in a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["measure_rewrites"]
 
 
 def measure_rewrites(name: str, path: Path, inputs: list[Array], seconds: float) -> Paired | None:
-    """The processor time of a run on one thread, which other work on the machine changes less than the time itself."""
+    """Measure the processor time of a run on one thread, which depends less on other work than wall time."""
     try:
         model = ir_exec.read_model(path)
         rewritten, plain = (ir_exec.compile_model(model, threads=1, optimize=chosen) for chosen in (True, False))

@@ -53,8 +53,8 @@ def _share(kernel: Kernel, plain: Kernel, inputs: list[Array], seconds: float) -
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--only", default="", metavar="TEXT", help="variants with this in their names")
-    parser.add_argument("--seconds", type=float, default=0.05, help="for each case")
+    parser.add_argument("--only", default="", metavar="TEXT", help="variants whose name contains this text")
+    parser.add_argument("--seconds", type=float, default=0.05, help="seconds per case")
     arguments = parser.parse_args()
     found: dict[str, list[float]] = {}
     costs: dict[str, float] = {}

@@ -1,8 +1,8 @@
-"""Pages of networks of 1,000 and 5,000 layers: how long they take to make and to open, and how smoothly they move.
+"""Pages of models of 1,000 and 5,000 layers: the times for writing and opening them, and the frame rate of panning.
 
-A page is made in memory and held against `check_model` on the same file, which is a part of it. It is then opened in
-an installed Chromium, without a graphics card: the time from opening to the first drawn graph, and the frames a second
-while the graph is dragged.
+A page is made in memory and compared with `check_model` on the same file, which is part of the work. It is then opened
+in an installed Chromium, without a graphics card, for the time from opening to the first drawn graph and the frames per
+second while the graph is panned.
 
     python -m benchmarks.view [--seconds 3] [--runs 5]
 """
@@ -45,7 +45,7 @@ FRAMES = """async ({seconds, isWhole}) => {
 
 
 def files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Name and file of each network: names with the parts of modules, and without."""
+    """Yield name and file of each model: with names in groups of modules, and with flat names."""
     for layers in (1000, 5000):
         for grouped in (True, False):
             name = f"{layers:,} layers, {'groups' if grouped else 'flat'}"
@@ -56,8 +56,8 @@ def files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=3.0, help="for each figure")
-    parser.add_argument("--runs", type=int, default=5, help="how often each page is opened")
+    parser.add_argument("--seconds", type=float, default=3.0, help="seconds per figure")
+    parser.add_argument("--runs", type=int, default=5, help="openings of each page")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         found = list(files(Path(folder)))
@@ -74,7 +74,7 @@ def main() -> None:
                 return ir_exec.check_model(path)
 
             rows.append(measure_pair(name, made, checked, seconds=arguments.seconds))
-        print("\nmaking a page: the ratio is that of check to it")
+        print("\nmaking a page: the ratio is the time of check_model divided by its time")
         print_table(rows, ours="view", theirs="check")
         write_json("view", rows)
         path = next(filter(None, map(shutil.which, BROWSERS)), None)
@@ -102,9 +102,9 @@ def _opened(browser: str, file: Path, arguments: Any) -> Iterator[str]:
             if len(times) < arguments.runs:
                 tab.close()
         yield f"drawn after {median(times):.2f} s (from {min(times):.2f} to {max(times):.2f})"
-        for is_whole, what in ((False, "as it opens"), (True, "all of it in sight")):
+        for is_whole, what in ((False, "as it opens"), (True, "zoomed to fit")):
             rate = tab.evaluate(FRAMES, {"seconds": arguments.seconds, "isWhole": is_whole})
-            yield f"{rate:.0f} frames a second while panning, {what}"
+            yield f"{rate:.0f} frames per second while panning, {what}"
         launched.close()
 
 

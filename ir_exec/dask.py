@@ -107,7 +107,7 @@ def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
     for place, port in enumerate(ports):
         array = found[place]
         if not isinstance(array, da.Array):
-            message = f"input {port.name!r} is a {type(array).__name__}, expected a dask.array"
+            message = f"input {port.name!r} is of type {type(array).__name__}, expected a dask.array"
             raise EvaluationError(message, code=Code.unknown_input)
         checked(np.empty(0, array.dtype), port._replace(shape=Shape.unknown()))
     return [found[place] for place in range(len(ports))]

@@ -9,9 +9,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError, WeightsError
-from tests.helpers.facts import facts
 from tests.helpers.items import counting_network, weighed_network
 from tests.helpers.network_text import NetworkText
 
@@ -19,6 +17,7 @@ dask = pytest.importorskip("dask", reason="Dask is not installed")
 da = pytest.importorskip("dask.array", reason="Dask's arrays are not installed")
 
 from ir_exec.dask import apply  # noqa: E402  # it imports Dask
+from tests.helpers.facts import coded, naming  # noqa: E402
 
 WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
 DATA = np.arange(40, dtype=np.float32).reshape(10, 4)
@@ -89,21 +88,20 @@ def test_an_output_without_the_batch() -> None:
     axes = text.const(np.array([0], np.int64))
     text.result(text.op("ReduceSum", x, axes, keep_dims=True))
     network = ir_exec.read_model(text.file().xml, text.file().weights)
-    with pytest.raises(ShapeError) as caught:
+    with pytest.raises(ShapeError, match=naming("reducesum2", "[1,4]")):
         apply(network, da.from_array(DATA, chunks=(5, 4)))
-    assert caught.value.code == Code.input_array_shape
 
 
 @pytest.mark.parametrize(
     ("x", "error", "message"),
     [
-        (DATA, EvaluationError, "is a ndarray, expected a dask.array"),
-        ({}, EvaluationError, "no array for input"),
-        ({"nothing": da.from_array(DATA)}, EvaluationError, "nothing"),
-        (da.from_array(DATA.astype(np.int64)), ElementTypeError, "expected f32"),
-        (da.from_array(DATA[:, :3], chunks=(5, 3)), ShapeError, "chunks of 5"),
-        (da.from_array(np.float32(1)), ShapeError, "axes"),
-        (da.from_array(DATA)[da.from_array(DATA)[:, 0] > 3], ShapeError, "chunk sizes"),
+        (DATA, EvaluationError, naming("parameter0", "ndarray", "dask.array")),
+        ({}, EvaluationError, naming("parameter0")),
+        ({"nothing": da.from_array(DATA)}, EvaluationError, naming("nothing")),
+        (da.from_array(DATA.astype(np.int64)), ElementTypeError, naming("parameter0", "int64", "f32")),
+        (da.from_array(DATA[:, :3], chunks=(5, 3)), ShapeError, naming("chunks", 5)),
+        (da.from_array(np.float32(1)), ShapeError, naming("axes")),
+        (da.from_array(DATA)[da.from_array(DATA)[:, 0] > 3], ShapeError, naming("x.compute_chunk_sizes()")),
     ],
 )
 def test_arrays_that_do_not_fit(x: Any, error: type[IRError], message: str) -> None:
@@ -112,10 +110,8 @@ def test_arrays_that_do_not_fit(x: Any, error: type[IRError], message: str) -> N
 
 
 def test_chunks_of_several_inputs_that_differ() -> None:
-    with pytest.raises(ShapeError) as caught:
+    with pytest.raises(ShapeError, match=naming("(2, 2)", "(4,)")):
         apply(several(), {0: da.ones((4, 2), chunks=(2, 2)), 1: da.ones((4, 2), chunks=(4, 2))})
-    assert caught.value.code == Code.input_array_shape
-    assert facts(caught.value.message) == ["2", "2", "4"]
 
 
 def test_weights_that_are_gone(tmp_path: Path) -> None:
@@ -124,7 +120,6 @@ def test_weights_that_are_gone(tmp_path: Path) -> None:
     y = apply(model, da.from_array(DATA, chunks=(5, 4)), precision="file")
     z = apply(model, da.from_array(DATA, chunks=(5, 4)), precision="file", weights="value")
     (tmp_path / "net.bin").unlink()
-    with pytest.raises(WeightsError) as caught:
+    with pytest.raises(WeightsError, check=coded("IR201")):
         y.compute()  # type: ignore[union-attr]  # one output, one array
-    assert caught.value.code == Code.weights_missing
     assert np.array_equal(z.compute(), DATA @ WEIGHTS)  # type: ignore[union-attr]  # the same

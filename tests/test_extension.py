@@ -31,7 +31,7 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
-from tests.helpers.facts import facts, naming
+from tests.helpers.facts import facts, mentions, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
@@ -108,7 +108,7 @@ def test_a_class_stays_as_it_was_written() -> None:
 
     before = dict(vars(Written))
     assert register_op("Scale", version="extension")(Written) is Written
-    with pytest.raises(ir_exec.IRError, match=r"Written\.infer returned Shape"):
+    with pytest.raises(ir_exec.IRError, match=naming("Written.infer", "Shape")):
         run(network())
     assert dict(vars(Written)) == before
     assert Written(factor=3.0).infer(TensorType.of(ROW)) == [1, 2]
@@ -176,7 +176,7 @@ def test_a_class_may_be_forgotten() -> None:
     [("Add", "opset1"), ("relu", "opset13"), ("GRUCell", "extension"), ("MVN", "opset1"), ("Parameter", "opset8")],
 )
 def test_operators_of_openvino_cannot_be_replaced(type_name: str, version: str) -> None:
-    with pytest.raises(TypeError, match=f"{type_name} of {version} is an operator of OpenVINO"):
+    with pytest.raises(TypeError, match=naming(type_name, version, "OpenVINO")):
         register_op(type_name, version=version)(Scale)
 
 
@@ -216,12 +216,12 @@ class Misspelled(Scale):
 @pytest.mark.parametrize(
     ("cls", "message"),
     [
-        (dict, "is no subclass of ir_exec.Op"),
-        (WithoutEvaluate, "WithoutEvaluate has no method evaluate"),
-        (OtherNames, "the parameters of OtherNames.infer are not its inputs"),
-        (UnknownContext, "UnknownContext.evaluate requires \\['clock'\\]"),
-        (NoType, "table: dict\\[str, int\\] does not convert a text to a value"),
-        (Misspelled, "the annotations of Misspelled cannot be read: name 'Flaot' is not defined"),
+        (dict, naming("ir_exec.Op")),
+        (WithoutEvaluate, naming("WithoutEvaluate", "evaluate")),
+        (OtherNames, naming("OtherNames.infer")),
+        (UnknownContext, naming("UnknownContext.evaluate", "clock")),
+        (NoType, naming("table", "dict[str, int]")),
+        (Misspelled, naming("Misspelled", "Flaot")),
     ],
 )
 def test_classes_that_do_not_keep_the_contract(cls: Any, message: str) -> None:
@@ -264,14 +264,14 @@ def test_attributes_become_values() -> None:
 @pytest.mark.parametrize(
     ("attributes", "code", "message"),
     [
-        ({}, "IR301", "attribute count is missing"),
-        ({"count": "x"}, "IR302", "attribute count='x': expected an integer"),
-        ({"count": "1", "mode": "slow"}, "IR302", "attribute mode='slow': expected fast or exact"),
-        ({"count": "1", "half": "3"}, "IR302", "attribute half='3': expected an even number"),
-        ({"count": "1", "other": "3"}, "IR303", "Attributes has no attribute other; it is ignored"),
+        ({}, "IR301", mentions("count")),
+        ({"count": "x"}, "IR302", mentions("count", "x")),
+        ({"count": "1", "mode": "slow"}, "IR302", mentions("mode", "slow", "fast", "exact")),
+        ({"count": "1", "half": "3"}, "IR302", mentions("half='3'")),
+        ({"count": "1", "other": "3"}, "IR303", mentions("other")),
     ],
 )
-def test_attributes_that_do_not_fit(attributes: dict[str, str], code: str, message: str) -> None:
+def test_attributes_that_do_not_fit(attributes: dict[str, str], code: str, message: mentions) -> None:
     register_op("Attributes", version="extension")(Attributes)
     report = ir_exec.check_model(network("Attributes", **attributes))
     assert [(one.code, one.message) for one in report.diagnostics] == [(code, message)]
@@ -317,20 +317,19 @@ def same(self: Op, data: Any) -> Any:
 @pytest.mark.parametrize(
     ("infer", "message"),
     [
-        (lambda self, data: data.shape, "Made.infer returned Shape, expected TensorType or a tuple of them"),
+        (lambda self, data: data.shape, mentions("Made.infer", "Shape", "TensorType")),
         (
             lambda self, data: data.with_shape(Shape(np.zeros(Shape([None, 2])).shape)),
-            "Made.infer failed with OpenShapeError: the dim ? is dynamic, expected a static size: choose a size, "
-            "or reshape the model",
+            mentions("Made.infer", "OpenShapeError", "?"),
         ),
-        (lambda self, data: 1 // 0, "Made.infer failed with ZeroDivisionError: integer division or modulo by zero"),
+        (lambda self, data: 1 // 0, mentions("Made.infer", "ZeroDivisionError")),
     ],
 )
-def test_faults_of_infer_are_told(infer: Any, message: str) -> None:
+def test_faults_of_infer_are_told(infer: Any, message: mentions) -> None:
     made(infer, same)
     (found,) = ir_exec.check_model(network("Made")).diagnostics
     assert (found.code, found.message) == ("IR999", message)
-    assert found.hint == "this is a fault of the class Made, which is registered for Made"
+    assert found.hint == mentions("Made")
     with pytest.raises(ir_exec.IRError) as error:
         run(network("Made"))
     assert error.value.message == message

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import ir_exec
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 from tests.test_notebook import texts
@@ -28,7 +29,7 @@ def test_models_show_their_inputs_and_outputs() -> None:
     compiled = ir_exec.compile_model(model)
     assert repr(compiled) == GNN_STEP.format("CompiledModel")
     model.reshape({"features": "10,4"})
-    assert "input   features  f32[10,4]" in repr(model)
+    assert mentions("features", "f32[10,4]") in repr(model).splitlines()
     assert repr(compiled) == GNN_STEP.format("CompiledModel")
 
 
@@ -37,7 +38,7 @@ def test_notebooks_show_a_table() -> None:
     cells = ["input", "features", "f32[?,4]", "input", "edges", "i64[2,?]", "output", "hidden", "f32[?,8]"]
     for thing, kind in ((model, "Model"), (ir_exec.compile_model(model), "CompiledModel")):
         html = thing._repr_html_()
-        assert texts(html, "caption") == [f"{kind} 'gnn_step': 18 layers, 4 constants of 156 bytes"]
+        assert texts(html, "caption") == [mentions(kind, "gnn_step", 18, 4, 156)]
         assert texts(html, "td") == cells
 
 
@@ -47,7 +48,7 @@ def test_layers_without_an_operator_are_counted_and_names_shown_on_one_line() ->
     xml = net([parameter(0, dims=dims, name="a&#10;b"), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
     model = ir_exec.read_model(xml)
     first, second, _ = repr(model).splitlines()
-    assert first == "Model 'net': 3 layers, 0 constants of 0 bytes, 1 layer without an operator"
+    assert first == mentions("net", 3, 0, 0, 1)
     assert second == r"  input   'a\nb'  f32[1,2]"
 
 
@@ -75,38 +76,38 @@ def test_a_reshape_of_another_input_keeps_the_first() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ir_exec.read_model(5), ir_exec.ParseError, "not int"),
-        (lambda: ir_exec.read_model(GATHER, weights=5), ir_exec.WeightsError, "int"),
-        (lambda: ir_exec.read_model(GATHER).save(5), ir_exec.IRError, "a path to write to, found int"),
-        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, "2 inputs"),
-        (lambda: ir_exec.read_model(GATHER).reshape({0: 5}), ir_exec.ShapeError, "expected a list of dims"),
-        (lambda: ir_exec.read_model(GATHER).reshape({0: [1.5, 2, 3]}), ir_exec.ShapeError, "expected a list of dims"),
-        (lambda: ir_exec.read_model(GATHER).reshape({None: "1"}), ir_exec.EvaluationError, "there is no input None"),
+        (lambda: ir_exec.read_model(5), ir_exec.ParseError, mentions("int")),
+        (lambda: ir_exec.read_model(GATHER, weights=5), ir_exec.WeightsError, mentions("int")),
+        (lambda: ir_exec.read_model(GATHER).save(5), ir_exec.IRError, mentions("int")),
+        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, mentions(2)),
+        (lambda: ir_exec.read_model(GATHER).reshape({0: 5}), ir_exec.ShapeError, mentions(5)),
+        (lambda: ir_exec.read_model(GATHER).reshape({0: [1.5, 2, 3]}), ir_exec.ShapeError, mentions("[1.5, 2, 3]")),
+        (lambda: ir_exec.read_model(GATHER).reshape({None: "1"}), ir_exec.EvaluationError, mentions("None")),
     ],
 )
-def test_arguments_of_the_wrong_kind(call: Callable[[], object], error: type[Exception], words: str) -> None:
+def test_arguments_of_the_wrong_kind(call: Callable[[], object], error: type[Exception], words: mentions) -> None:
     with pytest.raises(error) as caught:
         call()
     assert isinstance(caught.value, ir_exec.IRError)
-    assert words in caught.value.message
+    assert caught.value.message == words
     assert caught.value.code != "IR999"
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ({"batch": -1}, "IR705", "batch is -1, expected"),
-        ({"batch": "2"}, "IR705", "batch is '2', expected"),
-        ({"shapes": 5}, "IR705", "int"),
-        ({"shapes": {"data": 5}}, "IR505", "expected a list of dims"),
-        ({"weights": 5}, "IR201", "int"),
-        ({"target": 5}, "IR705", "'5' is not a release"),
+        ({"batch": -1}, "IR705", mentions("batch", -1, 0)),
+        ({"batch": "2"}, "IR705", mentions("batch", 2)),
+        ({"shapes": 5}, "IR705", mentions("x[1..8,3]", "y[2]", "int")),
+        ({"shapes": {"data": 5}}, "IR505", mentions(5)),
+        ({"weights": 5}, "IR201", mentions("int")),
+        ({"target": 5}, "IR705", mentions(5)),
     ],
 )
-def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: str) -> None:
+def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: mentions) -> None:
     (found,) = ir_exec.check_model(GATHER, **arguments).diagnostics
     assert found.code == code
-    assert words in found.message
+    assert found.message == words
 
 
 @pytest.mark.parametrize(
@@ -116,7 +117,7 @@ def test_text_is_no_path(text: str) -> None:
     with pytest.raises(ir_exec.IRError) as caught:
         ir_exec.read_model(text)
     assert caught.value.code == "IR001"
-    assert "the text of an XML file" in str(caught.value)
+    assert str(caught.value) == mentions("XML")
     assert 'text.encode("utf-8")' in str(caught.value)
     report = ir_exec.check_model(text)
     assert report.path is None

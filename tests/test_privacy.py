@@ -38,6 +38,12 @@ def _private(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 found = [one.name for one in names]
             case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
                 found = [name]
+            case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):
+                found = [name]
+            case ast.Subscript(value=ast.Call(func=ast.Name(id="vars")), slice=ast.Constant(value=str(name))):
+                found = [name]
+            case ast.Constant(value=str(path)) if path.startswith("ir_exec.") and " " not in path:
+                found = path.split(".")
             case _:
                 continue
         for name in found:

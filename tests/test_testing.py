@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ir_exec.testing import assert_ir_ok
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[1]
 BAD = ROOT / "tests" / "bad"
@@ -21,7 +22,7 @@ def test_a_good_file() -> None:
 def test_a_broken_file_fails_with_the_report() -> None:
     with pytest.raises(AssertionError) as caught:
         assert_ir_ok(BAD / "IR601-declared-dims.xml")
-    assert "error[IR601 declared-dims]: output is declared as f32[2,5]" in str(caught.value)
+    assert str(caught.value) == mentions("error[IR601 declared-dims]", "f32[2,5]")
     assert str(caught.value).endswith("1 error, 0 warnings")
     assert_ir_ok(BAD / "IR601-declared-dims.xml", ignore=["declared-dims"])
 
@@ -31,7 +32,7 @@ def test_what_is_asked_of_a_file_counts() -> None:
         assert_ir_ok(CONV, batch=3)
     with pytest.raises(AssertionError, match="IR119"):
         assert_ir_ok(CONV, target="2021.4")
-    with pytest.raises(ValueError, match="'nonsense'"):
+    with pytest.raises(ValueError, match="nonsense"):
         assert_ir_ok(CONV, ignore=["nonsense"])
 
 

@@ -1,4 +1,4 @@
-"""Many inputs, over any executor of `concurrent.futures`: threads, processes, a Dask cluster.
+"""Runs on many inputs, with any executor of `concurrent.futures`: threads, processes, a Dask cluster.
 
 for result in ir_exec.batch.run("model.xml", items, jobs=4):
     print(result.index, result.error or result.outputs)
@@ -6,5 +6,5 @@ for result in ir_exec.batch.run("model.xml", items, jobs=4):
 
 from ir_exec.lazy import from_stub
 
-# A worker process sets up the environment before anything loads NumPy.
+# A worker process sets up the environment before NumPy is loaded.
 __getattr__, __dir__, __all__ = from_stub(__name__, __file__)

@@ -1,4 +1,4 @@
-"""A Dask cluster as a pool. This module is imported where there is a Dask client, or where one is asked for."""
+"""A Dask cluster as a pool. This module is imported only with a Dask client, or for a requested one."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from ir_exec.errors import EvaluationError, IRError
 __all__ = ["Cluster", "connected"]
 
 _Pair: TypeAlias = tuple[Any, Future[Any]]
-"""A future of Dask's, and the one that was given for it."""
+"""A Dask future, and the future that was returned for it."""
 
-_COUNTED_EVERY = 5.0
-"""Seconds for which a number of workers holds."""
+_SECONDS_PER_COUNT = 5.0
+"""Seconds after which the number of workers is queried again."""
 
-_LOOKED_EVERY = 0.2
-"""Seconds after which a wait for results looks whether their worker is gone."""
+_SECONDS_PER_CHECK = 0.2
+"""Seconds between checks for lost workers during a wait for results."""
 
 
 class Cluster(Pool):
-    """The workers of a Dask client, or of an executor of one. Dask moves Cargo to each worker once.
+    """The workers of a Dask client, or of its executor. Dask moves Cargo to each worker once.
 
-    initializer: what a worker calls before any work; it must be picklable, and cheap the second time.
+    initializer: a function that a worker calls before any work; it must be picklable, and cheap when called again.
     """
 
     carriers = 2**31
-    ahead = 16  # the more results are fetched at a time, the less each costs
+    ahead = 16  # fetching more results at a time makes each cheaper
     task_seconds = 0.1
 
     def __init__(self, executor: ClientExecutor | Client, initializer: Callable[[], None] | None = None) -> None:
         if isinstance(executor, Client):
             executor = executor.get_executor()
         if not isinstance(executor, ClientExecutor):
-            raise EvaluationError(f"executor is a {type(executor).__name__}, expected a Dask client")
-        # These have no other names.
+            raise EvaluationError(f"executor is of type {type(executor).__name__}, expected a Dask client")
+        # No public attributes exist for these.
         self._client: Client = executor._client
         self._options = {**executor._kwargs, "pure": False}
         self._done: SimpleQueue[_Pair | None] = SimpleQueue()
@@ -54,16 +54,16 @@ class Cluster(Pool):
         self._initializer = initializer
         self._sent: dict[Cargo, Any] = {}
         self._workers = 1
-        self._asked = -_COUNTED_EVERY
+        self._queried_at = -_SECONDS_PER_COUNT
 
     @property
     def workers(self) -> int:
-        # The scheduler is asked, which takes a message; clusters grow, but not from item to item.
-        if self._is_connected and monotonic() - self._asked > _COUNTED_EVERY:
-            # Where the scheduler does not answer, `require_alive` says so.
+        # Querying the scheduler costs a message; clusters grow, but not from item to item.
+        if self._is_connected and monotonic() - self._queried_at > _SECONDS_PER_COUNT:
+            # If the scheduler does not answer, `require_alive` reports it.
             with suppress(OSError):
                 self._workers = max(1, sum(self._client.nthreads().values()))
-            self._asked = monotonic()
+            self._queried_at = monotonic()
         return self._workers
 
     @property
@@ -80,7 +80,7 @@ class Cluster(Pool):
         try:
             moved = [self._moved(argument) if isinstance(argument, Cargo) else argument for argument in arguments]
         except OSError:
-            # The worker that was to have the Cargo is gone, and the scheduler does not try another.
+            # The worker selected for the Cargo is lost, and the scheduler does not try another.
             ours.set_exception(WorkerLostError(is_suspect=False))
             return ours
         theirs = self._client.submit(call, *moved, **self._options)
@@ -89,16 +89,16 @@ class Cluster(Pool):
         return ours
 
     def _gather_all(self) -> None:
-        """Fetch the results of all that is done at a time: a request takes a while, whatever it fetches."""
+        """Fetch all finished results at once: a request takes a while, independent of the number of results."""
         lost: list[_Pair] = []
         while not self._is_closing:
-            pairs = [*lost, *self._finished(_LOOKED_EVERY if lost else None)]
-            # What was lost with its worker is computed again, which Dask does not tell as it tells the first time.
+            pairs = [*lost, *self._finished(_SECONDS_PER_CHECK if lost else None)]
+            # Results lost with their worker are computed again; Dask does not report their completion a second time.
             lost = [pair for pair in pairs if pair[0].status in ("lost", "pending")]
             lost += self._gather([pair for pair in pairs if pair[0].status not in ("lost", "pending")])
 
     def _finished(self, timeout: float | None) -> list[_Pair]:
-        """All that is done; waits for it, at most so many seconds."""
+        """Wait at most `timeout` seconds for a finished task, and return all that are finished."""
         pairs: list[_Pair | None] = []
         with suppress(Empty):
             pairs.append(self._done.get(timeout=timeout))
@@ -107,39 +107,39 @@ class Cluster(Pool):
         return [pair for pair in pairs if pair is not None]
 
     def _gather(self, pairs: list[_Pair]) -> list[_Pair]:
-        """Give the results, and those pairs back whose results could not be fetched."""
+        """Set the results of the futures, and return the pairs whose results could not be fetched."""
         try:
             values = self._fetched([theirs for theirs, _ in pairs if theirs.status == "finished"])
         except Exception as error:
-            if len(pairs) > 1:  # it may be the fault of one of them
+            if len(pairs) > 1:  # one of them may be the cause
                 return [left for pair in pairs for left in self._gather([pair])]
-            _settle(pairs[0][1], error if self._is_connected else WorkerLostError(is_suspect=False))
+            _resolve(pairs[0][1], error if self._is_connected else WorkerLostError(is_suspect=False))
             return []
         left = []
         for theirs, ours in pairs:
             if theirs.key in values:
-                _settle(ours, None, values[theirs.key])
+                _resolve(ours, None, values[theirs.key])
             elif theirs.status in ("error", "cancelled"):
                 try:
                     theirs.result()
                 except BaseException as error:
-                    _settle(ours, error)
+                    _resolve(ours, error)
             else:
                 left.append((theirs, ours))
         return left
 
     def _fetched(self, futures: list[Any]) -> dict[Any, Any]:
-        """Values by key; none where a worker died with some of them.
+        """Return values by key; none if a worker with some of them died.
 
-        The scheduler learns at once that a worker is gone, but what it was just asked to fetch from it, it tries to
-        fetch for 30 s (`distributed.comm.timeouts.connect`), and `Client.gather` waits for that.
+        The scheduler notices immediately that a worker is lost, but it retries a fetch that is already requested from
+        that worker for 30 s (`distributed.comm.timeouts.connect`), and `Client.gather` waits for that.
         """
         if not futures:
             return {}
         scheduler, loop = cast(Any, self._client.scheduler), cast(Any, self._client.loop)
         request = scheduler.gather(keys=[future.key for future in futures])
         answer = run_coroutine_threadsafe(request, loop.asyncio_loop)
-        while not wait([answer], _LOOKED_EVERY).done:
+        while not wait([answer], _SECONDS_PER_CHECK).done:
             if self._is_closing or any(future.status != "finished" for future in futures):
                 answer.cancel()
                 return {}
@@ -166,10 +166,10 @@ class Cluster(Pool):
         if isinstance(error, WorkerLostError):
             return error
         if isinstance(error, KilledWorker):
-            # Dask suspects everything that was queued at the workers that died.
+            # Dask suspects every task that was queued on the workers that died.
             return WorkerLostError(is_suspect=True, is_sure=False)
         if isinstance(error, CancelledError):
-            # Either the scheduler is gone, or with a worker the only copy of some Cargo.
+            # Either the scheduler is lost, or a worker with the only copy of some Cargo.
             self._sent.clear()
             return WorkerLostError(is_suspect=False)
         return None
@@ -178,10 +178,10 @@ class Cluster(Pool):
         if not self._is_connected:
             place = self._client.scheduler.address if self._client.scheduler is not None else "?"
             message = f"the connection to the Dask scheduler {place} is lost"
-            raise IRError(message, hint="is the scheduler still there? What was not answered yet is to be done again")
+            raise IRError(message, hint="check that the scheduler is running, and run the unfinished items again")
         cluster = self._client.cluster
         if isinstance(cluster, SpecCluster) and not cluster.workers:
-            # It gives up workers that need long to come again (`distributed.deploy.lost-worker-timeout`): all, here.
+            # After `distributed.deploy.lost-worker-timeout` it drops workers that restart slowly: here all of them.
             cluster.scale(len(cluster.worker_spec))
 
 
@@ -190,7 +190,7 @@ def _cancel(theirs: Any, ours: Future[Any]) -> None:
         theirs.cancel()
 
 
-def _settle(ours: Future[Any], error: BaseException | None, value: Any = None) -> None:
+def _resolve(ours: Future[Any], error: BaseException | None, value: Any = None) -> None:
     if not ours.set_running_or_notify_cancel():
         return
     if error is None:
@@ -206,7 +206,7 @@ def _prepared(initializer: Callable[[], None], function: Callable[..., Any], *ar
 
 @contextmanager
 def connected(address: str, initializer: Callable[[], None] | None = None) -> Iterator[Cluster]:
-    """The cluster of a scheduler, `tcp://host:8786`; raises IRError where it does not answer."""
+    """Yield the cluster of a scheduler, `tcp://host:8786`; raises IRError if it does not answer."""
     try:
         client = Client(address, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

@@ -1,4 +1,4 @@
-"""Work on its way through a pool: what a lost worker has not answered is done again, and all of it once."""
+"""The flow of tasks through a pool: tasks of a lost worker are submitted again, and each is returned once."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from ir_exec.errors import EvaluationError
 
 __all__ = ["Task", "TaskFlow", "in_order"]
 
-_HEARTBEAT = 1.0
+HEARTBEAT = 1.0
 """Seconds after which a wait looks whether there are workers at all; also the longest that Ctrl-C waits on Windows."""
 
 _MOST_LOSSES = 100
-"""How often work may be lost by workers that did not die of it."""
+"""Maximum losses of a task to workers that died of other causes."""
 
 
 T = TypeVar("T")
@@ -30,11 +30,11 @@ A = TypeVar("A")
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A call of a function in a worker. label: what the submitter knows it by.
+    """A call of a function in a worker. label: an object of the submitter that identifies it.
 
-    is_divisible: it is several pieces of work, which the submitter submits one by one when a worker has died of it.
-    deaths: how many workers died of it, as far as is known. losses: how often it was lost otherwise. is_alone: whether
-    nothing else was in flight when it was submitted.
+    is_divisible: it consists of several items, which the submitter submits one by one after a worker has died of it.
+    deaths: the known number of workers that died of it. losses: the number of its losses. is_alone: no other task was
+    in flight when it was submitted.
     """
 
     function: Callable[..., Any]
@@ -47,10 +47,10 @@ class Task:
 
 
 class TaskFlow:
-    """Submits tasks, and gives each of them back once, with its value or its error.
+    """Submits tasks, and returns each of them once, with its value or its error.
 
-    tries: how many workers a task may cost before it is given up. Where a pool cannot tell of which task a worker died,
-    those in doubt run again one by one.
+    tries: the number of workers that a task may cost before it fails. If a pool cannot determine the task that a worker
+    died of, the suspects run again one by one.
     """
 
     def __init__(self, pool: Pool, tries: int = 3) -> None:
@@ -58,25 +58,25 @@ class TaskFlow:
         self._tries = tries
         self._done: SimpleQueue[tuple[Task, Future[Any]]] = SimpleQueue()
         self._in_flight: dict[Task, Future[Any]] = {}
-        self._is_lonely = False
-        self._held: deque[Task] = deque()
+        self._runs_alone = False
+        self._queued: deque[Task] = deque()
         self._doubtful: deque[Task] = deque()
 
     @property
     def pending(self) -> int:
-        """How many tasks are still to be given back."""
-        return len(self._in_flight) + len(self._held) + len(self._doubtful)
+        """The number of tasks that are still to be returned."""
+        return len(self._in_flight) + len(self._queued) + len(self._doubtful)
 
     def submit(self, task: Task) -> None:
-        self._held.append(task)
+        self._queued.append(task)
         self._send()
 
     def next(self) -> tuple[Task, Any, Exception | None]:
-        """Wait for any task; its value, or its error. Raises IRError where no worker will ever answer."""
+        """Wait for a task, and return it with its value or error. Raises IRError if no worker will ever answer."""
         while True:
             task, future = self.wait()
             del self._in_flight[task]
-            self._is_lonely = False
+            self._runs_alone = False
             try:
                 value, error = future.result(), None
             except Exception as found:
@@ -87,19 +87,19 @@ class TaskFlow:
             return task, value, error
 
     def cancel(self) -> None:
-        """Let go of everything that was not given back; what is being worked on ends by itself."""
+        """Drop all tasks that were not returned; running ones end normally."""
         for future in list(self._in_flight.values()):
             future.cancel()
 
     def wait(self) -> tuple[Task, Future[Any]]:
         while True:
             try:
-                return self._done.get(timeout=_HEARTBEAT)
+                return self._done.get(timeout=HEARTBEAT)
             except Empty:
                 self._pool.require_alive()
 
     def _resent(self, task: Task, error: Exception) -> Exception | None:
-        """Submit a task again whose worker was lost; else the error to give it back with."""
+        """Submit a task of a lost worker again, or return the error to report for it."""
         lost = self._pool.lost(error)
         if lost is None:
             return error
@@ -113,17 +113,17 @@ class TaskFlow:
         if task.is_alone or (lost.is_suspect and not lost.is_sure):
             self._doubtful.append(task)
         else:
-            self._held.appendleft(task)
+            self._queued.appendleft(task)
         self._send()
         return None
 
     def _send(self) -> None:
-        """Submit what is held; doubtful tasks run by themselves, when everything before them is done."""
-        while self._held and not self._doubtful and not self._is_lonely:
-            self._submit(self._held.popleft())
+        """Submit queued tasks; suspects run alone, after all earlier tasks are done."""
+        while self._queued and not self._doubtful and not self._runs_alone:
+            self._submit(self._queued.popleft())
         if self._doubtful and not self._in_flight:
             task = self._doubtful.popleft()
-            task.is_alone = self._is_lonely = True
+            task.is_alone = self._runs_alone = True
             self._submit(task)
 
     def _submit(self, task: Task) -> None:
@@ -136,16 +136,16 @@ class TaskFlow:
 
 def _death(times: int) -> EvaluationError:
     often = "once" if times == 1 else f"{times} times"
-    message = f"the worker process died while it computed this, {often}"
-    return EvaluationError(message, code=Code.failed, hint="did it run out of memory?")
+    message = f"the worker process died during the computation, {often}"
+    return EvaluationError(message, code=Code.failed, hint="check whether it ran out of memory")
 
 
 def in_order(
     function: Callable[[A], V], items: Iterable[T], argument: Callable[[T], A], pool: Pool
 ) -> Iterator[tuple[T, V, None] | tuple[T, None, Exception]]:
-    """Each item with the function's value of its argument, or with the error, in the order of the items.
+    """Yield each item with the function's value for its argument, or with the error, in the order of the items.
 
-    A few items are taken at a time, however many there are. Raises IRError where no worker answers any more.
+    Only a few items are in flight at a time. Raises IRError if no worker answers any more.
     """
     flow = TaskFlow(pool)
     left = enumerate(items)

@@ -1,7 +1,7 @@
-"""The outputs of many items in a folder: a file for each, and a manifest, so that a run goes on where it stopped.
+"""Storage of the outputs of many items in a folder: a file for each, and a manifest that allows a run to be continued.
 
-`manifest.jsonl` has a line about the network, and one for each item as it is done: where its arrays come from, their
-digest, and its output or its error. A line that was cut off is left out; the last line about an item counts.
+`manifest.jsonl` has a line about the model, and one for each finished item: the sources of its arrays, their digest,
+and its output or its error. A truncated line is ignored; the last line about an item counts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MANIFEST = "manifest.jsonl"
 
 
 def network_digest(model: Model, options: Mapping[str, Any]) -> str:
-    """sha256 of what decides the outputs: the layers, the weights, the shapes that were given, the options."""
+    """Return the sha256 of everything that determines the outputs: layers, weights, given shapes and options."""
     digest = sha256(model.document.changed(path=None).model_dump_json().encode("utf-8", "surrogatepass"))
     if model.weights is not None:
         digest.update(model.weights.slice(0, model.weights.size))
@@ -41,9 +41,9 @@ def network_digest(model: Model, options: Mapping[str, Any]) -> str:
 
 
 class OutputFolder:
-    """A folder to write the outputs of items to, by their names; a context that closes the manifest.
+    """A folder for the outputs of items, by their names; a context manager that closes the manifest.
 
-    known: how many items it had when it was opened. changed: how many of them had other arrays then.
+    known: the number of items that it had when it was opened. changed: the number of these with different arrays since.
     """
 
     def __init__(self, path: Path, entries: dict[str, dict[str, Any]], manifest: IO[str]) -> None:
@@ -54,10 +54,10 @@ class OutputFolder:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], digest: str, about: Mapping[str, Any]) -> Self:
-        """Make the folder, or go on with one of the same network.
+        """Create the folder, or continue in one of the same model.
 
-        digest: that of the network. about: what else the manifest is to say. Raises IRError IR009 where it cannot be
-        written, EvaluationError IR705 where it holds the outputs of another network, or something else.
+        digest: the digest of the model. about: further entries of the manifest. Raises IRError IR009 if it cannot be
+        written, EvaluationError IR705 if it contains the outputs of another model, or other files.
         """
         folder = Path(path)
         try:
@@ -66,11 +66,13 @@ class OutputFolder:
             if not lines and any(folder.iterdir()):
                 message = f"{path} contains files but no {MANIFEST}"
                 raise EvaluationError(
-                    message, code=Code.unknown_input, hint="give a new or an empty folder for the outputs"
+                    message, code=Code.unknown_input, hint="specify a new or an empty folder for the outputs"
                 )
             if lines and lines[0].get("network") != digest:
                 message = f"{path} contains outputs of another model, other weights or other options"
-                raise EvaluationError(message, code=Code.unknown_input, hint="give another folder, or delete this one")
+                raise EvaluationError(
+                    message, code=Code.unknown_input, hint="specify another folder, or delete this one"
+                )
             manifest = (folder / MANIFEST).open("a", encoding="utf-8")
         except OSError as error:
             raise _unwritable(path, error) from None
@@ -90,7 +92,7 @@ class OutputFolder:
     def left(
         self, items: Iterable[tuple[str, StoredItem]], ports: Sequence[ModelPort]
     ) -> Iterator[tuple[str, StoredItem]]:
-        """The items without an output of the same arrays: those that failed, that have changed, and all others."""
+        """Yield the items without an output for the same arrays: failed, changed and new ones."""
         for name, item in items:
             entry = self._entries.get(name)
             if entry is not None and entry["output"] is not None and (self.path / entry["output"]).is_file():
@@ -101,7 +103,7 @@ class OutputFolder:
             yield name, item
 
     def add(self, name: str, item: StoredItem, result: ItemResult) -> None:
-        """Write the outputs of an item, and then its line. Raises IRError IR009 where that fails."""
+        """Write the outputs of an item, and then its line. Raises IRError IR009 if writing fails."""
         output = None if result.outputs is None else f"{name}.npz"
         error = None if result.error is None else {"code": str(result.error.code), "message": str(result.error)}
         if output is not None and result.outputs is not None:
@@ -153,7 +155,7 @@ def _source(item: StoredItem) -> dict[str, Any]:
 
 
 def _stamps(item: StoredItem) -> list[list[int]] | None:
-    """Sizes and times of the last change; None where they say nothing, as of folders."""
+    """Return the sizes and modification times; None if they are not meaningful, as for folders."""
     try:
         found = [os.stat(file.path) for file in item.files if not os.path.isdir(file.path)]
     except OSError:
@@ -162,7 +164,7 @@ def _stamps(item: StoredItem) -> list[list[int]] | None:
 
 
 def _is_same(entry: Mapping[str, Any], item: StoredItem, ports: Sequence[ModelPort]) -> bool:
-    """Whether an output is of the arrays that the item has now; they are read only where their files have changed."""
+    """Return True if an output belongs to the current arrays of the item; they are read only if their files changed."""
     if {key: entry.get(key) for key in ("files", "rows")} != _source(item):
         return False
     stamps = _stamps(item)
@@ -171,7 +173,7 @@ def _is_same(entry: Mapping[str, Any], item: StoredItem, ports: Sequence[ModelPo
     try:
         return item.load(ports)[1] == entry.get("digest")
     except (OSError, IRError):
-        return False  # which the run will say
+        return False  # the run will report it
 
 
 def _unwritable(path: str | os.PathLike[str], error: OSError) -> IRError:

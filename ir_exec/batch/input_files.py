@@ -1,7 +1,7 @@
-"""One input from one file: arrays, tensors of ONNX, images, numbers and lines as text, raw bytes.
+"""Input arrays from single files: arrays, tensors of ONNX, images, numbers and lines as text, raw bytes.
 
-What a file does not say is taken from the input: its element type, and its shape where that is static. Images are
-resized to the static dims of the input, and have its layout: N, C, H and W, C on either side of H and W.
+Missing properties are taken from the input: its element type, and its shape if that is static. Images are resized to
+the static dims of the input, and have its layout: N, C, H and W, with C before or after H and W.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ _CHANNELS = (1, 3, 4)
 
 @dataclass(frozen=True, slots=True)
 class Pixels:
-    """How the pixels of an image become elements: (value - mean) / scale, values from 0 to 255.
+    """The conversion of the pixels of an image to elements: (value - mean) / scale, for values from 0 to 255.
 
-    mean, scale: one number, or one for each channel in the order that the network takes them in; none leaves the
-        values as they are. color: the order of the channels. layout: the meaning of the dims, `NCHW`; None where the
-        shape of the input tells it.
+    mean, scale: one number, or one for each channel in the channel order of the model; without numbers the values are
+        unchanged. color: the order of the channels. layout: the meaning of the dims, `NCHW`; None to derive it from the
+        shape of the input.
     """
 
     mean: tuple[float, ...] = ()
@@ -46,18 +46,18 @@ class Pixels:
 
 
 def input_of_file(path: str, port: ModelPort, pixels: Pixels | None = None) -> Array:
-    """The array that a file holds for an input, by the ending of its name: one of `SUFFIXES`.
+    """Return the array in a file for an input; the suffix of its name, one of `SUFFIXES`, selects the format.
 
-    Raises OSError, and EvaluationError IR705 for a file that holds nothing for this input.
+    Raises OSError, and EvaluationError IR705 for a file without an array for this input.
     """
     reader = SUFFIXES[suffix_of(path)]
     return reader(path, port, pixels or Pixels())
 
 
 def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Array]:
-    """The tensors `input_*.pb` of a folder of ONNX's test data, by the names of inputs; none where it is no such one.
+    """Return the tensors `input_*.pb` of a folder of ONNX test data, by the names of inputs; none for other folders.
 
-    A tensor is for the input of its name, or else of its number. Raises what `read_tensor_file` raises.
+    A tensor is for the input of its name, or else of its number. Raises the errors of `read_tensor_file`.
     """
     found: dict[str, Array] = {}
     for path in data_set_files(folder, "input"):
@@ -66,14 +66,14 @@ def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Arr
         port = port_of_key(name, ports) or port_of_key(f"in{number}", ports)
         if port is None:
             names = ", ".join(one.name for one in ports) or "none"
-            message = f"{path} is for no input; the inputs are: {names}"
+            message = f"{path} contains a tensor for no input; the inputs are: {names}"
             raise EvaluationError(message, code=Code.unknown_input)
         found[port.name] = array
     return found
 
 
 def outputs_of_data_set(path: str) -> dict[str, Array]:
-    """The tensors `output_*.pb` of a folder, or the one in a file, by out0, out1, ...; none where there are none."""
+    """Return the tensors `output_*.pb` of a folder, or the one in a file, by out0, out1, ...; empty if none exist."""
     files = [path] if suffix_of(path) == ".pb" else data_set_files(path, "output")
     return {f"out{number}": read_tensor_file(file)[1] for number, file in enumerate(files)}
 
@@ -83,26 +83,26 @@ def _tensor(path: str, port: ModelPort, pixels: Pixels) -> Array:
 
 
 def _raw(path: str, port: ModelPort, pixels: Pixels) -> Array:
-    """The elements of an input of a static shape, as a .bin stores them."""
+    """Return the elements of an input with a static shape from the format of a .bin."""
     kind = port.element_type
     if not port.shape.is_static or not kind.is_known or kind in STRING:
-        message = f"raw bytes have no shape, and input {port.name!r} is {kind}{port.shape}, expected a static shape"
+        message = f"input {port.name!r} is {kind}{port.shape}, expected a static shape for raw bytes"
         raise EvaluationError(message, code=Code.unknown_input)
     size = os.path.getsize(path)
     needed = packed_size(kind, port.shape.size.lo)
     if size != needed:
-        message = f"{path} has {size:,} bytes, and {kind}{port.shape} of input {port.name!r} takes {needed:,}"
+        message = f"{path} has {size:,} bytes, expected {needed:,} for {kind}{port.shape} of input {port.name!r}"
         raise EvaluationError(message, code=Code.unknown_input)
     return decode(kind, port.shape.static, np.fromfile(path, np.uint8))
 
 
 def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
-    """Numbers, a row a line, with commas or blanks between them; for an input of strings its lines."""
+    """Return numbers, one row per line, separated by commas or blanks; for an input of strings the lines."""
     with open(path, encoding="utf-8-sig") as file:
         try:
             lines = file.read().splitlines()
         except UnicodeDecodeError as error:
-            raise _unusable(path, f"it is no UTF-8 text: {error}") from None
+            raise _unusable(path, f"it is not UTF-8 text: {error}") from None
     if port.element_type in STRING:
         texts: Array = np.empty(len(lines), object)
         texts[:] = lines
@@ -112,7 +112,9 @@ def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
     if len(rows) > 1 and suffix_of(path) == ".csv" and not all(map(_is_number, rows[0])):
         del rows[0]  # the names of the columns
     if len({len(row) for row in rows}) > 1:
-        raise _unusable(path, f"its lines hold {min(map(len, rows))} to {max(map(len, rows))} numbers")
+        raise _unusable(
+            path, f"its lines have {min(map(len, rows))} to {max(map(len, rows))} numbers, expected one count"
+        )
     try:
         array = _numbers(rows, port)
     except (ValueError, OverflowError) as error:
@@ -129,7 +131,7 @@ def _is_number(text: str) -> bool:
 
 
 def _numbers(rows: Sequence[Sequence[str]], port: ModelPort) -> Array:
-    """Rows as an array of the element type of the input; ValueError for texts and numbers that it does not hold."""
+    """Return rows as an array of the input's element type; ValueError for text and numbers that it cannot represent."""
     kind = port.element_type
     words = {"true": "1", "false": "0"}
     texts = [[words.get(text.lower(), text) for text in row] for row in rows]
@@ -141,7 +143,7 @@ def _numbers(rows: Sequence[Sequence[str]], port: ModelPort) -> Array:
     for row in whole:
         for value in row:
             if not low <= value <= high:
-                raise ValueError(f"{value} is no {kind}")
+                raise ValueError(f"{value} is out of range for {kind}")
     return np.array(whole, np.uint64 if high > 2**63 else np.int64).reshape(len(whole), -1).astype(kind.dtype)
 
 
@@ -155,12 +157,12 @@ def _whole(text: str) -> int:
     except ValueError:
         value = float(text)
     if not value.is_integer():
-        raise ValueError(f"{text} is no whole number")
+        raise ValueError(f"{text} is not a whole number")
     return int(value)
 
 
 def _fitted(array: Array, port: ModelPort) -> Array:
-    """Rows with the shape of the input: its static one, or its rank, where they have so many elements."""
+    """Return rows with the static shape of the input, or with its rank, if the number of elements allows it."""
     shape = port.shape
     if shape.is_static and shape.size.lo == array.size:
         return array.reshape(shape.static)
@@ -199,7 +201,7 @@ def _image(path: str, port: ModelPort, pixels: Pixels) -> Array:
 
 
 def _layout(port: ModelPort) -> str:
-    """The layout that the shape of an input tells: C is the dim that is 1, 3 or 4."""
+    """Return the layout for the shape of an input: C is the dim that is 1, 3 or 4."""
     dims = port.shape.dims
     rank = None if dims is None else len(dims)
     may_be_channels = [dim.is_static and dim.lo in _CHANNELS for dim in dims or ()]
@@ -209,32 +211,32 @@ def _layout(port: ModelPort) -> str:
         return "CHW" if may_be_channels[0] else "HWC"
     if rank == 2:
         return "HW"
-    message = f"the shape {port.shape} of input {port.name!r} does not show which axis of an image is the channel axis"
-    raise EvaluationError(message, code=Code.unknown_input, hint="give the layout with --layout NCHW")
+    message = f"the shape {port.shape} of input {port.name!r} does not determine the channel axis of an image"
+    raise EvaluationError(message, code=Code.unknown_input, hint="specify the layout with --layout NCHW")
 
 
 def _dims(layout: str, port: ModelPort) -> dict[str, Dim]:
-    """The dims of an input by their letters; those of an input of unknown rank are open."""
+    """Return the dims of an input by their letters; an input of unknown rank has dynamic dims."""
     dims = port.shape.dims
     if not {"H", "W"} <= set(layout) <= set("NCHW") or len(set(layout)) != len(layout):
-        message = f"{layout} is no layout of an image: expected H, W, and C and N where the input has them"
+        message = f"the image layout is {layout}, expected H, W, and C and N if the input has them"
         raise EvaluationError(message, code=Code.unknown_input)
     if dims is not None and len(dims) != len(layout):
-        message = f"the layout {layout} is not that of input {port.name!r}, which is {port.element_type}{port.shape}"
+        message = f"input {port.name!r} is {port.element_type}{port.shape}, expected the layout {layout}"
         raise EvaluationError(message, code=Code.unknown_input)
     found = dict(zip(layout, dims or [Dim.any()] * len(layout), strict=True))
     if "C" in found and found["C"].is_static and found["C"].lo not in _CHANNELS:
-        message = f"input {port.name!r} has {found['C']} channels in the layout {layout}, and an image 1, 3 or 4"
-        raise EvaluationError(message, code=Code.unknown_input, hint="give the layout with --layout NHWC")
+        message = f"input {port.name!r} has {found['C']} channels in the layout {layout}, expected 1, 3 or 4"
+        raise EvaluationError(message, code=Code.unknown_input, hint="specify the layout with --layout NHWC")
     return found
 
 
 def _scaled(values: Array, port: ModelPort, pixels: Pixels, path: str) -> Array:
-    """(values - mean) / scale in the element type of the input; integers are rounded, and clipped to their range."""
+    """Return (values - mean) / scale in the element type of the input; integers are rounded and clipped."""
     kind = port.element_type
     for name, numbers in (("mean", pixels.mean), ("scale", pixels.scale)):
         if len(numbers) not in (0, 1, values.shape[-1]):
-            raise _unusable(path, f"it has {values.shape[-1]} channels, and --{name} {len(numbers)} numbers")
+            raise _unusable(path, f"--{name} has {len(numbers)} numbers, expected 1 or {values.shape[-1]} (channels)")
     if pixels.mean or pixels.scale:
         values = (values - np.array(pixels.mean or 0.0)) / np.array(pixels.scale or 1.0)
     if kind.is_integer and values.dtype.kind == "f":
@@ -243,7 +245,7 @@ def _scaled(values: Array, port: ModelPort, pixels: Pixels, path: str) -> Array:
 
 
 def _laid_out(values: Array, layout: str, dims: dict[str, Dim]) -> Array:
-    """Height, width and channels as the layout has them; a batch of several holds the image several times."""
+    """Return height, width and channels in the layout; a batch of several repeats the image."""
     if "C" not in layout:
         values = values[..., 0]
     order = ["HWC".index(letter) for letter in layout if letter != "N"]
@@ -267,4 +269,4 @@ SUFFIXES: dict[str, _Reader] = {
     **dict.fromkeys((".txt", ".csv", ".tsv"), _text),
     **dict.fromkeys(IMAGES, _image),
 }
-"""The readers by the ends of names."""
+"""The readers by the suffixes of names."""

@@ -1,7 +1,7 @@
 """Items in files: arrays of .npz and .npy, of Zarr, columns of Parquet, and images, read by the worker that needs them.
 
-A file of several arrays (.npz, a Zarr group, columns of Parquet) gives them to the inputs of their names, or in0, in1,
-...; an .npy or a Zarr array gives its array to the only input, or to the one that it is named for.
+The arrays of a file with several (.npz, a Zarr group, columns of Parquet) are for the inputs of their names, or in0,
+in1, ...; the array of an .npy or a Zarr array is for the only input, or for the input that it is named after.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 __all__ = ["IMAGES", "SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
-"""The ends of names of images, each of which is an item."""
+"""The suffixes of images, each of which is an item."""
 
 UNNAMED = ""
-"""The key of an array whose file gives it no name."""
+"""The key of an array without a name in its file."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file with arrays; input: the name of the input that its only array is for, where the file does not say it.
+    """A file with arrays; input: the name of the input for its only array, if the file does not name it.
 
-    pixels: what becomes of the pixels of an image.
+    pixels: the conversion of the pixels of an image.
     """
 
     path: str
@@ -57,9 +57,9 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class StoredItem:
-    """What is in these files, or rows of it, as the inputs of one run.
+    """The content of these files, or rows of it, as the inputs of one run.
 
-    rows: the first row and the one behind the last. is_single: the row itself, without the axis that numbers them.
+    rows: the first row and the end (exclusive). is_single: the row itself, without the axis of the rows.
     """
 
     files: tuple[StoredFile, ...]
@@ -67,7 +67,7 @@ class StoredItem:
     is_single: bool = False
 
     def load(self, ports: Sequence[ModelPort]) -> tuple[dict[str, Array], str]:
-        """The arrays by the names of inputs, and the digest of all of them.
+        """Return the arrays by the names of inputs, and the digest of all of them.
 
         Raises FileNotFoundError, and EvaluationError IR705 for a file that cannot be read or has other arrays.
         """
@@ -87,7 +87,7 @@ class StoredItem:
 
 
 def digest_of(arrays: Mapping[str, Array]) -> str:
-    """sha256 of names, types, shapes and elements."""
+    """Return the sha256 of names, types, shapes and elements."""
     digest = sha256()
     for name, array in sorted(arrays.items()):
         digest.update(f"{name}\0{array.dtype.str}\0{array.shape}\0".encode("utf-8", "surrogatepass"))
@@ -101,11 +101,11 @@ def digest_of(arrays: Mapping[str, Array]) -> str:
 def items_in(
     files: Sequence[StoredFile], ports: Sequence[ModelPort], batch: int | None = None
 ) -> Iterator[tuple[str, StoredItem]]:
-    """The items of files that belong together, each with a name: rows of what they stack, or all that they hold.
+    """Yield the items of files that belong together, each with a name: rows of stacked arrays, or all arrays.
 
-    batch: how many rows an item has. None: an .npz is one item, and so is a file whose arrays have the rank of their
-    inputs and as many rows as those say; other files have an item for each row.
-    Raises EvaluationError IR705 for files that cannot be read, or do not have the same number of rows.
+    batch: the number of rows of an item. None: an .npz is one item, and so is a file whose arrays have the rank of
+    their inputs and the declared number of rows; other files have an item for each row.
+    Raises EvaluationError IR705 for files that cannot be read, or have different numbers of rows.
     """
     stem = os.path.basename(replaced_suffix(files[0].path.rstrip("/"), "").partition("::")[0].partition("?")[0])
     if batch is None and (files[0].suffix == ".npz" or all(file.is_image for file in files)):
@@ -114,10 +114,9 @@ def items_in(
     shapes = [(file, name, shape) for file in files for name, shape in _shapes_in(file, ports).items()]
     counts = {shape[0] for _, _, shape in shapes if shape}
     if len(counts) != 1 or not all(shape for _, _, shape in shapes):
-        told = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
-        raise EvaluationError(
-            f"the first axis is to count the items, and the shapes are {told}", code=Code.unknown_input
-        )
+        listed = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
+        message = f"the shapes are {listed}, expected a first axis of equal size that counts the items"
+        raise EvaluationError(message, code=Code.unknown_input)
     (count,) = counts
     ranked = [(shape, _port_of(file, name, ports).shape.dims) for file, name, shape in shapes]
     is_single = batch is None and all(dims is not None and len(shape) == len(dims) + 1 for shape, dims in ranked)
@@ -148,14 +147,16 @@ Reader = Callable[[str, tuple[int, int] | None, Sequence[ModelPort]], dict[str, 
 def _reader_of(file: StoredFile) -> Reader:
     if file.suffix not in SUFFIXES:
         expected = ", ".join(SUFFIXES)
-        raise EvaluationError(f"{file.path} holds no arrays: expected {expected}", code=Code.unknown_input)
+        raise EvaluationError(
+            f"{file.path} has no known suffix of arrays, expected {expected}", code=Code.unknown_input
+        )
     return SUFFIXES[file.suffix]
 
 
 def _readable(file: StoredFile) -> str:
-    """What readers open: the path, or where the file of a URL was fetched to. Raises FileNotFoundError."""
+    """Return the path to open: the file itself, or the local copy of a URL. Raises FileNotFoundError."""
     if is_url(file.path) and file.suffix == ".zarr":
-        return file.path  # it is a folder, of which Zarr fetches what it needs
+        return file.path  # it is a folder, and Zarr fetches the files that it needs
     try:
         path = local_path(file.path)
         os.stat(path)
@@ -175,7 +176,7 @@ def _read_npz(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort
 
 @lru_cache(maxsize=1)
 def _kept_npz(path: str, size: int, written: int) -> dict[str, Array]:
-    """Archives cannot be read in part, and the next rows are asked for next; a changed file is another one."""
+    """Load a whole archive, and keep it for the next rows; a changed file is loaded again."""
     return load_npz(path)
 
 
@@ -191,7 +192,7 @@ def _open_npy(path: str) -> Array:
         except ValueError:
             array = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
         if not isinstance(array, np.ndarray):
-            raise ValueError("it holds several arrays: its name is to end in .npz")
+            raise ValueError("it contains several arrays, expected the suffix .npz")
     except (OSError, ValueError, EOFError) as error:
         raise damaged(path, error) from None
     return array
@@ -205,7 +206,7 @@ def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPor
 
 
 def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
-    """The arrays of a group that are for inputs, or the only one."""
+    """Return the arrays of a group that are for inputs, or the only one."""
     try:
         import zarr
     except ImportError:
@@ -236,7 +237,7 @@ def _read_parquet(path: str, rows: tuple[int, int] | None, ports: Sequence[Model
     found: dict[str, Array] = {}
     for name in columns:
         port = port_of_key(name, ports)
-        assert port is not None, "columns are those of inputs"
+        assert port is not None, "only columns of inputs are read"
         found[name] = _of_column(table.column(name).slice(first - start, last - first), port, path, name)
     return found
 
@@ -258,12 +259,12 @@ def _columns(file: Any, ports: Sequence[ModelPort]) -> list[str]:
 
 @lru_cache(maxsize=1)
 def _row_groups(path: str, stamp: tuple[int, int], groups: tuple[int, ...], columns: tuple[str, ...]) -> Any:
-    """Row groups are read whole, and the next rows are asked for next; a changed file is another one."""
+    """Read whole row groups, and keep them for the next rows; a changed file is read again."""
     return _open_parquet(path).read_row_groups(list(groups), columns=list(columns))
 
 
 def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
-    """Numbers, or lists of numbers to any depth, as an array with an axis for the rows."""
+    """Return numbers, or nested lists of numbers of any depth, as an array with an axis for the rows."""
     import pyarrow
     from pyarrow.compute import list_value_length
 
@@ -274,7 +275,8 @@ def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
             raise EvaluationError(f"{path}: the column {name!r} has rows without a value", code=Code.unknown_input)
         lengths = np.unique(np.asarray(list_value_length(array)))
         if len(lengths) > 1:
-            raise EvaluationError(f"{path}: the rows of {name!r} have several lengths", code=Code.unknown_input)
+            message = f"{path}: the rows of {name!r} differ in length, expected equal lengths"
+            raise EvaluationError(message, code=Code.unknown_input)
         sizes.append(int(lengths[0]) if len(lengths) else 0)
         array = array.flatten()
     if array.null_count:
@@ -285,7 +287,7 @@ def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
     dims = port.shape.dims
     tail = [dim.lo for dim in dims[1:]] if dims and all(dim.is_static for dim in dims[1:]) else None
     if len(sizes) == 2 and tail is not None and sizes[1] == int(np.prod(tail)):
-        sizes = [sizes[0], *tail]  # Parquet has no arrays: what was flattened to be stored gets its shape again
+        sizes = [sizes[0], *tail]  # Parquet has no arrays: a shape flattened for storage is restored
     return np.array(flat).reshape(sizes)
 
 
@@ -296,7 +298,7 @@ def _is_fixed(array: Any) -> bool:
 
 
 def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[int, ...]]:
-    """The shapes of the arrays of a file, by their keys; in Parquet every column has the rank of its input."""
+    """Return the shapes of the arrays of a file, by their keys; in Parquet every column has the rank of its input."""
     _reader_of(file)
     path = _readable(file)
     if file.suffix == ".npz":
@@ -309,7 +311,7 @@ def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[
     found: dict[str, tuple[int, ...]] = dict.fromkeys(_columns(opened, ports), (opened.metadata.num_rows,))
     if not found:
         names = ", ".join(port.name for port in ports)
-        raise EvaluationError(f"{file.path} has no column of an input: {names}", code=Code.unknown_input)
+        raise EvaluationError(f"{file.path} has no column for an input: {names}", code=Code.unknown_input)
     return found
 
 
@@ -324,13 +326,13 @@ SUFFIXES: dict[str, Reader] = {
     ".zarr": _read_zarr,
     ".parquet": _read_parquet,
 }
-"""How files are read, by the ends of their names."""
+"""The readers of files, by the suffixes of their names."""
 
 
 def port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
-    """The input that an array in a file is for: one of its names, or in0, in1, ...
+    """Return the input for an array in a file: the input with one of its names, or in0, in1, ...
 
-    arr_0, arr_1, ... are what `numpy.savez` calls arrays that it is given without names.
+    arr_0, arr_1, ... are the names that `numpy.savez` chooses for unnamed arrays.
     """
     for port in ports:
         if key == port.name or key in port.names:

@@ -1,8 +1,8 @@
-"""Networks on their way to workers: described once, compiled once in each, kept there.
+"""Transport of models to workers: pickled once, compiled once in each worker, and kept there.
 
-What travels with each task is a `Reference`, which is short. A worker that does not have the network opens the file
-that it names; where it cannot, it answers `NotHere`, and the same task comes again with the network as its cargo.
-The weights are a file, that all workers of a machine map; they travel themselves only to where there is no such file.
+Each task carries a `ModelReference`, which is short. A worker without the model opens the file named there; if it
+cannot, it answers `NotHere`, and the same task is sent again with the model as its cargo. The weights are a file
+mapped by all workers of a machine; they are sent only to machines without such a file.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from ir_exec.runtime.compiled import compiled_with
 __all__ = ["ModelReference", "NotHere", "Parcel", "compiled_for", "with_weights_inside"]
 
 MOST_KEPT = 4
-"""Networks that a worker keeps compiled; the one that was not used for longest goes first."""
+"""Maximum compiled models of a worker; the least recently used one is dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelReference:
-    """What a worker needs to find a network.
+    """The data that a worker needs to find a model.
 
-    digest: sha256 of the pickle at `path`, which holds the model, the options for compiling it, and where its weights
-    are. initializer: what a process calls before it reads the network.
+    digest: sha256 of the pickle at `path`, which contains the model, the options for compiling it, and the location of
+    its weights. initializer: a function that a process calls before it reads the model.
     """
 
     digest: str
@@ -45,13 +45,13 @@ class ModelReference:
 
 @dataclass(frozen=True, slots=True)
 class NotHere:
-    """The answer of a worker that cannot find the network; has_weights: but it can its weights."""
+    """The answer of a worker that cannot find the model; has_weights: it can find the weights."""
 
     has_weights: bool
 
 
 class Parcel:
-    """A network that is made ready to travel: a folder with its pickle, and its weights where they are in no file."""
+    """A model ready for transport: a folder with its pickle, and with its weights if they are in no file."""
 
     def __init__(
         self, model: Model, options: dict[str, Any], folder: Path, initializer: Callable[[], None] | None = None
@@ -65,7 +65,7 @@ class Parcel:
         self._cargo: dict[bool, Cargo] = {}
 
     def cargo(self, missing: NotHere) -> Cargo:
-        """What the worker lacks that answered so."""
+        """Return the cargo that is missing on the worker with this answer."""
         by_path = missing.has_weights
         if by_path not in self._cargo:
             self._cargo[by_path] = Cargo(self._short if by_path else self._whole())
@@ -76,7 +76,7 @@ class Parcel:
 
 
 def with_weights_inside(model: Model) -> Model:
-    """The same network, whose pickle has the weights by value."""
+    """Return the same model with weights that are pickled by value."""
     model = model.with_weights_inside() if isinstance(model, PartialModel) else copy(model)
     if (weights := model.weights) is not None:
         model.weights = Weights.of_bytes(bytes(weights.slice(0, weights.size)), order=weights.order)
@@ -94,7 +94,7 @@ def _with_weights_file(model: Model, path: Path) -> Model:
 
 
 class _CompiledModels:
-    """The networks of this process; each is compiled by one thread, while others wait for it."""
+    """The models of this process; each is compiled by one thread, while others wait for it."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -127,7 +127,7 @@ class _CompiledModels:
 
 
 def _content(reference: ModelReference) -> bytes | None:
-    """The pickle, from the file where this process has the same one."""
+    """Return the pickle from the file, if this process can read the same one."""
     try:
         content = Path(reference.path).read_bytes()
     except OSError:
@@ -139,5 +139,5 @@ _KEPT = _CompiledModels()
 
 
 def compiled_for(reference: ModelReference, cargo: CompiledModel | bytes | None) -> CompiledModel | NotHere:
-    """The network, compiled. cargo: itself, where nothing is pickled on the way, or what a `NotHere` asked for."""
+    """Return the compiled model. cargo: the model itself, if it is not pickled, or the cargo requested by `NotHere`."""
     return cargo if isinstance(cargo, CompiledModel) else _KEPT.get(reference, cargo)

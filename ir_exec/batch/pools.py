@@ -1,7 +1,7 @@
-"""Where work is done: in this thread, in processes that are replaced when they die, or by an executor that is given.
+"""Pools of workers: this thread, processes that are replaced when they die, or an executor of the caller.
 
-A future of a pool ends with WorkerLostError where the worker died before it answered; whoever submitted the work may
-submit it again.
+A future of a pool ends with WorkerLostError if the worker died before it answered; the submitter may submit the work
+again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from ir_exec.errors import EvaluationError, IRError
 __all__ = ["Cargo", "Given", "Here", "Pool", "Processes", "WorkerLostError", "plain", "pool_of"]
 
 _MOST_FAILED_STARTS = 3
-"""Workers that die one after the other before they answer anything: no more are started then."""
+"""Maximum workers in a row that die before they answer; no more are started then."""
 
 
 class WorkerLostError(Exception):
     """A worker died before it answered.
 
-    is_suspect: whether it may have died of this very work. is_sure: there was no other work that it may have died of.
+    is_suspect: it may have died of this work. is_sure: no other work can be the cause.
     """
 
     def __init__(self, *, is_suspect: bool, is_sure: bool = True) -> None:
@@ -42,25 +42,25 @@ class WorkerLostError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Cargo:
-    """A large argument that several tasks need."""
+    """A large argument shared by several tasks."""
 
     content: Any
 
 
 def plain(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments with the content of Cargo in its place."""
+    """Return the arguments with Cargo replaced by its content."""
     return tuple(argument.content if isinstance(argument, Cargo) else argument for argument in arguments)
 
 
 class Pool(ABC):
-    """Takes functions with arguments, and gives futures.
+    """Accepts functions with arguments, and returns futures.
 
-    Arguments of the class Cargo arrive as their content.
+    Functions receive the content of arguments of the class Cargo.
 
-    in_process: arguments and results are not pickled. carriers: how many tasks at a time may have the same Cargo.
-    ahead: how many tasks for each worker are begun before their results are asked for; enough to keep it busy.
-    task_seconds: how long a task should take at least, so that its own cost does not count; 0 where it costs nothing.
-    threads: of a network's run in a worker; None: what the environment of the worker says.
+    in_process: arguments and results are not pickled. carriers: maximum concurrent tasks with the same Cargo.
+    ahead: tasks for each worker that are submitted before their results are awaited; enough to keep it busy.
+    task_seconds: minimum duration of a task that makes its overhead negligible; 0 for tasks without overhead.
+    threads: of a model's run in a worker; None: the setting in the environment of the worker.
     """
 
     in_process = False
@@ -72,18 +72,18 @@ class Pool(ABC):
     @property
     @abstractmethod
     def workers(self) -> int:
-        """How many tasks are worked on at a time."""
+        """The number of tasks that run concurrently."""
 
     @abstractmethod
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Begin the work, or queue it."""
+        """Start the work, or queue it."""
 
     def lost(self, error: BaseException) -> WorkerLostError | None:
-        """What the exception of a future says about its worker, None where it is that of the function."""
+        """Return the loss of a worker for the exception of a future, None for an exception of the function."""
         return error if isinstance(error, WorkerLostError) else None
 
     def require_alive(self) -> None:  # noqa: B027  # most pools need nothing here
-        """Raise one IRError where no worker will ever answer."""
+        """Raise IRError if no worker will ever answer."""
 
     def __enter__(self) -> Self:
         return self
@@ -92,11 +92,11 @@ class Pool(ABC):
         self.close(at_once=kind is not None)
 
     def close(self, *, at_once: bool) -> None:  # noqa: B027  # most pools need nothing here
-        """Let go of workers that the pool has started; at_once: without waiting for what they do."""
+        """Release workers that the pool has started; at_once: without waiting for running work."""
 
 
 class Here(Pool):
-    """Works in the thread that submits, at once."""
+    """Runs work immediately in the submitting thread."""
 
     in_process = True
     workers = 1
@@ -113,16 +113,16 @@ class Here(Pool):
 
 
 class Processes(Pool):
-    """So many worker processes, each with a queue of its own: what a worker died of is what it had begun.
+    """A fixed number of worker processes, each with a separate queue: a worker dies of the work that it had started.
 
-    A process is started when its first work comes. threads: of BLAS, and of each run; by default the cores are shared
-    out. initializer: what each process calls first.
+    A process is started with its first work. threads: of BLAS, and of each run; by default the cores are divided among
+    the processes. initializer: a function that each process calls first.
     """
 
     threads = None
 
     def __init__(self, jobs: int, *, threads: int | None = None, initializer: Callable[[], None] | None = None) -> None:
-        from ir_exec.tuning.machine import available_cores  # who runs no network does without it
+        from ir_exec.tuning.machine import available_cores  # not needed by other pools
 
         threads = max(1, available_cores() // jobs) if threads is None else threads
         self._lanes = [_Lane(partial(_new_executor, threads, initializer)) for _ in range(jobs)]
@@ -137,8 +137,8 @@ class Processes(Pool):
     def require_alive(self) -> None:
         failed = sum(lane.failed_starts for lane in self._lanes)
         if failed >= _MOST_FAILED_STARTS and not any(lane.is_working for lane in self._lanes):
-            message = f"worker processes end before they begin to work, {failed} times in a row"
-            hint = 'a script that starts processes must do so below `if __name__ == "__main__":`'
+            message = f"worker processes ended {failed} times in a row before their first task"
+            hint = 'start processes in a script below `if __name__ == "__main__":`'
             raise IRError(message, hint=hint)
 
     def close(self, *, at_once: bool) -> None:
@@ -149,7 +149,7 @@ class Processes(Pool):
 
 
 def _new_executor(threads: int, initializer: Callable[[], None] | None) -> ProcessPoolExecutor:
-    # A process that is copied from one with threads may hang, and BLAS has threads: each begins anew.
+    # A process forked from one with threads may hang, and BLAS has threads: each process is spawned.
     return ProcessPoolExecutor(1, mp_context=get_context("spawn"), initializer=prepare, initargs=(threads, initializer))
 
 
@@ -166,13 +166,13 @@ class _Life:
         return self.greeting.done() and self.greeting.exception() is None
 
     def end(self) -> None:
-        # Python 3.14 has a method for it.
+        # Python 3.14 has a method for this.
         for process in list((getattr(self.executor, "_processes", None) or {}).values()):
             process.terminate()
 
 
 class _Lane:
-    """One worker process at a time, and how much it has been given."""
+    """One worker process at a time, and the number of its tasks."""
 
     def __init__(self, start: Callable[[], ProcessPoolExecutor]) -> None:
         self.failed_starts = 0
@@ -183,7 +183,7 @@ class _Lane:
 
     @property
     def load(self) -> tuple[int, int]:
-        """Work goes to the least loaded: a worker that does not start gets none as long as others do."""
+        """The load for comparisons: a worker that fails to start gets no tasks as long as others work."""
         return self.failed_starts, self._given
 
     @property
@@ -192,7 +192,7 @@ class _Lane:
 
     def submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
         outer: Future[Any] = Future()
-        outer.set_running_or_notify_cancel()  # what a process has been given is not taken back
+        outer.set_running_or_notify_cancel()  # a task in a process cannot be cancelled
         while True:
             life = self._living()
             try:
@@ -202,7 +202,7 @@ class _Lane:
                 continue
             with self._lock:
                 self._given += 1
-            inner.add_done_callback(partial(self._settle, life, outer))
+            inner.add_done_callback(partial(self._answer, life, outer))
             return outer
 
     def _living(self) -> _Life:
@@ -218,8 +218,8 @@ class _Lane:
         is_failed = greeting.cancelled() or greeting.exception() is not None
         self.failed_starts = self.failed_starts + 1 if is_failed else 0
 
-    def _settle(self, life: _Life, outer: Future[Any], inner: Future[Any]) -> None:
-        """Pass on what came of one piece of work; the first one that a dead process leaves is what it had begun."""
+    def _answer(self, life: _Life, outer: Future[Any], inner: Future[Any]) -> None:
+        """Pass on the result of one task; the first failed one of a dead process is the one that it had started."""
         with self._lock:
             self._given -= 1
         error = CancelledError() if inner.cancelled() else inner.exception()
@@ -238,7 +238,7 @@ class _Lane:
                 self._life = None
 
     def stop(self, *, at_once: bool) -> None:
-        """Begin to end the process; `join` waits for its end."""
+        """Start to end the process; `join` waits for its end."""
         life = self._life
         if life is not None and at_once:
             life.end()
@@ -251,7 +251,7 @@ class _Lane:
 
 @contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Processes that are started here do not get Ctrl-C, not even before they say that they ignore it."""
+    """Block Ctrl-C in processes that are started here, even before they ignore it themselves."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -263,9 +263,9 @@ def _without_interrupts() -> Iterator[None]:
 
 
 class Given(Pool):
-    """An executor of the caller's, who also closes it.
+    """An executor of the caller, who also closes it.
 
-    Futures of executors whose workers do not come again end with BrokenExecutor; there is nothing left to work then.
+    If the workers of an executor are not restarted, its futures end with BrokenExecutor, and no worker is left.
     """
 
     def __init__(self, executor: Executor) -> None:
@@ -300,22 +300,22 @@ class Given(Pool):
 
     def require_alive(self) -> None:
         if self._is_broken:
-            message = "the executor has lost a worker process, and takes no more work"
-            hint = "jobs=N starts processes that are replaced when they die"
+            message = "the executor has lost a worker process, and accepts no more work"
+            hint = "use jobs=N, which replaces processes that die"
             raise EvaluationError(message, code=Code.failed, hint=hint)
 
 
 def pool_of(
     executor: Any, jobs: int | None, *, threads: int | None = None, initializer: Callable[[], None] | None = None
 ) -> Pool:
-    """The pool of an executor, of a Dask client, or of so many processes; one job is done here.
+    """Return the pool of an executor, of a Dask client, or of `jobs` processes; a single job runs in this thread.
 
     threads, initializer: as for `Processes`. Raises EvaluationError IR704 for anything else.
     """
     if executor is None:
         return Here() if jobs in (None, 1) else Processes(jobs or 1, threads=threads, initializer=initializer)
     if jobs is not None:
-        raise EvaluationError("an executor has workers of its own: give either `executor` or `jobs`")
+        raise EvaluationError("executor and jobs are both given, expected one of them")
     if isinstance(executor, Pool):
         return executor
     if type(executor).__module__.startswith("distributed."):
@@ -323,6 +323,6 @@ def pool_of(
 
         return Cluster(executor)
     if not isinstance(executor, Executor):
-        message = f"executor is a {type(executor).__name__}, expected one of concurrent.futures"
+        message = f"executor is of type {type(executor).__name__}, expected an executor of concurrent.futures"
         raise EvaluationError(message)
     return Given(executor)

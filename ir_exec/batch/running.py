@@ -1,4 +1,4 @@
-"""`run`: a network over any number of items, by any executor."""
+"""`run`: a model on any number of items, with any executor."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
 from ir_exec.batch.pools import Cargo, Pool, Processes, pool_of
-from ir_exec.batch.worker import Answer, Item, evaluate, fetched, told
+from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
@@ -35,10 +35,10 @@ __all__ = ["Item", "ItemResult", "Pace", "Result", "run"]
 
 @dataclass(frozen=True, slots=True)
 class ItemResult:
-    """What came of one item.
+    """The result of one item.
 
-    index: the position of the item, from 0. outputs: what a call returns, None where it failed. error: why it did.
-    digest: sha256 of the arrays, for items that were read from a file.
+    index: the position of the item, starting at 0. outputs: the outputs of a call, None after a failure. error: the
+    failure. digest: sha256 of the arrays, for items that were read from a file.
     """
 
     index: int
@@ -75,36 +75,37 @@ def run(
     providers: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Iterator[ItemResult]:
-    """Run a network on each of the items, of which there may be any number: a few are in memory at a time.
+    """Run a model on each of the items, whose number is unlimited: a few are in memory at a time.
 
-    items: what a call takes, or where to get it (see `Item`). They are taken one by one, as they are needed.
-    executor: anything with the interface of `concurrent.futures.Executor`, or a Dask client. Without one `jobs`
-        processes are started; with neither, or with one job, the items are computed here, as the results are asked for.
-    ordered: give the results in the order of the items, else as they come.
-    on_error: a failing item is an ItemResult with its error ("record"), or ends the run with it ("raise").
-    session: a function of an item that tells which session it belongs to. The items of a session run one after the
-        other, in their order, and each finds the variables as the one before has left them; after a failing item they
-        stay as they were. Without it each item starts from the initial state. The state of every session is kept until
-        the end.
-    chunk: how many items go to a worker in one task; by default as many as take some time together, at most 100 and
-        a MiB: a task costs about a millisecond with processes, and several with Dask.
-    ahead: how many items may be taken and not given back yet; by default four tasks for each worker, and with Dask
-        at least 16 items.
-    tries: how many worker processes an item may cost before it counts as failed. Items of a worker that was lost are
-        computed again, each counts once.
-    initializer: what a worker calls before it reads the network; it must be picklable.
+    items: arguments of a call, or their sources (see `Item`). They are taken one by one, as they are needed.
+    executor: anything with the interface of `concurrent.futures.Executor`, or a Dask client. Without one, `jobs`
+        processes are started; with neither, or with one job, the items are computed in this thread, as the results are
+        consumed.
+    ordered: if true, yield the results in the order of the items, else in the order of completion.
+    on_error: a failing item is an ItemResult with its error ("record"), or ends the run with the error ("raise").
+    session: a function that returns the session of an item. The items of a session run one after the other, in their
+        order, and each starts with the variables of the previous one; a failing item leaves them unchanged. Without it
+        each item starts from the initial state. The state of every session is kept until the end.
+    chunk: the number of items that are sent to a worker in one task; by default enough to keep it busy for a while, at
+        most 100 and a MiB: a task costs about a millisecond with processes, and several with Dask.
+    ahead: maximum items that are taken and whose results are not yet returned; by default four tasks for each worker,
+        and with Dask at least 16 items.
+    tries: the number of worker processes that an item may cost before it counts as failed. Items of a lost worker are
+        computed again, and each counts once.
+    initializer: a function that a worker calls before it reads the model; it must be picklable.
     weights, max_memory, max_seconds, threads, precision, outputs, optimize, engine, providers, options: as for
-        `compile_model`. Of threads, the workers of `jobs` share the cores, and those of an executor have one each.
+        `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor have one thread
+        each.
 
     Without `weights`, the processes of `jobs` share the pages of the weights file, as with "keep", if private copies
     would exceed a quarter of the machine's memory.
 
-    A worker compiles the network once and keeps it. A weights file is opened by its path where the worker finds the
-    same file there; else its content is sent, once a worker where the executor can do so.
+    A worker compiles the model once and keeps it. A weights file is opened by its path if the worker finds the
+    same file there; otherwise its content is sent, once per worker if the executor supports that.
 
-    Raises what `compile_model` raises; EvaluationError IR704 for other arguments that do not fit; and IRError where no
-    worker answers any more. What `items` raises is passed on when the results before it are given back. Closing the
-    iterator ends the processes that it has started.
+    Raises the errors of `compile_model`; EvaluationError IR704 for other invalid arguments; and IRError if no
+    worker answers any more. Exceptions of `items` are passed on after the results before them. Closing the iterator
+    ends the processes that it has started.
     """
     if on_error not in ("record", "raise"):
         raise EvaluationError(f'on_error is {on_error!r}, expected "record" or "raise"')
@@ -115,7 +116,7 @@ def run(
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
     elif weights is not None and mode is None:
-        raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
+        raise EvaluationError('weights is another .bin for a model that was already read, expected "expand" or "keep"')
     pool = pool_of(executor, jobs, threads=threads, initializer=initializer)
     how: dict[str, Any] = {
         "max_memory": max_memory,
@@ -182,9 +183,9 @@ def _results(
 
 @dataclass(slots=True)
 class _SessionQueue:
-    """A session: its items that wait, its state, and whether some of its items are on their way.
+    """A session: its waiting items, its state, and `is_busy` while some of its items are in flight.
 
-    alone: how many of the next items go one by one, as one of them may have killed a worker.
+    alone: the number of next items that are sent one by one, because one of them may have killed a worker.
     """
 
     waiting: deque[tuple[int, Item]] = field(default_factory=deque)
@@ -195,7 +196,7 @@ class _SessionQueue:
 
 @dataclass(slots=True)
 class _Sent:
-    """The items of a task, and their line."""
+    """The items of a task, and their session."""
 
     items: list[tuple[int, Item]]
     line: _SessionQueue | None
@@ -203,7 +204,7 @@ class _Sent:
 
 
 class _Work:
-    """Items on their way: a limited number is taken and not given back yet."""
+    """Items in flight: a limited number is taken and not yet returned."""
 
     def __init__(
         self,
@@ -225,11 +226,11 @@ class _Work:
         self._taken = 0
         self._given_back = 0
         self._found: deque[ItemResult] = deque()
-        self._wanting: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
+        self._waiting_for_cargo: deque[tuple[_Sent, Snapshot | None, Cargo]] = deque()
         self._carrying = 0
 
     def begin(self, reference: ModelReference, parcel: Parcel | None, cargo: Cargo | None) -> None:
-        """reference, cargo: what goes with every task. parcel: what goes to workers that ask for it."""
+        """Set up the tasks. reference, cargo: sent with every task. parcel: sent to workers that request it."""
         self._reference, self._parcel, self._cargo = reference, parcel, cargo
 
     def in_order(self, items: Iterable[Item]) -> Iterator[ItemResult]:
@@ -305,21 +306,21 @@ class _Work:
         sent.has_cargo = False
         if isinstance(answer, NotHere):
             assert self._parcel is not None, "a task with the model in its arguments does not request it"
-            self._wanting.append((sent, state, self._parcel.cargo(answer)))
+            self._waiting_for_cargo.append((sent, state, self._parcel.cargo(answer)))
         elif error is not None:
             self._fail(sent, error, task.deaths)
         else:
             self._take(sent, answer)
-        while self._wanting and self._carrying < self.pool.carriers:
-            sent, state, cargo = self._wanting.popleft()
+        while self._waiting_for_cargo and self._carrying < self.pool.carriers:
+            sent, state, cargo = self._waiting_for_cargo.popleft()
             sent.has_cargo = True
             self._carrying += 1
             self._send(sent, state, cargo)
 
     def _fail(self, sent: _Sent, error: Exception, deaths: int) -> None:
-        """A task that failed as a whole fails its only item; of several the guilty one is found by itself.
+        """Fail the only item of a failed task; the items of a larger task are sent one by one to find the cause.
 
-        deaths: how many workers the task has cost, which count for each of its items, but alone fail none.
+        deaths: the number of workers that the task has cost; they count for each of its items, but fail none alone.
         """
         (index, _), *others = sent.items
         if others and sent.line is None:
@@ -343,7 +344,7 @@ class _Work:
             self._found.append(ItemResult(index, results, found.error, found.digest))
         left = sent.items[done:]
         if left:
-            # The file of the first of them is not there for the worker; if it is not here either, that says so.
+            # The worker cannot find the file of the first item; if it is missing here too, its result reports that.
             left[0] = left[0][0], fetched(left[0][1], self._inputs)
         if sent.line is None:
             if left:
@@ -358,27 +359,27 @@ class _Work:
         line.is_busy = False
 
     def cancel(self) -> None:
-        """Let go of everything that is on its way."""
+        """Drop all items in flight."""
         self._flow.cancel()
 
 
 def _as_ir_error(error: Exception) -> IRError:
-    return error if isinstance(error, IRError) else EvaluationError(told(error), code=Code.failed)
+    return error if isinstance(error, IRError) else EvaluationError(error_text(error), code=Code.failed)
 
 
 _MOST_ITEMS = 100
 _MOST_BYTES = 2**20
-"""Of the arrays of the items of a task, and of their outputs."""
+"""Maximum bytes of the arrays of the items of a task, and of their outputs."""
 
 _QUEUED = 4
-"""Tasks of several items that are on their way for each worker."""
+"""Tasks of several items in flight for each worker."""
 
 
 class Pace:
-    """Finds how many items make a task so long that what a task itself costs does not count, and not longer.
+    """Chooses the number of items of a task: enough to make its overhead negligible, and no more.
 
-    chunk: so many always; None: one at first, then what the answers allow, at most twice as many as in the last task.
-    ahead: how many items may be taken and not given back yet; None: enough to keep the workers busy.
+    chunk: a fixed number; None: one at first, then adapted to the answers, at most twice as many as in the last task.
+    ahead: maximum items that are taken and not yet returned; None: enough to keep the workers busy.
     """
 
     def __init__(self, pool: Pool, chunk: int | None, ahead: int | None) -> None:
@@ -395,23 +396,23 @@ class Pace:
 
     @property
     def limit(self) -> int:
-        """How many items may be taken and not given back yet."""
+        """The maximum number of items that are taken and not yet returned."""
         if self._ahead is not None:
             return self._ahead
         if self._pool.in_process and self._pool.workers == 1:
             return self._chunk
         if self._is_free:
-            # Until the size is found there are few tasks, which are too small.
+            # Until the size is found there are few, small tasks.
             tasks = _QUEUED * self._chunk
             return self._pool.workers * (tasks if self._is_growing else max(self._pool.ahead, tasks))
         return self._pool.workers * self._pool.ahead * self._chunk
 
     def waited(self, seconds: float) -> None:
-        """An item took so long to come: who has to wait for items does not collect many of them."""
+        """Record the time until an item was available: items that arrive slowly are not collected."""
         self._waited = (self._waited + seconds) / 2
 
     def answered(self, items: int, seconds: float, size: int) -> None:
-        """A task of so many items took so long in its worker, with so many bytes of arrays."""
+        """Record the time of a task with this many items and bytes of arrays."""
         if not self._is_free or items == 0:
             return
         each = max(seconds / items, self._waited, 1e-6)

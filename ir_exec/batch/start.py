@@ -1,4 +1,4 @@
-"""What a worker process does first. Nothing here imports NumPy: BLAS reads the environment when it is loaded."""
+"""The setup of a worker process. This module must not import NumPy: BLAS reads the environment when it is loaded."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "
 
 
 def _end_with_parent() -> None:
-    """A worker whose parent was killed would wait for work for ever, and keep its memory."""
+    """End the process with its parent; otherwise a worker of a killed parent would wait for work forever."""
     parent = parent_process()
     if parent is not None:
         parent.join()
@@ -22,9 +22,9 @@ def _end_with_parent() -> None:
 
 
 def prepare(threads: int, initializer: Callable[[], None] | None) -> None:
-    """Ctrl-C goes to every process of a terminal; the one that started the workers alone answers it.
+    """Set up a worker process. It ignores Ctrl-C, which goes to every process of a terminal: its parent handles it.
 
-    threads: of BLAS, and of a run that does not say how many it takes. What the environment says already stays.
+    threads: of BLAS, and of runs without an explicit number. Existing settings of the environment are kept.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

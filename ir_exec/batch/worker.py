@@ -1,4 +1,4 @@
-"""What a worker does with the items of a task."""
+"""The computation of the items of a task in a worker."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.state import Snapshot
 from ir_exec.types import Array
 
-__all__ = ["Answer", "Item", "ItemOutcome", "evaluate", "fetched", "told"]
+__all__ = ["Answer", "Item", "ItemOutcome", "error_text", "evaluate", "fetched"]
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedItem:
-    """The arrays of an item of a file, and their digest; or why there are none."""
+    """The arrays of an item of a file, and their digest; or the error of reading them."""
 
     inputs: Inputs
     digest: str | None = None
@@ -31,13 +31,14 @@ class LoadedItem:
 
 
 Item: TypeAlias = Inputs | StoredItem | LoadedItem | Callable[[], Inputs] | str | os.PathLike[str]
-"""What a call of the network takes; or where to get it, which the worker does: an item of a file, the path of an .npz,
-or a function without arguments."""
+"""The arguments of a call of the model, or their source, which the worker reads: an item of a file, the path of an
+.npz, or a function without arguments.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class ItemOutcome:
-    """What came of an item: the outputs in their order, or an error."""
+    """The result of an item: the outputs in their order, or an error."""
 
     arrays: list[Array] | None
     error: IRError | None
@@ -46,9 +47,9 @@ class ItemOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came of the items of a task, up to the first one whose file is not there.
+    """The results of the items of a task, up to the first item with a missing file.
 
-    state: of their session. seconds: what they took. size: bytes of their arrays and outputs.
+    state: of their session. seconds: their duration. size: bytes of their arrays and outputs.
     """
 
     outcomes: list[ItemOutcome]
@@ -64,7 +65,7 @@ def evaluate(
     state: Snapshot | None,
     is_session: bool,
 ) -> Answer | NotHere:
-    """Run the network of the reference on each item: in turn from a state, or each from the initial one."""
+    """Run the model of the reference on each item: in sequence from a state, or each from the initial one."""
     compiled = compiled_for(reference, cargo)
     if isinstance(compiled, NotHere):
         return compiled
@@ -87,7 +88,7 @@ def evaluate(
 
 
 def _size(arrays: Inputs | Sequence[Array]) -> int:
-    """Bytes, of what are arrays."""
+    """Return the bytes of values that are arrays."""
     values = arrays.values() if isinstance(arrays, Mapping) else arrays
     return sum(getattr(value, "nbytes", 0) for value in values)
 
@@ -104,7 +105,7 @@ def _outcome(session: Session, loaded: LoadedItem) -> ItemOutcome:
 
 
 def _loaded(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
-    """The arrays of an item; FileNotFoundError is for the caller, any other failure is one of the item."""
+    """Return the arrays of an item; FileNotFoundError is left to the caller, any other failure belongs to the item."""
     try:
         if isinstance(item, LoadedItem):
             return item
@@ -118,19 +119,21 @@ def _loaded(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
     except IRError as error:
         return LoadedItem({}, error=error)
     except (Exception, SystemExit) as error:
-        return LoadedItem({}, error=EvaluationError(f"the item cannot be read: {told(error)}", code=Code.unknown_input))
+        return LoadedItem(
+            {}, error=EvaluationError(f"the item cannot be read: {error_text(error)}", code=Code.unknown_input)
+        )
 
 
 def fetched(item: Item, ports: Sequence[ModelPort]) -> LoadedItem:
-    """The arrays of an item whose file is not there for a worker."""
+    """Return the arrays of an item whose file a worker could not find."""
     try:
         return _loaded(item, ports)
     except FileNotFoundError as error:
-        message = f"the item cannot be read: {told(error)}"
+        message = f"the item cannot be read: {error_text(error)}"
         return LoadedItem({}, error=EvaluationError(message, code=Code.unknown_input))
 
 
-def told(error: BaseException) -> str:
-    """An exception of others in a message."""
+def error_text(error: BaseException) -> str:
+    """Return the text for a foreign exception in a message."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return f"{type(error).__name__}: {reason}"[:500]

@@ -1,4 +1,4 @@
-"""Networks in Python: a function for each operator type, from which types are inferred as one builds.
+"""Models in Python: a function for each operator type, with type inference during construction.
 
 ```python
 from ir_exec import build
@@ -9,8 +9,8 @@ model = build.model(build.result(hidden, name="hidden"))
 model.save("model.xml")
 ```
 
-A shape or element type that an operator does not take is an IRError at the line that makes the layer. The functions
-are named as those of OpenVINO's Python API and made from the registry of operators; `__init__.pyi` lists them.
+An invalid shape or element type of an input raises an IRError at the line that makes the layer. The functions have the
+names of OpenVINO's Python API and are made from the registry of operators; `__init__.pyi` lists them.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def __getattr__(name: str) -> object:
     type_name = function_names().get(name)
     if type_name is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # Modules of operators are imported when a function of theirs is first asked for.
+    # Modules of operators are imported with the first use of one of their functions.
     function = globals()[name] = function_for(type_name)
     return function
 

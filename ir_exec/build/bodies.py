@@ -1,6 +1,6 @@
-"""Layers that hold a body: Loop, TensorIterator and If. A body is a function that is called to make its layers.
+"""Layers with a body: Loop, TensorIterator and If. A body is a function that is called to make its layers.
 
-Values from outside that a body reads become inputs of the layer; constants from outside are constants in the body too.
+Outside values that a body reads become inputs of the layer; outside constants become constants in the body.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ir_exec.errors import GraphError, IRError, Location, raise_error
 from ir_exec.graph import BodyGraph
 from ir_exec.infer import infer_node, typed_bodies
 from ir_exec.ir import MAX_BODY_DEPTH, BackEdge, Body, PortMapEntry
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ops import Op
 from ir_exec.ops.base import bodies as ties
 from ir_exec.ops.base.bodies import either
@@ -28,7 +28,7 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 __all__ = ["Collected", "Sliced", "if_", "loop", "tensor_iterator"]
 
 _MAX_ROUNDS = 8
-"""How often a body is made anew with wider types of what it carries: a dim or a rank widens in each round."""
+"""Maximum calls of a body to widen the types of carried values: a dim or a rank widens in each call."""
 
 _BodyName: TypeAlias = Literal["body", "then_body", "else_body"]
 
@@ -37,8 +37,9 @@ Values: TypeAlias = "Value | Sequence[Value]"
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """An input of which each iteration gets a part: `part_size` elements along `axis`, from `start` to `end` (included)
-    in steps of `stride`."""
+    """An input that is sliced for the iterations: `part_size` elements along `axis`, from `start` to `end` (included)
+    in steps of `stride`.
+    """
 
     value: Input
     axis: int = 0
@@ -50,7 +51,7 @@ class Sliced:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """A value of the body whose parts, one of each iteration, make an output, one after the other along `axis`."""
+    """A value of the body that is concatenated over the iterations along `axis` to an output."""
 
     value: Value
     axis: int = 0
@@ -61,7 +62,7 @@ class Collected:
 
 
 class _Entry(NamedTuple):
-    """A Parameter or Result of a body, and the port of the layer that it is tied to: -1 for none."""
+    """A Parameter or Result of a body, and the port of the layer that it is connected to: -1 for none."""
 
     value: Value
     external: int
@@ -77,13 +78,13 @@ def if_(
     name: str | None = None,
     tensor_names: Iterable[str] | Iterable[Iterable[str]] = (),
 ) -> Any:
-    """What `then()` or `else_()` returns, by the boolean `condition`; one Value, or a tuple where they return several.
+    """Return the result of `then()` or `else_()`, chosen by the boolean `condition`: a Value, or a tuple of several.
 
     ```python
     output = build.if_(flag, lambda: build.add(x, 1.0), lambda: x)
     ```
 
-    Raises GraphError where they return different numbers of values, and what inference raises.
+    Raises GraphError if they return different numbers of values, and the errors of inference.
     """
     flag = _value(condition)
     bodies: list[_Open] = []
@@ -94,7 +95,7 @@ def if_(
             bodies.append(_Open(inside, [result(one) for one in values]))
     counts = [len(body.results) for body in bodies]
     if counts[0] != counts[1]:
-        message = f"then gives {counts[0]} values and else_ {counts[1]}, expected as many"
+        message = f"then returns {counts[0]} values and else_ returns {counts[1]}, expected equal numbers"
         raise GraphError(message, location=Location(layer_name=name, layer_type="If"))
     inputs = [flag]
     titles: tuple[_BodyName, ...] = ("then_body", "else_body")
@@ -124,13 +125,13 @@ def loop(
 ) -> tuple[Value, ...]:
     """Run a body `trip_count` times, or until the condition that it returns is false.
 
-    trip_count: None for no limit. condition: whether the first iteration runs; None for yes.
-    body: called with the number of the iteration (i64, a scalar), the carried values and a part of each of `sliced`;
-        returns the condition for the next iteration (None: always), the next carried values, and what is collected, as
-        Collected or as values whose parts are joined along axis 0. It may be called several times, until the types of
-        what is carried fit all iterations.
+    trip_count: None for no limit. condition: true to run the first iteration; None for true.
+    body: called with the number of the iteration (i64, a scalar), the carried values and a slice of each of `sliced`;
+        returns the condition for the next iteration (None: always), the next carried values, and the values to collect,
+        as Collected or as values that are concatenated along axis 0. It may be called several times, until the types of
+        the carried values fit all iterations.
 
-    Returns the last carried values, then what was collected.
+    Returns the last carried values, then the collected ones.
 
     ```python
     total, steps = build.loop(10, None, lambda i, total: (None, [build.add(total, x)], [total]), carried=[zeros])
@@ -142,7 +143,9 @@ def loop(
     def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
         goes_on, *rest = body(iteration, *given)
         if len(rest) != 2:
-            raise _BodyError("the body returns a condition, the carried values and what is collected")
+            raise _BodyError(
+                "the body returns wrong results, expected a condition, carried values and collected values"
+            )
         return (True if goes_on is None else goes_on), rest[0], rest[1]
 
     return _repeated(Loop(), [trips, first], made, carried, sliced, name, tensor_names)
@@ -156,16 +159,16 @@ def tensor_iterator(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, ...]:
-    """Run a body once for each part of its sliced inputs.
+    """Run a body once for each slice of its sliced inputs.
 
-    body: called with the carried values and a part of each of `sliced`; returns the next carried values and what is
-        collected, as for `loop`. Returns the last carried values, then what was collected.
+    body: called with the carried values and a slice of each of `sliced`; returns the next carried values and the values
+        to collect, as for `loop`. Returns the last carried values, then the collected ones.
     """
 
     def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:
         returned = body(*given)
         if len(returned) != 2:
-            raise _BodyError("the body returns the carried values and what is collected")
+            raise _BodyError("the body returns wrong results, expected carried values and collected values")
         return None, *returned
 
     return _repeated(TensorIterator(), [], made, carried, sliced, name, tensor_names)
@@ -180,11 +183,11 @@ def _repeated(
     name: str | None,
     tensor_names: Iterable[Iterable[str]],
 ) -> tuple[Value, ...]:
-    """A Loop or TensorIterator; `own`: the inputs that are for the layer itself."""
+    """Return the outputs of a new Loop or TensorIterator; `own`: inputs that are not passed to the body."""
     initial = [_value(one) for one in carried]
     parts = [replace(one, value=_value(one.value)) for one in sliced]
     try:
-        made = _settled(body, [value.type.without_values() for value in initial], parts)
+        made = _called_until_stable(body, [value.type.without_values() for value in initial], parts)
     except _BodyError as error:
         raise GraphError(str(error), location=Location(layer_name=name, layer_type=op.type_name)) from None
     ends = [*([made.condition] if made.condition else []), *made.after, *(part.value for part in made.collected)]
@@ -192,8 +195,8 @@ def _repeated(
     inputs = [*own, *initial]
     entries = [_Entry(made.counter, -1, purpose="current_iteration")] if op.has_condition else []
     entries += [_Entry(value, len(own) + position) for position, value in enumerate(made.before)]
-    for piece, part in zip(made.pieces, parts, strict=True):
-        entries.append(_Entry(piece, len(inputs), part))
+    for sliced_value, part in zip(made.slices, parts, strict=True):
+        entries.append(_Entry(sliced_value, len(inputs), part))
         inputs.append(_as_value(part.value))
     for outer, inner in _captured(opened).items():
         entries.append(_Entry(inner, len(inputs)))
@@ -207,7 +210,7 @@ def _repeated(
 
 
 class _BodyError(Exception):
-    """What a body returns does not fit what it was called with."""
+    """The results of a body do not fit its arguments."""
 
 
 class _MadeBody(NamedTuple):
@@ -216,16 +219,16 @@ class _MadeBody(NamedTuple):
     inside: Scope
     counter: Value
     before: list[Value]
-    pieces: list[Value]
+    slices: list[Value]
     condition: Value | None
     after: list[Value]
     collected: list[Collected]
 
 
-def _settled(
+def _called_until_stable(
     body: Callable[..., tuple[Any, Sequence[Any], Sequence[Any]]], types: list[TensorType], parts: list[Sliced]
 ) -> _MadeBody:
-    """Call the body until the types of what it carries fit all iterations: they are widened to what comes out."""
+    """Call the body until the types of its carried values fit all iterations: they are widened to the results."""
     for left in reversed(range(_MAX_ROUNDS)):
         made = _called(body, types, parts)
         wider = [_widened(type, value.type) for type, value in zip(types, made.after, strict=True)]
@@ -241,17 +244,17 @@ def _called(
     with scope() as inside:
         counter = parameter([], ElementType.i64)
         before = [_parameter_of(type) for type in types]
-        pieces = [_parameter_of(_part_type(one)) for one in parts]
-        goes_on, carried, collected = body(counter, *before, *pieces)
+        slices = [_parameter_of(_part_type(one)) for one in parts]
+        goes_on, carried, collected = body(counter, *before, *slices)
         if len(carried) != len(types):
-            raise _BodyError(f"the body gives {len(carried)} carried values, and takes {len(types)}")
+            raise _BodyError(f"the body returns {len(carried)} carried values, expected {len(types)}")
         after = [result(_value(one, type.element_type)) for one, type in zip(carried, types, strict=True)]
         joined = [one if isinstance(one, Collected) else Collected(_value(one)) for one in collected]
         return _MadeBody(
             inside,
             counter,
             before,
-            pieces,
+            slices,
             None if goes_on is None else result(_value(goes_on)),
             after,
             [replace(one, value=result(one.value)) for one in joined],
@@ -259,14 +262,14 @@ def _called(
 
 
 class _Open(NamedTuple):
-    """A body whose layers are made."""
+    """A body with finished layers."""
 
     scope: Scope
     results: list[Value]
 
 
 def _captured(body: _Open) -> dict[Value, Value]:
-    """The values from outside that a body reads, and the Parameters that take their place in it."""
+    """Return the outside values that a body reads, and the Parameters that replace them in it."""
     found: dict[Value, Value] = {}
     inner: dict[BuiltLayer, BuiltLayer] = {}
     for layer in _layers_inside(body):
@@ -294,7 +297,7 @@ def _captured(body: _Open) -> dict[Value, Value]:
 
 
 def _layers_inside(body: _Open) -> list[BuiltLayer]:
-    """The layers of a body that its Results and Assigns need, sources first."""
+    """Return the layers of a body that its Results and Assigns need, sources first."""
     pending = [value.layer for value in body.results] + body.scope.sinks
     found = set(pending)
     while pending:
@@ -306,7 +309,7 @@ def _layers_inside(body: _Open) -> list[BuiltLayer]:
 
 
 def _is_outside(value: Value, inside: Scope) -> bool:
-    """Whether a value is not made in this body; GraphError where it is made in a body that is no outer one."""
+    """Return True for a value from outside of this body; GraphError for a value of a body that does not enclose it."""
     if value.layer.scope is inside:
         return False
     outer = inside.outer
@@ -315,12 +318,12 @@ def _is_outside(value: Value, inside: Scope) -> bool:
             return True
         outer = outer.outer
     if value.layer.constant is None:
-        raise GraphError("a value of a body is used outside of it").located(value.layer.location)
+        raise GraphError("a value of a body is used outside the body").located(value.layer.location)
     return True
 
 
 def _copied(layer: BuiltLayer, inside: Scope) -> BuiltLayer:
-    """The same constant in a body."""
+    """Return a copy of a constant in a body."""
     copy = replace(layer, scope=inside, outputs=())
     copy.outputs = tuple([Value(copy, value.position, value.type) for value in layer.outputs])
     return copy
@@ -335,15 +338,18 @@ def _layer(
     name: str | None,
     tensor_names: Iterable[str] | Iterable[Iterable[str]],
 ) -> BuiltLayer:
-    """The layer that holds these bodies."""
+    """Return the layer with these bodies."""
     bodies = tuple([_finished(*one, back_edges, len(inputs)) for one in opened])
-    held: dict[int, Array] = {}
+    constants: dict[int, Array] = {}
     for body in bodies:
-        held |= body.constants
+        constants |= body.constants
     where = Location(layer_name=name, layer_type=op.type_name)
     if max(body.graph.depth for body in bodies) > MAX_BODY_DEPTH:
         raise GraphError(f"bodies are nested deeper than {MAX_BODY_DEPTH}", location=where)
-    context = {"weights": HeldWeights(held), "bodies": typed_bodies([body.graph for body in bodies], HeldWeights(held))}
+    context = {
+        "weights": ArrayWeights(constants),
+        "bodies": typed_bodies([body.graph for body in bodies], ArrayWeights(constants)),
+    }
     try:
         types = infer_node(op, [value.type for value in inputs], context, raise_error)
     except IRError as error:
@@ -361,7 +367,7 @@ def _finished(
     back_edges: tuple[tuple[Value, Value], ...],
     count: int,
 ) -> BuiltBody:
-    """The body as the file has it and as a graph; `count` inputs of the layer come before its outputs."""
+    """Return the body as an element of the file and as a graph; `count` inputs of the layer precede its outputs."""
     parameters = [entry.value for entry in entries]
     results = [entry.value for entry in outputs]
     network = assemble(_layers_inside(body), parameters, results, title)
@@ -422,7 +428,7 @@ def _part(part: Sliced | Collected | None) -> ties.Part | None:
 
 
 def _part_type(one: Sliced) -> TensorType:
-    """The type of what an iteration gets of a sliced input."""
+    """Return the type of a slice of a sliced input."""
     type = _as_value(one.value).type
     if type.shape.dims is None:
         return type.without_values()
@@ -432,7 +438,7 @@ def _part_type(one: Sliced) -> TensorType:
 
 
 def _widened(type: TensorType, after: TensorType) -> TensorType:
-    """A type that both fit, with any size where dims differ, so that widening ends soon."""
+    """Return a type that includes both, with dims of any size where they differ, to end widening soon."""
     wider = either(type, after)
     if wider.shape.dims is None or type.shape.dims is None:
         return wider
@@ -452,5 +458,5 @@ def _value(given: Input, kind: ElementType | None = None) -> Value:
 
 
 def _as_value(given: Input) -> Value:
-    assert isinstance(given, Value), "what a layer slices was made a value"
+    assert isinstance(given, Value), "sliced inputs were converted to values"
     return given

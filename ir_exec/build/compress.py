@@ -1,6 +1,6 @@
-"""Compressing weights without data: constants of floats as codes, and the layers that expand them, as NNCF names them.
+"""Compression of weights without data: constants of floats become codes with layers that expand them, named as in NNCF.
 
-For reports before and after a quantization, and for tests of runtimes; NNCF has the methods that keep accuracy.
+The uses are reports before and after a quantization, and tests of runtimes; NNCF has the methods that keep accuracy.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ __all__ = [
 ]
 
 SHORT_NAMES = {"int8": "int8_asym", "int4": "int4_asym"}
-"""Formats of the names without a range."""
+"""Formats for names without a range."""
 
 _CODES = "/codes"
-"""The end of the name of a constant of codes while the weight still has its name."""
+"""The suffix of a constant of codes while the weight still has its name."""
 
 _KEPT = ("keep", "f32")
 _BACKUP = "int8_asym"
@@ -52,8 +52,8 @@ _FLOATS = (ElementType.f32, ElementType.f16, ElementType.bf16)
 class PlainWeightConstant:
     """A constant of floats that products, convolutions or Gathers read as their weight.
 
-    axes: those along which a reader sums; the last one is split into groups. reader: the first reader, which has it at
-    its input `port`. last: the position of the last reader among all layers.
+    axes: the axes along which a reader sums; the last one is split into groups. reader: the first reader, which reads
+    it at its input `port`. last: the position of the last reader among all layers.
     """
 
     node: Node
@@ -80,7 +80,7 @@ class PlainWeightConstant:
 
     @property
     def channels(self) -> int:
-        """The length of the axis that groups split."""
+        """The length of the axis that is split into groups."""
         return self.shape[self.axes[-1]]
 
     @property
@@ -94,9 +94,9 @@ class Compression:
     """Settings of a compression of weights.
 
     format: a name of `FORMATS`, "int8", "int4", or "f16". group_size: elements that share a scale; -1 for whole rows;
-    None for what is usual in the format. ratio: the share of the elements of inner layers that get a format of 4 bits,
-    the others get int8_asym. all_layers: treat embeddings and the last layer as all others, with formats of 4 bits.
-    layers: formats by patterns of constant names; they take precedence. "keep" leaves a weight unchanged.
+    None for the default of the format. ratio: the fraction of the elements of inner layers with a 4-bit format; the
+    others get int8_asym. all_layers: use 4-bit formats for embeddings and the last layer too. layers: formats by
+    patterns of constant names; they take precedence. "keep" leaves a weight unchanged.
     """
 
     format: str = "int8"
@@ -108,7 +108,7 @@ class Compression:
 
 @dataclass(frozen=True)
 class StoredWeight:
-    """A weight as it was compressed. format: "keep" for one that was left as it is. note: why it has another format."""
+    """A weight after compression. format: "keep" for an unchanged one. note: the reason for another format."""
 
     name: str
     format: str
@@ -122,15 +122,15 @@ class StoredWeight:
 def compress_weights(
     model: Model, compression: Compression, importance: Mapping[str, Array] | None = None
 ) -> tuple[Model, tuple[StoredWeight, ...]]:
-    """Return a model with compressed weights, and what became of each.
+    """Return a model with compressed weights, and a record of each weight.
 
-    importance: by names of constants, how much the errors of each channel weigh, such as the mean square of the
-    activations that it is multiplied by. Scales and the choice of layers for 8 bits follow it.
-    Raises EvaluationError for unknown formats and groups that fit no weight, GraphError where there is no weight.
+    importance: weights of the errors of each channel, by names of constants, such as the mean square of the activations
+    that it is multiplied by. They determine the scales and the choice of layers for 8 bits.
+    Raises EvaluationError for unknown formats and groups that fit no weight, GraphError for a model without weights.
     """
     weights = plain_weights(model)
     if not weights or model.weights is None:
-        hint = "constants of floats with two axes, read by MatMul, Gather or convolutions, are weights"
+        hint = "check that MatMul, Gather or convolutions read constants of floats with at least two axes"
         raise GraphError(f"{model.name!r} has no weights to compress", hint=hint)
     chosen = _Choice(model, weights, compression, importance or {}).formats()
     editor = Editor(model)
@@ -160,7 +160,7 @@ def compress_weights(
 
 
 def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
-    """Return the weights of a model that can be compressed, bodies left out, in the order of their readers."""
+    """Return the weights of a model that can be compressed, without bodies, in the order of their readers."""
     found: dict[Node, PlainWeightConstant] = {}
     refused: set[Node] = set()
     names: dict[str, int] = {}
@@ -182,7 +182,7 @@ def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
 
 
 def _constant_of(node: Node) -> Node | None:
-    """The constant of floats that a layer is, or that it converts."""
+    """Return the constant of floats of a layer: the layer itself, or the input of a Convert."""
     if canonical(node.type) == "Convert" and node.values_in:
         node = node.values_in[0].node
     is_weight = isinstance(node.op, Const) and node.op.element_type in _FLOATS and node.op.shape.is_static
@@ -190,7 +190,7 @@ def _constant_of(node: Node) -> Node | None:
 
 
 def _summed_axes(node: Node, port: int, source: Node, model: Model) -> tuple[int, ...] | None:
-    """The axes of a weight along which its reader sums; None for readers that have no weights."""
+    """Return the axes of a weight along which its reader sums; None for readers without weights."""
     assert isinstance(source.op, Const)
     kind, rank = canonical(node.type), len(source.op.shape.static)
     if not prod(source.op.shape.static):
@@ -231,7 +231,7 @@ class _Choice:
         self._layers = {pattern: _checked(name) for pattern, name in compression.layers.items()}
         unused = [one for one in self._layers if not any(fnmatchcase(weight.name, one) for weight in weights)]
         if unused:
-            message = f"no weight has a name like {unused[0]!r}"
+            message = f"no weight matches the name {unused[0]!r}"
             raise EvaluationError(message, hint=suggested(unused[0], [weight.name for weight in weights]))
         if not 0 <= compression.ratio <= 1:
             raise EvaluationError(f"the ratio is {compression.ratio}, expected a number from 0 to 1")
@@ -240,12 +240,14 @@ class _Choice:
             raise EvaluationError(f"the group size is {group}, expected a positive number, or -1 for whole rows")
 
     def formats(self) -> dict[str, tuple[str, str | None]]:
-        """The format of each weight by its name, with a note where it is another than the requested one."""
+        """Return the format of each weight by its name, with a note if it differs from the requested one."""
         found: dict[str, tuple[str, str | None]] = {}
         for weight in self._weights:
-            asked = next((name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None)
-            if asked is not None:
-                found[weight.name] = asked, None
+            requested = next(
+                (name for pattern, name in self._layers.items() if fnmatchcase(weight.name, pattern)), None
+            )
+            if requested is not None:
+                found[weight.name] = requested, None
         left = [weight for weight in self._weights if weight.name not in found]
         if self._default in FORMATS and FORMATS[self._default].bits == 4:
             inner = left if self._compression.all_layers else self._inner(left)
@@ -261,13 +263,13 @@ class _Choice:
         return found
 
     def _inner(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
-        """The weights of products but for those of the last one; all where there are no others."""
+        """Return the weights of all products but the last one; all weights if there are no others."""
         last = max(weight.last for weight in self._weights)
         rows = [weight for weight in weights if weight.has_groups]
         return [one for one in rows if canonical(one.reader.type) == "MatMul" and one.last != last] or rows
 
     def _sensitive(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
-        """The weights that get 8 bits, those first that lose most in 4 bits."""
+        """Return the weights for 8 bits: those with the largest loss in 4 bits."""
         total = sum(prod(weight.shape) for weight in weights)
         left = (1 - self._compression.ratio) * total
         if left < 1:
@@ -282,7 +284,7 @@ class _Choice:
         return chosen
 
     def _loss(self, weight: PlainWeightConstant) -> float:
-        """The noise that a format adds to a weight, relative to its power, by the importance of channels."""
+        """Return the noise of a format in a weight, relative to its power, weighted by the importance of channels."""
         assert self._model.weights is not None
         array = convert(weight.constant.evaluate(weights=self._model.weights), ElementType.f32)
         encoding = FORMATS[self._default]
@@ -294,7 +296,7 @@ class _Choice:
         return float((importance * (found - array) ** 2).sum(dtype=np.float64)) / power if power else 0.0
 
     def _check_groups(self, found: dict[str, tuple[str, str | None]]) -> None:
-        """Give weights whose rows no group divides the backup format; raises where no weight is left."""
+        """Give weights with rows that no group divides the backup format; raises if no weight is left."""
         size = self._compression.group_size
         wrong, right = [], 0
         for weight in self._weights:
@@ -302,8 +304,8 @@ class _Choice:
             encoding = FORMATS.get(name)
             if encoding is None or encoding.group_size is None or not weight.has_groups:
                 continue
-            asked = size if size is not None else encoding.group_size
-            if asked == -1 or weight.channels % asked == 0:
+            requested = size if size is not None else encoding.group_size
+            if requested == -1 or weight.channels % requested == 0:
                 right += 1
             elif size is not None:
                 wrong.append(weight)
@@ -311,10 +313,12 @@ class _Choice:
             lengths = sorted({weight.channels for weight in wrong})
             shown = ", ".join(map(str, lengths[:6])) + (", ..." if len(lengths) > 6 else "")
             divisor = int(np.gcd.reduce(lengths))
-            message = f"groups of {size} divide the rows of no weight: these have {shown} elements"
-            raise EvaluationError(message, hint=f"--group-size {divisor} divides all of them; -1 is whole rows")
+            message = f"the group size {size} divides the rows of no weight: the rows have {shown} elements"
+            raise EvaluationError(
+                message, hint=f"use --group-size {divisor}, which divides all of them, or -1 for whole rows"
+            )
         for weight in wrong:
-            note = f"rows of {weight.channels} elements are no groups of {size}"
+            note = f"rows of {weight.channels} elements are not divisible into groups of {size}"
             found[weight.name] = _BACKUP, note
 
 
@@ -322,7 +326,7 @@ def _checked(name: str) -> str:
     known = SHORT_NAMES.get(name, name)
     if known not in FORMATS and known not in ("f16", *_KEPT):
         choices = ("int8", "int4", "f16", *FORMATS, "keep")
-        message = f"{name!r} is no format of weights, expected one of {', '.join(choices)}"
+        message = f"the format of weights is {name!r}, expected one of {', '.join(choices)}"
         raise EvaluationError(message, hint=suggested(name, choices))
     return known
 
@@ -334,7 +338,7 @@ def _group_of(weight: PlainWeightConstant, encoding: WeightEncoding, compression
 
 
 def _fitting(weight: PlainWeightConstant, encoding: WeightEncoding, size: int | None) -> int | None:
-    """The group size: the requested one, the usual one, or the greatest half of that which divides the rows."""
+    """Return the group size: the requested or default one, halved until it divides the rows."""
     if size == -1 or not weight.has_groups:
         return None
     group = encoding.group_size if size is None else size
@@ -344,7 +348,7 @@ def _fitting(weight: PlainWeightConstant, encoding: WeightEncoding, size: int | 
 
 
 def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Array | None:
-    """The importance of the channels of a weight as an array that broadcasts to it."""
+    """Return the importance of the channels of a weight as an array that broadcasts to it."""
     found = importance.get(weight.name)
     if found is None:
         return None
@@ -353,13 +357,13 @@ def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Arr
         return None
     shape = [1] * len(weight.shape)
     shape[axis] = weight.shape[axis]
-    # What no activation reaches still counts a little: an error there may show with others.
+    # Channels without activations get a small importance: an error there may matter for other inputs.
     floor = np.float32(1e-3) * found.mean(dtype=np.float64).astype(np.float32) + np.float32(1e-30)
     return np.asarray((found + floor).reshape(shape), np.float32)
 
 
 def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
-    """The layers that expand a weight, with NNCF's names."""
+    """Return the layers that expand a weight, with NNCF's names."""
     name, kind = weight.name, found.scale_kind if found.scale_kind is ElementType.f32 else ElementType.f16
     to, multiply, subtract, reshape = map(function_for, ("Convert", "Multiply", "Subtract", "Reshape"))
     codes = constant(convert(found.codes, found.encoding.kind), name=f"{name}{_CODES}")
@@ -397,7 +401,7 @@ def _stored_bytes(found: EncodedWeight) -> int:
 
 
 def _noted(model: Model, compression: Compression, stored: Sequence[StoredWeight]) -> Model:
-    """The model with what was done in its rt_info."""
+    """Return the model with the settings in its rt_info."""
     values = {
         "mode": SHORT_NAMES.get(compression.format, compression.format),
         "group_size": next((str(one.group_size) for one in stored if one.group_size is not None), "-1"),

@@ -1,4 +1,4 @@
-"""Constants and Parameters, and what may stand for a value: arrays and numbers."""
+"""Constants and Parameters, and the conversion of arrays and numbers to values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.build.values import Value, new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.ir.held import reserve_offset, stored_size
+from ir_exec.ir.array_weights import reserve_offset, stored_size
 from ir_exec.model import ShapeLike, as_shape
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import Array, ElementType, Shape, TensorType
@@ -21,20 +21,20 @@ ElementTypeLike: TypeAlias = "ElementType | str | np.dtype[Any] | type"
 """`"f32"`, ElementType.f32, np.float32 or a NumPy dtype."""
 
 Input: TypeAlias = "Value | Array | int | float | bool | str | Sequence[Any]"
-"""What an operator takes as an input: a value, or what becomes a constant."""
+"""An input of an operator: a value, or anything that can be converted to a constant."""
 
 _COPIED = 2**12
-"""Bytes of arrays that are copied, so that known values stay what they were when types were inferred from them."""
+"""Maximum bytes of arrays that are copied, to protect known values from later changes."""
 
 
 def as_element_type(given: ElementTypeLike) -> ElementType:
-    """The element type; ElementTypeError for what is none."""
+    """Return the element type; ElementTypeError for anything else."""
     if isinstance(given, ElementType):
         return given
     try:
         return ElementType.parse(given) if isinstance(given, str) else ElementType.of_dtype(np.dtype(given))
     except (ValueError, TypeError):
-        raise ElementTypeError(f"{given!r} is no element type: expected one such as 'f32' or np.float32") from None
+        raise ElementTypeError(f"{given!r} is not an element type, expected for example 'f32' or np.float32") from None
 
 
 def parameter(
@@ -44,9 +44,9 @@ def parameter(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """An input of the network, of this shape (`"1..8,?,64"`, `[1, None, (1, 512)]`) and `element_type`.
+    """Return an input of the model with this shape (`"1..8,?,64"`, `[1, None, (1, 512)]`) and `element_type`.
 
-    Its name is a tensor name too, unless there are others.
+    Its name is also a tensor name, unless others are given.
     """
     kind = as_element_type(element_type)
     found = as_shape(shape)
@@ -69,11 +69,11 @@ def constant(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """A constant: an array, a number or nested lists, converted to `element_type` where that is given.
+    """Return a constant: an array, a number or nested lists, converted to `element_type` if that is given.
 
-    Without it an array keeps its own type, and integers of Python are i64, other numbers f32. Large arrays are kept,
-    not copied: they must not change afterwards. Raises ElementTypeError where no element type is held in the array's
-    dtype, and where the conversion loses more than precision.
+    Without it an array keeps its type, Python integers are i64, and Python floats f32. Large arrays are not copied:
+    they must not change afterwards. Raises ElementTypeError if no element type matches the array's dtype, and if the
+    conversion changes values by more than rounding.
     """
     kind = None if element_type is None else as_element_type(element_type)
     value = as_array(array, kind)
@@ -104,7 +104,7 @@ def constant(
 
 
 def as_array(given: Any, kind: ElementType | None) -> Array:
-    """The array for what stands for a constant, in this element type where it is given."""
+    """Return the array for a constant, in this element type if it is given."""
     if isinstance(given, np.ndarray | np.generic):
         array = np.asarray(given)
         if array.dtype.kind in "US":
@@ -121,24 +121,24 @@ def as_array(given: Any, kind: ElementType | None) -> Array:
 
 
 def _from_python(given: Any) -> Array:
-    """An array of i64, f32, boolean or strings; an empty list is that of axes, sizes or pads."""
+    """Return an array of i64, f32, boolean or strings; an empty list is i64, for axes, sizes or pads."""
     if isinstance(given, (list, tuple)) and not given:
         return np.empty(0, np.int64)
     try:
         array = np.array(given)
     except (ValueError, TypeError, OverflowError) as error:
-        raise ShapeError(f"a constant cannot be made of {type(given).__name__}: {error}") from None
+        raise ShapeError(f"{type(given).__name__} cannot be converted to a constant: {error}") from None
     kind = array.dtype.kind
     if kind not in "biufUS":
-        raise ElementTypeError(f"a constant cannot be made of {type(given).__name__}")
+        raise ElementTypeError(f"{type(given).__name__} cannot be converted to a constant")
     if kind in "US":
         return array.astype(object)
     return array.astype(np.float32) if array.dtype == np.float64 else array
 
 
 def _converted(array: Array, kind: ElementType) -> Array:
-    """The array in another type; ElementTypeError where a number becomes another one by more than rounding."""
-    refused = ElementTypeError(f"{array.dtype} cannot become {kind}", code=Code.element_types_differ)
+    """Return the array in another type; ElementTypeError if a number changes by more than rounding."""
+    refused = ElementTypeError(f"{array.dtype} cannot be converted to {kind}", code=Code.element_types_differ)
     if (array.dtype == object) != (kind is ElementType.string) or kind.dtype.names is not None:
         raise refused
     with np.errstate(all="ignore"):

@@ -1,4 +1,4 @@
-"""A part of a network as a network of its own: any set of its layers, with Parameters where it was cut out."""
+"""Cutting of submodels: any set of layers as a separate model, with Parameters at the cuts."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Region:
-    """What is cut: the layers of a network, or those of a body.
+    """The layers to cut from: those of a model or of a body.
 
-    scope: the names of the layers and bodies around it. types: of every value, at its number.
+    scope: the names of the enclosing layers and bodies. types: of every value, at its number.
     """
 
     model: Model
@@ -45,15 +45,16 @@ class Region:
 
     @cached_property
     def layers(self) -> dict[Node, Layer]:
-        """The layers as they are to be written: ports declare what the file leaves open, or what is so with other input
-        shapes than the file's."""
+        """The layers with declared ports: missing declarations of the file are added, also for input shapes that differ
+        from the file's.
+        """
         return {node: self._declared_anew(node) for node in self.graph.nodes}
 
     def type(self, value: Value) -> TensorType:
         return self.types[value.number]
 
     def known(self, value: Value) -> Array | None:
-        """The value where inference knows it."""
+        """Return the value if it is known to inference."""
         return self.type(value).value if self.type(value).element_type.is_known else None
 
     def _declared_anew(self, node: Node) -> Layer:
@@ -71,7 +72,7 @@ class Region:
 
 
 def region_at(model: Model, scope: Sequence[str] = ()) -> Region:
-    """The network, or the body at this path of names of layers and bodies, with the types that are inferred there."""
+    """Return the model, or the body at this path of names of layers and bodies, with the types inferred there."""
     graph, types = model.graph, model.types
     for name, body_name in zip(scope[::2], scope[1::2], strict=True):
         graph = _body(graph, name, body_name).graph
@@ -91,7 +92,7 @@ def _body(graph: Graph, name: str, body_name: str) -> BodyGraph:
 
 @dataclass(frozen=True)
 class Cut:
-    """A network that was cut out, and the values of the whole one that its inputs and outputs are, in their order."""
+    """A submodel, and the values of the whole model at its inputs and outputs, in their order."""
 
     model: Model
     inputs: tuple[Value, ...]
@@ -99,16 +100,16 @@ class Cut:
 
 
 def source(value: Value) -> Value:
-    """The value itself, or what an Assign hands on: nothing is to depend on the Assign for it."""
+    """Return the value itself, or the input of an Assign for its output, to avoid a dependency on the Assign."""
     while isinstance(value.node.op, AssignsVariable) and value.node.inputs[0] is not None:
         value = value.node.inputs[0]
     return value
 
 
 def needed(sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[[Value], Value] = source) -> set[Node]:
-    """The layers that the sinks depend on, the sinks included, not going on above the stops.
+    """Return the layers that the sinks depend on, including the sinks, up to the stops.
 
-    read: what is really read where a layer reads a value.
+    read: the value that a layer actually reads for its input.
     """
     found = set(sinks)
     pending = list(found)
@@ -121,7 +122,7 @@ def needed(sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[
 
 
 def with_variables(region: Region, keep: Iterable[Node]) -> set[Node]:
-    """The layers with the Assign of every variable that is read, and without those of other variables."""
+    """Return the layers with the Assign of every variable that is read, and without Assigns of other variables."""
     kept = set(keep)
     read = {node.op.variable_id for node in kept if isinstance(node.op, ReadsVariable)}
     for node in region.graph.nodes:
@@ -133,7 +134,7 @@ def with_variables(region: Region, keep: Iterable[Node]) -> set[Node]:
 def below(
     region: Region, outputs: Iterable[Value], stops: Collection[Value] = (), read: Callable[[Value], Value] = source
 ) -> set[Node]:
-    """The layers that compute these values from the stops, and what keeps the variables that are read for them."""
+    """Return the layers that compute these values from the stops, with the Assigns of the variables they read."""
     kept: set[Node] = set()
     sinks = {value.node for value in outputs if value not in stops}
     while sinks - kept:
@@ -154,14 +155,14 @@ def cut(
     replaced: Mapping[Value, Value] | None = None,
     next_id: int = 0,
 ) -> Cut:
-    """The network of these layers, the constants and Parameters that they read, and Parameters for what else they read.
+    """Return the submodel of these layers and the constants that they read, with Parameters for all other values.
 
-    keep: layers, Results left out; those that assign a variable which is read, and no others of variables.
-    outputs: the values that it gives, each as often as it is named; without them those that others than `keep` read.
-    constants: values that take the place of Parameters. opened: values of constants and of these layers that become
-    Parameters. replaced: values to be read in the place of others. next_id: new layers have this id or a greater one,
-    or that of the layer whose place they take.
-    Raises what building a graph and inferring its types raises, and EvaluationError where no output is left.
+    keep: layers without Results; Assigns of exactly the variables that are read.
+    outputs: the values of the outputs, repeated ones included; by default the values that layers outside `keep` read.
+    constants: values that replace Parameters. opened: values of constants and of these layers that become
+    Parameters. replaced: values to be read in place of others. next_id: the minimum id of new layers, which otherwise
+    have the id of the layer that they replace.
+    Raises the errors of building a graph and inferring its types, and EvaluationError if no output is left.
     """
     return _Cutter(region, keep, constants or {}, frozenset(opened), replaced or {}, next_id).cut(outputs)
 
@@ -190,7 +191,7 @@ class _Cutter:
     def cut(self, outputs: Sequence[Value] | None) -> Cut:
         wanted = self.open_ends() if outputs is None else list(map(self.read, outputs))
         if not wanted:
-            raise EvaluationError("nothing that is left gives an output", code=Code.no_result)
+            raise EvaluationError("the submodel has no outputs, expected at least one", code=Code.no_result)
         read = {self.read(value) for node in self.keep for value in node.values_in} | set(wanted)
         for node in self.region.graph.nodes:
             if node in self.keep:
@@ -216,13 +217,13 @@ class _Cutter:
         return value
 
     def open_ends(self) -> list[Value]:
-        """What layers give that stay to those that do not, in the order of the Results, then of the layers."""
+        """Return the values of kept layers that others read, in the order of the Results, then of the layers."""
         shown = [node.values_in[0] for node in self.region.graph.results]
         shown += [value for node in self.region.graph.nodes if node not in self.keep for value in node.values_in]
         return [value for value in dict.fromkeys(map(self.read, shown)) if value.node in self.keep]
 
     def kept(self, node: Node) -> Layer:
-        """A layer that stays; the names of a tensor go to the Parameter that takes its place."""
+        """Return a kept layer; the names of an opened value move to its Parameter."""
         layer = self.region.layers[node]
         if self.opened.isdisjoint(node.outputs):
             return layer
@@ -231,7 +232,7 @@ class _Cutter:
         return layer.changed(outputs=outputs)
 
     def begin(self, value: Value) -> None:
-        """A value that no layer computes: a constant, or an input."""
+        """Add the layer of a value that no layer computes: a constant, or an input."""
         node = value.node
         if isinstance(node.op, Const) and value not in self.opened and value not in self.constants:
             layer = self.region.layers[node]
@@ -276,7 +277,7 @@ class _Cutter:
         return str(self.next_id - 1)
 
     def end(self, value: Value) -> None:
-        """The Result of an output: one that the network has, or a new one."""
+        """Add the Result of an output: an existing one of the model, or a new one."""
         for result in self.region.graph.results:
             if self.read(result.values_in[0]) is value and result.id not in self.taken:
                 layer = self.region.layers[result]
@@ -301,7 +302,7 @@ class _Cutter:
 
 
 def declared_port(port: Port, type: TensorType) -> Port:
-    """The port, declaring a type."""
+    """Return the port with a declared type."""
     precision = type.element_type.precision if type.element_type.is_known else port.precision
     dims = _dims(type.shape)
     return port if (port.precision, port.dims) == (precision, dims) else port.changed(precision=precision, dims=dims)
@@ -312,5 +313,5 @@ def _dims(shape: Shape) -> tuple[int, ...]:
 
 
 def is_counted(node: Node) -> bool:
-    """Whether a layer computes something: it is no Parameter, Const or Result."""
+    """Return True if a layer computes something: it is not a Parameter, Const or Result."""
     return not isinstance(node.op, (Parameter, Const, Result))

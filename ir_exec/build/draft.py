@@ -1,4 +1,4 @@
-"""A network or body while it is edited: its layers by their ids, and where each input port gets its value from."""
+"""A model or body during editing: its layers by their ids, and the source of each input port."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LayerPort(NamedTuple):
 
 
 def unused_name(name: str, taken: Collection[str]) -> str:
-    """The name, or one like it that is not taken."""
+    """Return the name, or a similar one that is not taken."""
     number = 0
     found = name
     while found in taken:
@@ -37,7 +37,7 @@ def unused_name(name: str, taken: Collection[str]) -> str:
 class LayerDraft:
     """layers: in the order of the file. sources: by input port, the output port that it reads.
 
-    path: what stands before the names of its layers in messages, `loop/body/` for those of a body.
+    path: the prefix for names of its layers in messages, `loop/body/` for layers of a body.
     """
 
     def __init__(self, layers: Iterable[Layer], edges: Iterable[Edge], path: str = "") -> None:
@@ -46,29 +46,29 @@ class LayerDraft:
         self.become(layers, edges)
 
     def become(self, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
-        """Go on with these; no new layer will have the id of one that was here before."""
+        """Replace the content by these layers; ids of earlier layers are not used again."""
         self.layers: dict[str, Layer] = {layer.id: layer for layer in layers}
         self.sources: dict[LayerPort, LayerPort] = {
             LayerPort(one.to_layer, one.to_port): LayerPort(one.from_layer, one.from_port) for one in edges
         }
         self._next_id = max([self._next_id, *(int(id) + 1 for id in self.layers)])
-        # What no output needs was so in the file, and stays.
+        # Layers that were unneeded in the file are kept.
         self._unneeded = self.layers.keys() - self.needed()
 
     def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
-        """The layers and edges as they are now, without layers that no output needs any more."""
+        """Return the current layers and edges, without layers that an edit has made unneeded."""
         kept = self.needed() | (self._unneeded & self.layers.keys())
         layers = tuple([layer for layer in self.layers.values() if layer.id in kept])
         edges = tuple([edge(*source, *target) for target, source in self.sources.items() if target.layer in kept])
         return layers, edges
 
     def needed(self) -> set[str]:
-        """The ids of the inputs, the outputs, the Assigns, and of all that these need."""
+        """Return the ids of the inputs, the outputs, the Assigns, and of all layers that these need."""
         ends = [layer.id for layer in self.layers.values() if canonical(layer.type) in _SINKS or layer.is_parameter]
         return self.reachable(ends)
 
     def reachable(self, ends: Iterable[str]) -> set[str]:
-        """The ids of these layers and of those that they depend on."""
+        """Return the ids of these layers and of the layers that they depend on."""
         found = set(ends)
         pending = list(found)
         while pending:
@@ -80,28 +80,28 @@ class LayerDraft:
         return found
 
     def inputs(self, layer: Layer) -> list[LayerPort]:
-        """The input ports of a layer."""
+        """Return the input ports of a layer."""
         return [LayerPort(layer.id, port.id) for port in layer.inputs]
 
     def readers(self, value: LayerPort) -> list[LayerPort]:
-        """The input ports that read an output port."""
+        """Return the input ports that read an output port."""
         return [target for target, source in self.sources.items() if source == value]
 
     def new_id(self) -> int:
-        """An id that no layer has or had."""
+        """Return an id that no layer has or had."""
         self._next_id += 1
         return self._next_id - 1
 
     def new_name(self, name: str) -> str:
-        """The name, or one like it that no layer has."""
+        """Return the name, or a similar one that no layer has."""
         return unused_name(name, {layer.name for layer in self.layers.values()})
 
     def put(self, layer: Layer) -> None:
-        """Put a changed layer in the place of the one with its id."""
+        """Replace the layer with this id by a changed one."""
         self.layers[layer.id] = layer
 
-    def put_behind(self, layers: Iterable[Layer], ids: Iterable[str]) -> None:
-        """Add layers right behind the last of those with these ids."""
+    def put_after(self, layers: Iterable[Layer], ids: Iterable[str]) -> None:
+        """Add layers directly after the last of the layers with these ids."""
         wanted = set(ids)
         order = list(self.layers.values())
         place = max((index for index, one in enumerate(order) if one.id in wanted), default=-1) + 1
@@ -113,36 +113,36 @@ class LayerDraft:
             self.sources.pop(place, None)
 
     def layer(self, name: str) -> Layer:
-        """The layer of this name; EvaluationError (IR705) where there is none, GraphError where there are several."""
+        """Return the layer of this name; EvaluationError (IR705) if there is none, GraphError if there are several."""
         found = [layer for layer in self.layers.values() if layer.name == name]
-        told = f"{self.path}{name}"
+        path_name = f"{self.path}{name}"
         if len(found) > 1:
-            raise GraphError(f"{len(found)} layers are named {told!r}", code=Code.duplicate_layer_name)
+            raise GraphError(f"{len(found)} layers are named {path_name!r}", code=Code.duplicate_layer_name)
         if not found:
             known = [f"{self.path}{layer.name}" for layer in self.layers.values()]
-            hint = suggested(told, known)
-            raise EvaluationError(f"there is no layer {told!r}", code=Code.unknown_input, hint=hint)
+            hint = suggested(path_name, known)
+            raise EvaluationError(f"there is no layer {path_name!r}", code=Code.unknown_input, hint=hint)
         return found[0]
 
     def value(self, name: str) -> LayerPort:
-        """The value of this tensor name, output name, layer name (of one output) or `layer:1`.
+        """Return the value with this tensor name, output name, layer name (with one output) or `layer:1`.
 
-        Raises EvaluationError (IR705) where there is none.
+        Raises EvaluationError (IR705) if there is none.
         """
         places = dict(self._named_values())
         found = places.get(name)
         if found is None:
-            told = f"{self.path}{name}"
-            hint = suggested(told, [f"{self.path}{known}" for known in places])
-            raise EvaluationError(f"there is no layer or tensor {told!r}", code=Code.unknown_input, hint=hint)
+            path_name = f"{self.path}{name}"
+            hint = suggested(path_name, [f"{self.path}{known}" for known in places])
+            raise EvaluationError(f"there is no layer or tensor {path_name!r}", code=Code.unknown_input, hint=hint)
         return found
 
     def names(self) -> set[str]:
-        """All names of layers and values."""
+        """Return all names of layers and values."""
         return {layer.name for layer in self.layers.values()} | dict(self._named_values()).keys()
 
     def _named_values(self) -> Iterator[tuple[str, LayerPort]]:
-        """Every name of a value; where one is several values' the last one counts."""
+        """Yield every name of a value; for a name of several values the last one counts."""
         for layer in self.layers.values():
             for position, port in enumerate(layer.outputs):
                 place = LayerPort(layer.id, port.id)

@@ -1,4 +1,4 @@
-"""Editing: a network as it is, with changes, as another network."""
+"""Editing: changes of a model that result in a new model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ir_exec.graph import Value as GraphValue
 from ir_exec.hints import suggested
 from ir_exec.infer import infer_types, redeclared
 from ir_exec.ir import Layer
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model, ShapeLike, as_shape, numbered
 from ir_exec.ops import resolve
 from ir_exec.types import ElementType, Shape, TensorType
@@ -27,7 +27,7 @@ __all__ = ["Editor"]
 
 
 class Editor:
-    """Changes a network; `model()` is the network as it is then, and the one that was given stays as it was.
+    """Edits a model; `model()` returns the edited model, and the given model is unchanged.
 
     ```python
     editor = build.Editor(ir_exec.read_model("model.xml"))
@@ -37,12 +37,12 @@ class Editor:
     ```
 
     Layers are named by their names, values by tensor names, names of outputs, names of layers, or `layer:1` for one of
-    several outputs; inside the body of a Loop, TensorIterator or If by `loop/body/name`, `if/then_body/name`. What an
-    edit does not touch is written as the file has it: ids, names, attributes, rt_info. Ports are declared anew where
-    the type is another one than before.
+    several outputs; inside the body of a Loop, TensorIterator or If by `loop/body/name`, `if/then_body/name`. Elements
+    without edits are written as in the file: ids, names, attributes, rt_info. Ports with changed types are declared
+    anew.
 
-    Methods raise EvaluationError (IR705) for names that do not exist, GraphError for what cannot be done with a layer
-    that does, InvalidAttributeError for attributes that it does not have, and what building a network raises.
+    Methods raise EvaluationError (IR705) for names that do not exist, GraphError for edits that are impossible for a
+    layer, InvalidAttributeError for unknown attributes, and the errors of building a model.
     """
 
     def __init__(self, model: Model) -> None:
@@ -54,11 +54,11 @@ class Editor:
         self._network = Level(LayerDraft(self._document.layers, self._document.edges), self._shared)
 
     def model(self) -> Model:
-        """The network as it is now; raises what reading a file of it would raise."""
+        """Return the edited model; raises the errors of reading a file of it."""
         layers, edges = self._network.kept()
         document = self._document.model_copy(update={"layers": layers, "edges": edges, "path": None})
         arrays = self._shared.arrays
-        weights = HeldWeights(arrays, self._weights) if arrays else self._weights
+        weights = ArrayWeights(arrays, self._weights) if arrays else self._weights
         graph = build_graph(document, weights, report=raise_error)
         after: dict[GraphValue, TensorType] = {}
         types = infer_types(graph, weights=weights, seen=after)
@@ -69,18 +69,18 @@ class Editor:
         return Model(Loaded(document, build_graph(document, weights, report=raise_error), weights, document), types)
 
     def value(self, name: str) -> Value:
-        """A value of the network, for functions that read it too: in the network, and in bodies around which it is."""
+        """Return a value of the model for functions: they can read it at its level, and in bodies below it."""
         level, name = self._at(name)
         return level.value(level.draft.value(name))
 
     def attributes(self, layer: str) -> dict[str, str]:
-        """The attributes of a layer, as the file spells them."""
+        """Return the attributes of a layer, in the spelling of the file."""
         return dict(self._layer(layer)[1].data)
 
     def rename(self, old: str, new: str) -> Self:
-        """Give what is named `old` another name: an input or output, the tensors and layers of this name.
+        """Rename `old`: an input or output, and the tensors and layers with this name.
 
-        Inside a body `new` is the name alone: `rename("loop/body/sum", "total")`.
+        Inside a body, `new` is the name without the path: `rename("loop/body/sum", "total")`.
         """
         level, old = self._at(old)
         draft = level.draft
@@ -93,12 +93,12 @@ class Editor:
         for layer in renamed:
             draft.put(_renamed(layer, old, new))
         if not is_tensor and level.outer is None:
-            # Inputs and outputs are found by tensor names.
+            # Inputs and outputs are identified by tensor names.
             level.name_end(new)
         return self
 
     def rename_layer(self, layer: str, name: str) -> Self:
-        """Give a layer another name; tensor names stay as they are."""
+        """Rename a layer; tensor names are unchanged."""
         level, found = self._layer(layer)
         if any(one.name == name for one in level.draft.layers.values()):
             raise GraphError(f"the name {level.draft.path + name!r} is taken", code=Code.duplicate_layer_name)
@@ -106,7 +106,7 @@ class Editor:
         return self
 
     def set_attribute(self, layer: str, attribute: str, value: Any) -> Self:
-        """Set an attribute of a layer, by the name of the operator's field or that of the file."""
+        """Set an attribute of a layer, by the name of the operator's field or of the attribute in the file."""
         level, found = self._layer(layer)
         cls = resolve(found.type, found.version or "")
         spelt = next((one.attribute for one in cls.fields() if attribute in (one.name, one.attribute)), None)
@@ -125,13 +125,13 @@ class Editor:
         return self
 
     def set_constant(self, layer: str, value: Any, element_type: ElementTypeLike | None = None) -> Self:
-        """Give a constant other elements, of `element_type`.
+        """Replace the elements of a constant, with `element_type`.
 
-        Without it an array keeps its own type, and numbers and lists have that of the constant.
+        Without it an array keeps its type, and numbers and lists get the type of the constant.
         """
         level, found = self._layer(layer)
         if not found.is_constant:
-            raise GraphError(f"layer {layer!r} is a {found.type}, no constant")
+            raise GraphError(f"layer {layer!r} is a {found.type}, expected a constant")
         kind = None if element_type is None else as_element_type(element_type)
         if kind is None and not hasattr(value, "dtype"):
             kind = ElementType.parse(found.data["element_type"])
@@ -149,7 +149,7 @@ class Editor:
         return self
 
     def reshape(self, shapes: Mapping[str, ShapeLike]) -> Self:
-        """Give inputs other shapes."""
+        """Change the shapes of inputs."""
         for name, shape in shapes.items():
             found = self._input(name)
             dims = as_shape(shape)
@@ -157,23 +157,23 @@ class Editor:
         return self
 
     def retype(self, element_types: Mapping[str, ElementTypeLike]) -> Self:
-        """Give inputs other element types, `element_types` by the names of the inputs."""
+        """Change the element types of inputs: `element_types` by the names of the inputs."""
         for name, kind in element_types.items():
             found = self._input(name)
             self._retyped(found, Shape.parse(found.data["shape"]), as_element_type(kind))
         return self
 
     def insert(self, value: str, function: Callable[[Value], Value], *, before: str | None = None) -> Self:
-        """Let layers read `function(value)` in the place of a value: all that read it, or only the layer `before`.
+        """Insert `function(value)` between a value and its readers: all of them, or only the layer `before`.
 
-        Tensor names move along where all read it, so that outputs keep their names.
+        Tensor names move to the new value if all readers are redirected, and outputs keep their names.
         """
         level, value = self._at(value)
         place = level.draft.value(value)
         readers = level.draft.readers(place)
         if before is not None:
-            beside, target = self._layer(before)
-            readers = [one for one in readers if beside is level and one.layer == target.id]
+            reader_level, target = self._layer(before)
+            readers = [one for one in readers if reader_level is level and one.layer == target.id]
             if not readers:
                 raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
         (made,) = level.spliced([function(level.value(place))])
@@ -183,9 +183,10 @@ class Editor:
         return self
 
     def replace(self, layer: str, function: Callable[..., Value | Sequence[Value]]) -> Self:
-        """Let `function`, called with the inputs of a layer, compute its outputs; they keep the tensor names.
+        """Replace a layer by `function`, which is called with its inputs and computes its outputs; tensor names are
+        kept.
 
-        What gives the only output takes the layer's name, unless it has one.
+        The layer that computes the only output gets the old layer's name, unless it has one.
         """
         level, found = self._layer(layer)
         draft = level.draft
@@ -195,7 +196,7 @@ class Editor:
         returned = function(*given)
         values = [returned] if isinstance(returned, Value) else list(returned)
         if len(values) != len(found.outputs):
-            raise GraphError(f"layer {layer!r} has {len(found.outputs)} outputs, and {len(values)} take their place")
+            raise GraphError(f"layer {layer!r} has {len(found.outputs)} outputs, but function returns {len(values)}")
         if len(values) == 1 and not values[0].layer.name:
             values[0].layer.name = found.name
             draft.put(found.model_copy(update={"name": ""}))
@@ -211,17 +212,17 @@ class Editor:
         return self
 
     def remove(self, layer: str, *, passes: int = 0) -> Self:
-        """Remove a layer: those that read its output read its input at position `passes`, with its tensor names.
+        """Remove a layer: readers of its output read its input at position `passes`, with its tensor names.
 
-        A Result and an input that nothing reads go without that; those of a body stay.
+        A Result and an input without readers are removed too; in bodies they are kept.
         """
         level, found = self._layer(layer)
         draft = level.draft
         places = draft.inputs(found)
         readers = [one for port in found.outputs for one in draft.readers(LayerPort(found.id, port.id))]
         if readers and (len(found.outputs) > 1 or passes >= len(places)):
-            message = f"layer {layer!r} has {len(places)} inputs and {len(found.outputs)} outputs, and {len(readers)}"
-            raise GraphError(f"{message} inputs read it: nothing can take its place")
+            message = f"layer {layer!r} has {len(places)} inputs, {len(found.outputs)} outputs and {len(readers)}"
+            raise GraphError(f"{message} readers, expected one output, and an input to replace it")
         if readers:
             source = draft.sources[places[passes]]
             place = LayerPort(found.id, found.outputs[0].id)
@@ -232,15 +233,16 @@ class Editor:
         return self
 
     def cut(self, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Self:
-        """Keep what lies between values: `inputs` become Parameters, `outputs` the only Results (without any: all).
+        """Keep the layers between values: `inputs` become Parameters, `outputs` the only Results (default: all
+        Results).
 
-        Inputs, and variables, that nothing needs any more go.
+        Unneeded inputs and variables are removed.
         """
         draft = self._network.draft
         stops = [self._outside(name, "cut") for name in inputs]
         wanted = [self._outside(name, "cut") for name in outputs]
         for place in wanted:
-            # A layer that no output needed is part of the network as soon as it is one.
+            # A layer that no output needed becomes part of the model as an output.
             self._network.result(place)
         region = region_at(self.model())
         nodes = {node.id: node for node in region.graph.nodes}
@@ -255,7 +257,7 @@ class Editor:
         return self
 
     def add_output(self, value: str, name: str | None = None) -> Self:
-        """Make a value an output too; `name` becomes a tensor name of it."""
+        """Make a value an output too; `name` becomes one of its tensor names."""
         place = self._outside(value, "an output")
         self._network.result(place)
         if name is not None:
@@ -266,7 +268,7 @@ class Editor:
         self.model()
 
     def _at(self, name: str) -> tuple[Level, str]:
-        """The network or body that a name is of, and the name there."""
+        """Return the level, the model or a body, that a name belongs to, and the name there."""
         found = self._network.found(name)
         if found is None:
             hint = suggested(name, [*self._network.draft.names(), *self._network.paths()])
@@ -278,10 +280,10 @@ class Editor:
         return level, level.draft.layer(name)
 
     def _outside(self, name: str, what: str) -> LayerPort:
-        """A value of the network itself."""
+        """Return a value of the model that is not in a body."""
         level, inner = self._at(name)
         if level is not self._network:
-            hint = "ir-exec extract cuts a part out of a body"
+            hint = "use ir-exec extract, which cuts layers out of a body"
             raise GraphError(f"{name!r} is a value of a body, and cannot be {what}", hint=hint)
         return level.draft.value(inner)
 
@@ -323,7 +325,7 @@ def _types_by_path(graph: Graph, types: Mapping[GraphValue, TensorType]) -> dict
 
 
 def _paths(graph: Graph, around: Path = ()) -> dict[GraphValue, Path]:
-    """Where every value of a graph and its bodies is."""
+    """Return the path of every value of a graph and its bodies."""
     found: dict[GraphValue, Path] = {}
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.outputs:

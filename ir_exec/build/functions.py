@@ -19,7 +19,7 @@ from ir_exec.ops.base.registry import names_of_types
 __all__ = ["docstring_for", "function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
 
 _OWN = frozenset({"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"})
-"""Types for which the builder has functions of another form."""
+"""Types for which the builder has functions of a different form."""
 
 _SPELT = {
     "BGRtoNV12": "bgr_to_nv12",
@@ -43,7 +43,7 @@ _SPELT = {
     "TopK": "topk",
     "ExperimentalDetectronTopKROIs": "experimental_detectron_topk_rois",
 }
-"""Types of which the words cannot be told from the capitals; OpenVINO's Python functions have these names."""
+"""Types whose words are not separable by capitals; these are the names of OpenVINO's Python functions."""
 
 _COMMON = {
     "opset": "The opset, such as `opset8`, whose version of the operator is used; by default the newest version.",
@@ -57,18 +57,18 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 def function_name(type_name: str) -> str:
-    """The name of the function for an operator type: `GatherElements` has `gather_elements`."""
+    """Return the name of the function for an operator type: `gather_elements` for `GatherElements`."""
     return _SPELT.get(type_name) or _WORDS.sub("_", type_name).lower()
 
 
 @cache
 def function_names() -> dict[str, str]:
-    """The operator type of each function."""
+    """Return the operator type of each function."""
     return {function_name(one): one for one in names_of_types() if one not in _OWN}
 
 
 def parameters_of(cls: type[Op]) -> list[Parameter]:
-    """The parameters of a function for this class: its inputs, then its attributes."""
+    """Return the parameters of a function for this class: its inputs, then its attributes."""
     found = []
     left_out = False
     for declared in cls.inputs:
@@ -85,7 +85,7 @@ def parameters_of(cls: type[Op]) -> list[Parameter]:
 
 
 def function_for(type_name: str) -> Callable[..., Any]:
-    """The function that makes layers of an operator type."""
+    """Return the function that makes layers of an operator type."""
 
     def function(
         *arguments: Any,
@@ -115,7 +115,7 @@ def function_for(type_name: str) -> Callable[..., Any]:
     if newest.varies_outputs:
         common.append(Parameter("outputs", Parameter.KEYWORD_ONLY, default=None))
     ordered = sorted([*parameters_of(newest), *common], key=lambda one: one.kind)
-    function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # what inspect and help() show
+    function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # for inspect and help()
     return function
 
 
@@ -139,14 +139,14 @@ def _positional(cls: type[Op]) -> list[str]:
 
 
 def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """Inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
+    """Return inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
     names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     if len(arguments) > len(names):
-        message = f"{len(arguments)} arguments without a name, and there are {len(names)}: {', '.join(names)}"
+        message = f"{len(arguments)} positional arguments, expected at most {len(names)}: {', '.join(names)}"
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     given = dict(zip(names, arguments, strict=False))
     for key in keywords.keys() & given.keys():
-        raise InvalidAttributeError(f"{key} is given twice")
+        raise InvalidAttributeError(f"{key} is given twice, expected it once")
     given.update(keywords)
     inputs: list[Any] = []
     for declared in cls.inputs:

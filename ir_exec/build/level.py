@@ -1,4 +1,4 @@
-"""One network, or one body of it, while it is edited: what is said in values becomes layers, and names move along."""
+"""A model or body during editing: built values are converted to layers, and names move along."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 __all__ = ["Level", "Path", "Shared", "parameter_data"]
 
 Path: TypeAlias = tuple[str | int, ...]
-"""A value by the ids of its layer and of those around it, which an edit leaves as they are."""
+"""A value by the ids of its layer and of the enclosing ones, which an edit does not change."""
 
 
 @dataclass
 class Shared:
-    """What the levels of one network share.
+    """The state shared by the levels of one model.
 
-    infer: sets the types anew. types: as of the last inference, None where an edit since then may have changed them.
-    arrays: of new constants, by offset. stands: the layers that stand for values of the network in functions of a
-    caller, with what they stand for.
+    infer: updates the types. types: from the last inference, None if a later edit may have changed them.
+    arrays: of new constants, by offset. placeholders: Parameters that represent values of the model in functions of a
+    caller, with these values.
     """
 
     infer: Callable[[], None]
     types: dict[Path, TensorType] | None
     arrays: dict[int, Array] = field(default_factory=dict)
-    stands: dict[BuiltLayer, tuple[Level, LayerPort]] = field(default_factory=dict)
+    placeholders: dict[BuiltLayer, tuple[Level, LayerPort]] = field(default_factory=dict)
 
 
 class Level:
-    """draft: the layers. outer: the level of the layer that holds the body, None for the network itself."""
+    """draft: the layers. outer: the level of the layer with the body, None for the model itself."""
 
     def __init__(
         self, draft: LayerDraft, shared: Shared, outer: Level | None = None, holder: str = "", body: str = ""
@@ -52,7 +52,7 @@ class Level:
         self._around: Path = () if outer is None else (*outer._around, holder, body)
 
     def inside(self, layer: Layer, body: Body) -> Level:
-        """The level of a body."""
+        """Return the level of a body."""
         key = layer.id, body.name
         if key not in self._inner:
             draft = LayerDraft(body.layers, body.edges, f"{self.draft.path}{layer.name}/{body.name}/")
@@ -60,7 +60,7 @@ class Level:
         return self._inner[key]
 
     def found(self, name: str) -> tuple[Level, str] | None:
-        """The level that `loop/body/name` means, and the name there; None where nothing is named so."""
+        """Return the level for `loop/body/name`, and the name there; None for an unknown name."""
         if name in self.draft.names():
             return self, name
         for layer in self.draft.layers.values():
@@ -72,7 +72,7 @@ class Level:
         return None
 
     def paths(self) -> list[str]:
-        """The names of all layers, those of bodies as `loop/body/name`."""
+        """Return the names of all layers, in bodies as `loop/body/name`."""
         found = [f"{self.draft.path}{layer.name}" for layer in self.draft.layers.values()]
         for layer in self.draft.layers.values():
             for body in layer.bodies:
@@ -80,7 +80,7 @@ class Level:
         return found
 
     def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
-        """The layers, with the bodies as they are now, and the edges."""
+        """Return the layers with edited bodies, and the edges."""
         layers, edges = self.draft.kept()
         return tuple(map(self._with_bodies, layers)), edges
 
@@ -97,27 +97,27 @@ class Level:
         return layer.model_copy(update={"bodies": tuple(bodies)})
 
     def put(self, layer: Layer) -> None:
-        """Put a layer with other attributes in its place."""
+        """Replace a layer by one with other attributes."""
         self.draft.put(layer)
         self._shared.types = None
 
     def drop(self, id: str) -> None:
-        """Remove a layer; raises GraphError where the layer around the body has a port for it."""
+        """Remove a layer; raises GraphError if it is connected to a port of the enclosing layer."""
         layer = self.draft.layers[id]
         if self.outer is not None and (layer.is_parameter or layer.is_result):
-            told = f"{self.draft.path}{layer.name}"
-            raise GraphError(f"{told!r} is a {layer.type} that belongs to a port of the layer around the body")
+            name = f"{self.draft.path}{layer.name}"
+            raise GraphError(f"{name!r} is a {layer.type} that is connected to a port of the enclosing layer")
         self.draft.drop(id)
 
     def value(self, place: LayerPort) -> Value:
-        """A value of the network for the functions of a caller."""
+        """Return a value of the model for the functions of a caller."""
         layer = self.draft.layers[place.layer]
         position = [port.id for port in layer.outputs].index(place.port)
         type = self._type((*self._around, layer.id, position))
-        stands = new_layer("Parameter", Parameter(element_type=type.element_type, shape=type.shape), (), [type])
-        stands.name = layer.name
-        self._shared.stands[stands] = self, place
-        return stands.outputs[0]
+        placeholder = new_layer("Parameter", Parameter(element_type=type.element_type, shape=type.shape), (), [type])
+        placeholder.name = layer.name
+        self._shared.placeholders[placeholder] = self, place
+        return placeholder.outputs[0]
 
     def _type(self, path: Path) -> TensorType:
         types = self._shared.types
@@ -128,10 +128,10 @@ class Level:
         return types[path]
 
     def spliced(self, values: Sequence[Value]) -> list[LayerPort]:
-        """Make the layers of these values part of the network or body."""
+        """Add the layers of these values to the model or body."""
         needed = needed_layers(values)
-        stands = [layer for layer in needed if layer in self._shared.stands]
-        ids = {layer: self._read_here(*self._shared.stands[layer]) for layer in stands}
+        placeholders = [layer for layer in needed if layer in self._shared.placeholders]
+        ids = {layer: self._read_here(*self._shared.placeholders[layer]) for layer in placeholders}
         made = [layer for layer in needed if layer not in ids and layer.type != "Result"]
         for layer in made:
             if layer.scope.outer is not None and layer.constant is None:
@@ -144,16 +144,16 @@ class Level:
         return [_place(value, ids) for value in sources]
 
     def _read_here(self, level: Level, place: LayerPort) -> LayerPort:
-        """Where a value of this level or one around it can be read here."""
+        """Return the port at which a value of this or an enclosing level can be read here."""
         if level is self:
             return place
         if self.outer is None:
-            raise GraphError(f"{level.draft.path}{level.draft.layers[place.layer].name} is read outside of its body")
+            raise GraphError(f"{level.draft.path}{level.draft.layers[place.layer].name} is read outside its body")
         outside = self.outer._read_here(level, place)
         return self._tied(outside) or self._tie(outside)
 
     def _tied(self, outside: LayerPort) -> LayerPort | None:
-        """The Parameter that has this value in every iteration."""
+        """Return the Parameter with this value in every iteration."""
         assert self.outer is not None, "a body has an enclosing level"
         holder = self.outer.draft.layers[self._holder]
         body = next(one for one in holder.bodies if one.name == self._body)
@@ -167,7 +167,7 @@ class Level:
         return None
 
     def _tie(self, outside: LayerPort) -> LayerPort:
-        """A new Parameter for a value, and the input of the enclosing layer that it is tied to."""
+        """Return a new Parameter for a value, connected to a new input of the enclosing layer."""
         assert self.outer is not None, "a body has an enclosing level"
         value = self.outer.value(outside)
         made = layer_element(value.layer, self.draft.new_id(), self.draft.new_name(value.layer.name), {})
@@ -180,18 +180,18 @@ class Level:
             for one in holder.bodies
         ]
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
-        self.draft.put_behind([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
+        self.draft.put_after([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
         self._shared.types = None
         return LayerPort(made.id, made.outputs[0].id)
 
     def _with_input(self, id: str, port: Port, source: LayerPort) -> str:
-        """Give a layer another input behind those that it has; the id of its port."""
+        """Add an input after the existing ones of a layer; returns the id of its port."""
         layer = self.draft.layers[id]
         new = 1 + max([int(one.id) for one in layer.inputs], default=-1)
         self.draft.sources[LayerPort(id, str(new))] = source
         outputs = layer.outputs
         if str(new) in {one.id for one in outputs}:
-            # OpenVINO counts ports through, inputs first.
+            # OpenVINO numbers all ports of a layer, inputs first.
             moved = {one.id: str(int(one.id) + 1) for one in outputs if int(one.id) >= new}
             outputs = tuple([one.model_copy(update={"id": moved.get(one.id, one.id)}) for one in outputs])
             layer = layer.model_copy(update={"bodies": tuple([_with_ports(body, moved) for body in layer.bodies])})
@@ -205,9 +205,9 @@ class Level:
             return LayerPort(id, moved.get(one.port, one.port)) if one.layer == id else one
 
         self.draft.sources = {target: place(source) for target, source in self.draft.sources.items()}
-        for layer, (level, at) in self._shared.stands.items():
+        for layer, (level, at) in self._shared.placeholders.items():
             if level is self:
-                self._shared.stands[layer] = self, place(at)
+                self._shared.placeholders[layer] = self, place(at)
 
     def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, LayerPort]) -> None:
         id = self.draft.new_id()
@@ -221,7 +221,7 @@ class Level:
         behind = [source.layer for source in sources]
         if layer.type == "Parameter":
             behind = [one.id for one in self.draft.layers.values() if one.is_parameter]
-        self.draft.put_behind([element], behind)
+        self.draft.put_after([element], behind)
         for place, source in zip(self.draft.inputs(element), sources, strict=True):
             self.draft.sources[place] = source
         types = self._shared.types
@@ -232,28 +232,28 @@ class Level:
         ids[layer] = LayerPort(element.id, "")
 
     def read_instead(self, readers: Sequence[LayerPort], old: LayerPort, new: LayerPort) -> None:
-        """Let input ports read another value."""
+        """Redirect input ports to another value."""
         for reader in readers:
             self.draft.sources[reader] = new
         if self._shared.types is not None and self.value(old).type != self.value(new).type:
             self._shared.types = None
 
     def move_names(self, old: LayerPort, new: LayerPort) -> None:
-        """Give a value the tensor names of the one whose place it takes; an input keeps its own."""
+        """Move tensor names to the value that replaces another one; an input keeps its names."""
         layer = self.draft.layers[old.layer]
         if old == new or layer.is_parameter:
             return
         names = self._port(old).names
         results = [self.draft.layers[one.layer] for one in self.draft.readers(old)]
         if self.outer is None and not names and any(one.is_result and not one.output_names for one in results):
-            # An output without a tensor name is found by the name of its layer.
+            # An output without a tensor name is identified by the name of its layer.
             names = (layer.name,) if len(layer.outputs) == 1 else ()
         self._set_names(old, ())
         for name in names:
             self.add_name(new, name)
 
     def add_name(self, place: LayerPort, name: str) -> None:
-        """Give a value one more tensor name."""
+        """Add a tensor name to a value."""
         names = self._port(place).names
         self._set_names(place, names if name in names else (*names, name))
 
@@ -266,7 +266,7 @@ class Level:
         return next(port for port in self.draft.layers[place.layer].outputs if port.id == place.port)
 
     def name_end(self, name: str) -> None:
-        """Where layers of this name are inputs or give outputs, let the name be a tensor name too."""
+        """Add the name of layers that are inputs or outputs to their tensor names."""
         for layer in list(self.draft.layers.values()):
             if layer.name != name:
                 continue
@@ -279,7 +279,7 @@ class Level:
                     self.add_name(place, name)
 
     def result(self, place: LayerPort) -> str:
-        """The id of the Result of a value, which is made where there is none."""
+        """Return the id of the Result of a value, which is created if necessary."""
         for reader in self.draft.readers(place):
             if self.draft.layers[reader.layer].is_result:
                 return reader.layer
@@ -287,13 +287,13 @@ class Level:
         id = self.draft.new_id()
         name = self.draft.new_name(f"{self.draft.layers[place.layer].name}/sink_port_0")
         made = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
-        self.draft.put_behind([made], self.draft.layers)
+        self.draft.put_after([made], self.draft.layers)
         self.draft.sources[self.draft.inputs(made)[0]] = place
         return made.id
 
 
 def parameter_data(shape: Shape, kind: ElementType) -> dict[str, str]:
-    """The attributes of a Parameter."""
+    """Return the attributes of a Parameter."""
     return {"shape": attribute_text(shape), "element_type": kind.name}
 
 
@@ -303,7 +303,7 @@ def _place(value: Value, ids: Mapping[BuiltLayer, LayerPort]) -> LayerPort:
 
 
 def _with_ports(body: Body, moved: Mapping[str, str]) -> Body:
-    """The body with other ids of output ports of the layer around it."""
+    """Return the body with changed ids of output ports of the enclosing layer."""
     entries = [
         one.model_copy(update={"external_port_id": int(moved.get(id, id))}) if one.direction == "output" else one
         for one in body.port_map

@@ -1,4 +1,4 @@
-"""From values to a network: layers are numbered and named, and become the document and the graph of a Model."""
+"""Conversion of values to a model: layers are numbered and named, and become the document and the graph of a Model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.graph import Value as GraphValue
 from ir_exec.infer import Types
 from ir_exec.ir import NO_RT_INFO, Document, Edge, Layer, Port, RtInfo
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Result
 from ir_exec.types import Array, ElementType, TensorType
@@ -28,12 +28,12 @@ __all__ = [
     "needed_layers",
     "output_port",
     "result",
-    "with_told",
+    "with_conversion_parameters",
 ]
 
 
 def result(value: Value, name: str | None = None, *, tensor_names: Iterable[str] = ()) -> Value:
-    """An output of the network, which `model` takes; `name` is its tensor name too, unless there are others."""
+    """Return an output of the model for `model`; `name` is also its tensor name, unless others are given."""
     names = tuple(tensor_names) or ((name,) if name else ())
     layer = new_layer("Result", Result(), (value,), [value.type], name=name)
     layer.output_names = names
@@ -47,13 +47,13 @@ def model(
     name: str = "model",
     sinks: Sequence[Value] = (),
 ) -> Model:
-    """The network that computes these values, which can be run, checked and saved.
+    """Return the model that computes these values, which can be run, checked and saved.
 
-    results: the outputs in their order, Results or any other values. parameters: the inputs in their order, where it
-        is not that in which they were made; those that nothing reads stay. sinks: Assigns, which no output needs.
+    results: the outputs in their order, Results or any other values. parameters: the inputs in their order, if it
+        differs from the order of creation; inputs without readers are kept. sinks: Assigns that no output needs.
 
-    Raises GraphError for values of a body, for inputs that `parameters` leaves out, and for names that two inputs,
-    two outputs or two tensors have.
+    Raises GraphError for values of a body, for inputs missing in `parameters`, and for duplicate names of inputs,
+    outputs or tensors.
     """
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
@@ -62,15 +62,15 @@ def model(
     layers = needed_layers([*ends, *sinks, *(parameters or ())])
     for layer in layers:
         if layer.scope.outer is not None and layer.constant is None:
-            raise GraphError("a value of a body is used outside of it").located(layer.location)
+            raise GraphError("a value of a body is used outside the body").located(layer.location)
     found = [layer.outputs[0] for layer in layers if layer.type == "Parameter"]
     ordered = found if parameters is None else list(parameters)
     missing = [one for one in found if one not in ordered]
     if missing:
-        message = f"the model reads {missing[0].name}, which is not one of its parameters"
+        message = f"the model reads {missing[0].name}, expected it among the parameters"
         raise GraphError(message).located(missing[0].layer.location)
     network = assemble(layers, ordered, ends, name)
-    weights = HeldWeights(network.constants)
+    weights = ArrayWeights(network.constants)
     document = Document.model_construct(
         name=name,
         version=11,
@@ -88,9 +88,9 @@ def _rt_info() -> RtInfo:
     return RtInfo(name="rt_info", children=(made,))
 
 
-def with_told(document: Document, told: Mapping[str, str]) -> Document:
-    """The document with the options that it was made with in `rt_info`."""
-    children = tuple([RtInfo(name=name, attributes={"value": value}) for name, value in told.items()])
+def with_conversion_parameters(document: Document, parameters: Mapping[str, str]) -> Document:
+    """Return the document with the options of its conversion in `rt_info`."""
+    children = tuple([RtInfo(name=name, attributes={"value": value}) for name, value in parameters.items()])
     made = RtInfo(name="conversion_parameters", children=children)
     rt_info = document.rt_info or RtInfo(name="rt_info")
     changed = rt_info.model_copy(update={"children": (*rt_info.children, made)})
@@ -98,7 +98,7 @@ def with_told(document: Document, told: Mapping[str, str]) -> Document:
 
 
 def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:
-    """The layers that these values are computed by, in the order in which they were made: sources come first."""
+    """Return the layers that compute these values, in the order of creation: sources come first."""
     pending = [value.layer for value in values]
     found = set(pending)
     while pending:
@@ -111,7 +111,7 @@ def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:
 
 @dataclass(eq=False, slots=True)
 class BuiltNetwork:
-    """A finished network or body. types: of the values of the graph. constants: by their offsets, in bodies too."""
+    """A finished model or body. types: of the values of the graph. constants: by their offsets, in bodies too."""
 
     layers: tuple[Layer, ...]
     edges: tuple[Edge, ...]
@@ -123,7 +123,7 @@ class BuiltNetwork:
 def assemble(
     needed: Sequence[BuiltLayer], parameters: Sequence[Value], results: Sequence[Value], name: str
 ) -> BuiltNetwork:
-    """The network of these layers, of which each comes after its sources. Parameters come first and Results last."""
+    """Return the model of these layers, each after its sources. Parameters come first and Results last."""
     inputs = [value.layer for value in parameters]
     outputs = [value.layer for value in results]
     ends = {*inputs, *outputs}
@@ -158,7 +158,7 @@ def assemble(
 
 
 def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[Value, tuple[str, ...]]) -> Layer:
-    """The layer as a file has it. What the builder makes need not be validated."""
+    """Return the layer as an element of a file. It is not validated again."""
     outputs = () if layer.type == "Result" else layer.outputs
     count = len(layer.inputs)
     return Layer.model_construct(
@@ -182,12 +182,12 @@ def edge(from_layer: str, from_port: str, to_layer: str, to_port: str) -> Edge:
 
 
 def output_port(value: Value) -> str:
-    """The id of the port of a value that the builder made: ports are counted through a layer, inputs first."""
+    """Return the id of the port of a built value: all ports of a layer are numbered, inputs first."""
     return str(len(value.layer.inputs) + value.position)
 
 
 def constants_of(layer: BuiltLayer) -> dict[int, Array]:
-    """The arrays of a layer and its bodies, by their offsets."""
+    """Return the arrays of a layer and its bodies, by their offsets."""
     found = {} if layer.constant is None else {int(layer.attributes["offset"]): layer.constant}
     for body in layer.bodies:
         found |= body.constants
@@ -207,14 +207,14 @@ def _port(id: int, type: TensorType, names: tuple[str, ...] = ()) -> Port:
 
 @lru_cache(maxsize=2**14)
 def _shared_port(id: int, element_type: ElementType, dims: tuple[int, ...], names: tuple[str, ...]) -> Port:
-    # A network has few types, and each at many ports.
+    # A model has few types, each at many ports.
     return Port.model_construct(
         id=str(id), precision=element_type.precision, dims=dims, names=names, line=0, rt_info=NO_RT_INFO
     )
 
 
 def _tensor_names(layers: Sequence[BuiltLayer]) -> dict[Value, tuple[str, ...]]:
-    """The tensor names of each value that has any, those of its Results included."""
+    """Return the tensor names of each named value, including names of its Results."""
     found: dict[Value, dict[str, None]] = {}
     for layer in layers:
         for value in layer.outputs:
@@ -227,13 +227,13 @@ def _tensor_names(layers: Sequence[BuiltLayer]) -> dict[Value, tuple[str, ...]]:
         for name in names:
             other = owners.setdefault(name, value)
             if other is not value:
-                message = f"tensor name {name!r} is of {other.name} ({other.layer.type}) and of {value.name}"
+                message = f"{other.name} ({other.layer.type}) and {value.name} share the tensor name {name!r}"
                 raise GraphError(message, code=Code.duplicate_tensor_name).located(value.layer.location)
     return {value: tuple(names) for value, names in found.items()}
 
 
 def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
-    """A name for each layer that no other has: its own one, its type and number, or that of a Result's source."""
+    """Return a unique name for each layer: its own, its type and number, or the name of a Result's source."""
     taken = {layer.name for layer in layers if layer.name}
     given: dict[str, BuiltLayer] = {}
     names: list[str] = []
@@ -243,7 +243,7 @@ def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
         name = layer.name
         other = given.setdefault(name, layer) if name else layer
         if other is not layer and {"Parameter", "Result"} & {layer.type} and other.type == layer.type:
-            message = f"two layers of type {layer.type} are named {name!r}"
+            message = f"two layers of type {layer.type} are named {name!r}, expected unique names"
             raise GraphError(message, code=Code.duplicate_layer_name).located(layer.location)
         if not name and layer.type == "Result":
             source = layer.inputs[0]

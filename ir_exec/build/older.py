@@ -1,4 +1,4 @@
-"""Networks for older readers: layers in older versions of their operators, where those mean the same."""
+"""Models for older readers: layers in older versions of their operators with the same meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ir_exec.errors import GraphError, Location, raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Body, Document, Edge, Layer, Port
-from ir_exec.ir.held import HeldWeights, reserve_offset
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset
 from ir_exec.model import Loaded, Model
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, TensorType
@@ -21,7 +21,7 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["in_older_versions"]
 
 IsReadable: TypeAlias = Callable[[str, str], bool]
-"""Whether the reader knows a type of an opset: `("Pad", "opset12")`."""
+"""Return True if the reader supports a type of an opset: `("Pad", "opset12")`."""
 
 _MOST_NAMED = 10
 
@@ -29,9 +29,9 @@ _MOST_NAMED = 10
 class _Older(NamedTuple):
     """An older version of an operator.
 
-    since: of the older version. without: attributes that it does not have, each with the values that change nothing.
-    refused: values of its other attributes that it does not take. counted: inputs whose numbers it takes from 0 on
-        alone, which therefore must be known.
+    since: of the older version. without: attributes that it lacks, each with the values that have no effect.
+    refused: values of its other attributes that it does not accept. counted: inputs for which it accepts only numbers
+        of 0 or more, which therefore must be known.
     """
 
     since: int
@@ -58,14 +58,13 @@ _OLDER: dict[tuple[str, int], _Older] = {
     ("Squeeze", 15): _Older(1, without=(("allow_axis_skip", (False,)),)),
     ("TopK", 11): _Older(3, without=(("stable", (False,)),)),
 }
-"""By type and version, the next older version that may stand for it."""
+"""By type and version, the next older version that can replace it."""
 
 
 def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Model:
-    """The network with every layer in a version that a reader knows; layers that it knows stay as they are.
+    """Return the model with every layer in a version that a reader supports; supported layers are unchanged.
 
-    reader: what to call it in messages. Raises GraphError IR119 that names the layers of which no version that it knows
-    means the same.
+    reader: its name in messages. Raises GraphError IR119 that names the layers without an equivalent supported version.
     """
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)
@@ -76,12 +75,12 @@ def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Mod
     if rewriting.left:
         raise _left(rewriting.left, reader, document.path)
     changed = document.model_copy(update={"layers": layers, "edges": edges})
-    weights = HeldWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
+    weights = ArrayWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
 
 class _Rewriting:
-    """left: the nodes that no older version stands for, with the reason. arrays: of new constants, by offsets."""
+    """left: the nodes without an older equivalent, with the reason. arrays: of new constants, by offsets."""
 
     def __init__(self, is_readable: IsReadable, types: dict[Value, TensorType], document: Document) -> None:
         self._is_readable = is_readable
@@ -106,7 +105,7 @@ class _Rewriting:
         return tuple(made), (*edges, *added)
 
     def _split(self, node: Node, layer: Layer) -> tuple[Layer, Layer]:
-        """A constant for the input that does not count, and the layer that reads it."""
+        """Return a constant for the ignored input, and the layer that reads it."""
         data, target, *axes = layer.inputs
         is_of_sizes = layer.data.get("shape_calculation_mode", "").lower() == "sizes"
         count = self._types[node.values_in[1]].shape.static[0]
@@ -115,9 +114,11 @@ class _Rewriting:
         self.arrays[offset] = unread
         kind = ElementType.of(unread)
         port = Port(id="0", precision=kind.precision, dims=(count,))
-        told = {"element_type": kind.name, "shape": str(count), "offset": str(offset), "size": str(unread.nbytes)}
+        attributes = {"element_type": kind.name, "shape": str(count), "offset": str(offset), "size": str(unread.nbytes)}
         name = f"{layer.name}/{'scales' if is_of_sizes else 'sizes'}"
-        constant = Layer(id=str(self._next_id), name=name, type="Const", version="opset1", data=told, outputs=(port,))
+        constant = Layer(
+            id=str(self._next_id), name=name, type="Const", version="opset1", data=attributes, outputs=(port,)
+        )
         self._next_id += 1
         further = port.model_copy(update={"id": constant.id})
         pair = (target, further) if is_of_sizes else (further, target)
@@ -134,7 +135,7 @@ class _Rewriting:
         since = type(op).since
         while not self._is_readable(layer.type, f"opset{since}"):
             older = _OLDER.get((layer.type, since))
-            why = f"version {since} has no older one" if older is None else self._refusal(node, op, older)
+            why = f"version {since} is the oldest" if older is None else self._refusal(node, op, older)
             if older is None or why is not None:
                 self.left.append((node, why or ""))
                 return layer
@@ -148,7 +149,7 @@ class _Rewriting:
         return body.model_copy(update={"layers": layers, "edges": edges})
 
     def _refusal(self, node: Node, op: Op, older: _Older) -> str | None:
-        """Why the older version would not mean the same; None where it does."""
+        """Return the reason for a different meaning of the older version; None if it is equivalent."""
         for name, harmless in older.without:
             if getattr(op, name) not in harmless:
                 return f"version {older.since} has no {name}"
@@ -158,11 +159,11 @@ class _Rewriting:
         if older.inputs is not None and len(node.values_in) > older.inputs:
             return f"version {older.since} has no {op.inputs[older.inputs].name}"
         if node.type == "Interpolate" and not self._types[node.values_in[1]].shape.is_static:
-            return f"version {older.since} takes sizes and scales, of which the number must be known"
+            return f"version {older.since} requires a known number of sizes and scales"
         for name in older.counted:
             known = self._types[node.values_in[_position(op, name)]].value
             if known is None or (known.size and known.min() < 0):
-                return f"version {older.since} takes {name} from 0 on alone" + (
+                return f"version {older.since} requires {name} of 0 or more" + (
                     ", which are not known" * (known is None)
                 )
         return None

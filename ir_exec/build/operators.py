@@ -1,4 +1,4 @@
-"""Layers of any operator: attributes as the file spells them, inputs as values, outputs as inference types them."""
+"""Layers of any operator: attributes in the spelling of the file, inputs as values, outputs typed by inference."""
 
 from __future__ import annotations
 
@@ -42,15 +42,15 @@ def op(
     outputs: int | None = None,
     **attributes: Any,
 ) -> Any:
-    """A layer of the operator `type_name`; its Value, or a tuple of Values where the operator has several outputs.
+    """Return a layer of the operator `type_name`: its Value, or a tuple of Values for several outputs.
 
-    inputs: values, arrays, numbers or lists; optional ones at the end may be left out. Numbers, lists and arrays take
-        the element type of the other inputs where the operator demands equal types.
-    attributes: by the names of the operator's fields, which are those of the file but for names that Python cannot say.
-    opset: `"opset8"` or 8, or the version of an operator of your own; the newest one by default.
-    outputs: how many there are, where neither the operator nor constants say that.
+    inputs: values, arrays, numbers or lists; optional ones at the end may be left out. Numbers, lists and arrays get
+        the element type of the other inputs if the operator requires equal types.
+    attributes: by the names of the operator's fields, equal to the names in the file except for invalid Python names.
+    opset: `"opset8"` or 8, or the version of a custom operator; the newest one by default.
+    outputs: the number of outputs, if neither the operator nor constants determine it.
 
-    Raises the IRError that says what is wrong with inputs or attributes, with the layer's name and type.
+    Raises an IRError for invalid inputs or attributes, with the layer's name and type.
     """
     cls = operator_class(type_name, opset)
     values = list(inputs)
@@ -62,17 +62,17 @@ def op(
 
 
 def single_or_all(layer: BuiltLayer) -> Any:
-    """The output of a layer whose operator always has one, or the tuple of its outputs."""
+    """Return the output of a layer whose operator always has one, or the tuple of its outputs."""
     return layer.outputs[0] if has_one_output(type(layer.op)) else layer.outputs
 
 
 def has_one_output(cls: type[Op]) -> bool:
-    """Whether a layer of this operator has one output, whatever its attributes are."""
+    """Return True if layers of this operator always have one output."""
     return len(cls.outputs) == 1 and not cls.varies_outputs
 
 
 def operator_class(type_name: str, opset: str | int | None = None) -> type[Op]:
-    """The class of a type in an opset, the newest by default; raises IRError as a file with it would."""
+    """Return the class of a type in an opset, the newest by default; raises the IRError of reading such a layer."""
     if opset is None:
         found = newest(type_name)
         if found is not None:
@@ -92,7 +92,7 @@ def make(
     outputs: int | None = None,
     version: str | None = None,
 ) -> BuiltLayer:
-    """A layer of this operator class; raises as `op` does. version: of a class that no opset holds."""
+    """Return a layer of this operator class; raises as `op` does. version: of a class that is in no opset."""
     try:
         operator, texts = operator_of(cls, attributes)
         values = _values(cls, inputs)
@@ -114,10 +114,9 @@ def make(
 
 
 def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mapping[str, str]]:
-    """The operator with these attributes, by names of fields or of the file, and all of its attributes as text.
+    """Return the operator with these attributes, by names of fields or of the file, and all of its attributes as text.
 
-    Raises InvalidAttributeError: IR301 for a missing one, IR302 for one that cannot be, IR303 for one that the
-    operator does not have.
+    Raises InvalidAttributeError: IR301 for a missing attribute, IR302 for an invalid one, IR303 for an unknown one.
     """
     by_name = _fields_by_name(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     given: dict[str, str] = {}
@@ -131,7 +130,7 @@ def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mappi
             message = f"{cls.type_name}{of} has no attribute {key}; it has: {known}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute)
         given[field.attribute] = attribute_text(value)
-    # What is random or has state draws its numbers by layer.
+    # Operators that are random or stateful are identified by their layer.
     parse = _shared_operator if cls.deterministic else _operator
     return parse(cls, tuple(given.items()))  # type: ignore[arg-type]  # as above
 
@@ -158,7 +157,7 @@ def _fields_by_name(cls: type[Op]) -> dict[str, Field]:
 
 
 def attribute_text(value: Any) -> str:
-    """An attribute as a file spells it: `true`, `1,2`, `f32`, `1..8,?`."""
+    """Return an attribute in the spelling of a file: `true`, `1,2`, `f32`, `1..8,?`."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool | np.bool_):
@@ -177,7 +176,7 @@ def attribute_text(value: Any) -> str:
 
 
 def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
-    """The inputs as values; what is none becomes a constant."""
+    """Return the inputs as values; arrays and numbers become constants."""
     if all(type(one) is Value for one in inputs):
         return tuple(inputs)
     declared = [
@@ -200,7 +199,7 @@ def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
 
 
 def _demanded(port: In, given: Any, declared: list[In], inputs: list[Any]) -> ElementType | None:
-    """The element type that a constant for this port must have; None where it may keep its own."""
+    """Return the element type that a constant for this port must have; None if it may keep its type."""
     group = _group(port)
     arrays: list[Array] = []
     for other, value in zip(declared, inputs, strict=True):
@@ -219,8 +218,9 @@ def _demanded(port: In, given: Any, declared: list[In], inputs: list[Any]) -> El
 
 
 def _of_number(port: In, array: Array, inputs: list[Any]) -> ElementType | None:
-    """The element type for numbers of Python at a port that stands alone: that of the first input, if the port takes
-    it and it can hold the numbers; else their own."""
+    """Return the element type for Python numbers at an independent port: the type of the first input, if the port
+    accepts it and it can represent the numbers; else their default type.
+    """
     own = ElementType.of(array)
     if own is ElementType.boolean or own is ElementType.string:
         return None
@@ -236,25 +236,27 @@ def _of_number(port: In, array: Array, inputs: list[Any]) -> ElementType | None:
 
 
 def _group(port: In) -> str | None:
-    """What ports that must share an element type have in common; None for a port that stands alone."""
+    """Return the key of ports that must share an element type; None for an independent port."""
     if port.variadic:
         return None if port.mixed else port.like or port.name
     return port.like or port.name
 
 
 def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs: int | None) -> list[TensorType]:
-    """The types of the outputs, as many as there are."""
+    """Return the types of all outputs."""
     is_known = True
     if op.counts_outputs:
         position = [declared.name for declared in op.inputs].index(op.counts_outputs)
         is_known = inputs[position].shape.is_static
     if is_known and outputs is not None and outputs != len(types):
-        raise GraphError(f"{op.type_name} gives {len(types)} outputs, not {outputs}", code=Code.too_many_outputs)
+        message = f"{op.type_name} has {len(types)} outputs, expected {outputs}"
+        raise GraphError(message, code=Code.too_many_outputs)
     if is_known:
         return types
     if outputs is None:
         message = f"the number of outputs is unknown: {op.counts_outputs} has an unknown number of elements"
-        raise GraphError(message, code=Code.too_many_outputs, hint="give the number: outputs=3", port=op.counts_outputs)
+        hint = "specify the number of outputs, for example outputs=3"
+        raise GraphError(message, code=Code.too_many_outputs, hint=hint, port=op.counts_outputs)
     return [types[min(position, len(types) - 1)] for position in range(outputs)]
 
 
@@ -267,10 +269,10 @@ def read_value(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """What the last run has assigned to the variable `variable_id`; in the first run, and after a reset, `init_value`.
+    """Return the value of the variable `variable_id` from the last run; initially, and after a reset, `init_value`.
 
-    shape, element_type: of the variable; those of `init_value` where they are not given. Without `init_value`, None,
-        the variable begins with zeros, and both must be given.
+    shape, element_type: of the variable; by default those of `init_value`. If `init_value` is None, the variable starts
+        with zeros, and both must be given.
     """
     value = init_value if init_value is None or isinstance(init_value, Value) else constant(init_value)
     kind = None if element_type is None else as_element_type(element_type)
@@ -291,9 +293,9 @@ def assign(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """Give the variable `variable_id` its value for the next run, `new_value`, which is the output.
+    """Assign `new_value` to the variable `variable_id` for the next run; it is also the output.
 
-    `build.model` takes it among its `sinks`, unless a result needs it; in a body it is kept in any case.
+    Pass it to `build.model` among its `sinks`, unless a result needs it; in a body it is always kept.
     """
     attributes = {"variable_id": variable_id}
     layer = make(operator_class("Assign"), [new_value], attributes, name=name, tensor_names=tensor_names)

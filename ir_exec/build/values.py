@@ -1,4 +1,4 @@
-"""What a network in the making consists of: layers, each with its inferred types, and the values between them."""
+"""The elements of a model under construction: layers with their inferred types, and the values between them."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ _serials = count()
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The network or body in which layers are made.
+    """The model or body to which new layers are added.
 
-    outer: None for the network itself. sinks: the Assigns of a body, which no Result needs.
+    outer: None for the model itself. sinks: the Assigns of a body, which no Result needs.
     """
 
     outer: Scope | None = None
@@ -49,13 +49,13 @@ _current: ContextVar[Scope] = ContextVar("ir_exec_build_scope", default=_NETWORK
 
 
 def current_scope() -> Scope:
-    """Where layers that are made now belong to."""
+    """Return the scope to which new layers are added."""
     return _current.get()
 
 
 @contextmanager
 def scope() -> Iterator[Scope]:
-    """A new body: layers that are made meanwhile are its."""
+    """Open a new body, to which layers are added inside the context."""
     inner = Scope(_current.get())
     token = _current.set(inner)
     try:
@@ -65,13 +65,13 @@ def scope() -> Iterator[Scope]:
 
 
 def next_serial() -> int:
-    """Return a serial larger than those of all layers made so far, and smaller than those of all later ones."""
+    """Return a serial between the serials of all earlier and all later layers."""
     return next(_serials)
 
 
 @dataclass(eq=False, slots=True)
 class BuiltBody:
-    """A finished body of a layer: as the file has it, as a graph, and the constants in it by their offsets."""
+    """A finished body of a layer: as an element of the file, as a graph, and the constants in it by their offsets."""
 
     body: Body
     graph: BodyGraph
@@ -80,11 +80,11 @@ class BuiltBody:
 
 @dataclass(eq=False, slots=True, repr=False)
 class BuiltLayer:
-    """A layer of a network in the making.
+    """A layer of a model under construction.
 
-    name: "" where nobody gave one; the network gives it one when it is made.
-    version: the opset, as files have it. attributes: as `<data>` has them.
-    constant: the value of a Const. serial: layers that were made later have larger ones.
+    name: "" for an unnamed layer; the model gives it a name when it is built.
+    version: the opset in the spelling of files. attributes: the attributes of `<data>`.
+    constant: the value of a Const. serial: increases in the order of creation.
     """
 
     type: str
@@ -110,10 +110,10 @@ class BuiltLayer:
 
 
 class BuiltValue:
-    """An output of a layer of a network in the making, which other layers take as an input.
+    """An output of a layer in a model under construction, and a possible input of other layers.
 
-    layer: that computes it. position: among the outputs of the layer. type: inferred when the layer was made.
-    tensor_names: under which the network will know the value; they may be set at any time before.
+    layer: the layer that computes it. position: among the outputs of the layer. type: inferred when the layer was made.
+    tensor_names: the names of the value in the model; they may be set at any time before it is built.
     """
 
     __slots__ = ("_tensor_names", "layer", "position", "type")
@@ -126,32 +126,32 @@ class BuiltValue:
 
     @property
     def tensor_names(self) -> tuple[str, ...]:
-        """The names of the tensor, in the file; they can be set."""
+        """The names of the tensor in the file; they can be set."""
         return self._tensor_names
 
     @tensor_names.setter
     def tensor_names(self, names: Iterable[str]) -> None:
-        # One text would be taken for its letters.
+        # A single string would be taken for a sequence of letters.
         self._tensor_names = (names,) if isinstance(names, str) else tuple(dict.fromkeys(names))
 
     @property
     def element_type(self) -> ElementType:
-        """The element type, `dynamic` where it is not known."""
+        """The element type, `dynamic` if it is not known."""
         return self.type.element_type
 
     @property
     def shape(self) -> Shape:
-        """The shape, as far as inference knows it."""
+        """The shape, as far as it is inferred."""
         return self.type.shape
 
     @property
     def rank(self) -> int | None:
-        """The number of dims, None where it is not known."""
+        """The number of dims, None if it is not known."""
         return self.type.rank
 
     @property
     def constant(self) -> Array | None:
-        """The elements, where they are known without a run: a constant, or computed from shapes and small constants."""
+        """The elements, if they are known without a run: a constant, or computed from shapes and small constants."""
         return self.layer.constant if self.layer.constant is not None else self.type.value
 
     @property
@@ -161,7 +161,7 @@ class BuiltValue:
         return name if len(self.layer.outputs) == 1 else f"{name}:{self.position}"
 
     def __iter__(self) -> Iterator[BuiltValue]:
-        raise TypeError(f"{self!r} is one value: only layers of several outputs can be unpacked")
+        raise TypeError(f"{self!r} is a single value, expected a layer with several outputs for unpacking")
 
     def __repr__(self) -> str:
         return f"<Value {self.name!r} {self.type}>"
@@ -184,8 +184,8 @@ def new_layer(
     bodies: tuple[BuiltBody, ...] = (),
     constant: Array | None = None,
 ) -> BuiltLayer:
-    """A layer of the current network or body. tensor_names: those of the only output, or one list for each output."""
-    # A Result is what its layer computes; nothing can read it in a file.
+    """Return a layer of the current model or body. tensor_names: of the only output, or one list for each output."""
+    # A Result stands for its input here, because files have no layers that read Results.
     inputs = tuple([one.layer.inputs[0] if one.layer.type == "Result" else one for one in inputs])
     layer = BuiltLayer(
         type_name,
@@ -211,7 +211,7 @@ def _name_outputs(layer: BuiltLayer, tensor_names: Iterable[str] | Iterable[Iter
         layer.outputs[0].tensor_names = given  # type: ignore[assignment]  # all of them are text
         return
     if len(given) > len(layer.outputs):
-        message = f"tensor names for {len(given)} outputs, and there are {len(layer.outputs)}"
+        message = f"tensor names are given for {len(given)} outputs, expected at most {len(layer.outputs)}"
         raise GraphError(message, code=Code.too_many_outputs).located(layer.location)
     for output, names in zip(layer.outputs, given, strict=False):
         output.tensor_names = names

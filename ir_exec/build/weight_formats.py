@@ -1,6 +1,6 @@
 """Formats of compressed weights: arrays of floats as codes, scales and zero points.
 
-Names, ranges and scales are those that NNCF documents for its modes. Scales are f16, powers of two for the mx formats.
+Names, ranges and scales follow the documentation of NNCF's modes. Scales are f16, powers of two for the mx formats.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from ir_exec.types import Array, ElementType, convert
 __all__ = ["FORMATS", "EncodedWeight", "WeightEncoding", "encode", "grouped"]
 
 _STEPS = np.linspace(0.7, 1.1, 17, dtype=np.float32)
-"""Scales that are tried in place of the one that the range gives, as factors of it."""
+"""Factors that are tried on the scale that follows from the range."""
 
 
 @dataclass(frozen=True)
 class WeightEncoding:
-    """A format. kind: the element type of codes. scale_kind: that of scales. greatest: the number that the greatest
-    magnitude of a group becomes. has_zero: whether there are zero points. group_size: the usual one; None for rows."""
+    """A format. kind: the element type of codes. scale_kind: the element type of scales. greatest: the code of the
+    greatest magnitude of a group. has_zero: True with zero points. group_size: the default; None for rows.
+    """
 
     name: str
     kind: ElementType
@@ -53,15 +54,15 @@ FORMATS: Mapping[str, WeightEncoding] = MappingProxyType(
         )
     }
 )
-"""The formats by name; `f16` is none of them, as it has no scales."""
+"""The formats by name; `f16` is not included, because it has no scales."""
 
 
 @dataclass(frozen=True)
 class EncodedWeight:
-    """A weight as (codes - zero) * scale, f32 arrays of numbers that `encoding` holds exactly.
+    """A weight as (codes - zero) * scale: f32 arrays of numbers that `encoding` represents exactly.
 
-    shape: of the weight; that of codes has another axis for groups. zero: None where the format has none.
-    scale_kind: f16, or f32 where f16 cannot hold the scales.
+    shape: of the weight; codes have another axis for groups. zero: None for a format without zero points.
+    scale_kind: f16, or f32 if f16 cannot represent the scales.
     """
 
     encoding: WeightEncoding
@@ -73,7 +74,7 @@ class EncodedWeight:
     group_size: int | None
 
     def expand(self) -> Array:
-        """The weight that a reader gets, f32."""
+        """Return the weight that a reader gets, in f32."""
         codes = self.codes if self.zero is None else self.codes - self.zero
         return (codes * self.scale).reshape(self.shape)
 
@@ -98,11 +99,11 @@ def encode(
 
     Args:
         weight: Finite f32 numbers.
-        axes: Those whose elements share a scale, where there are no groups.
+            axes: The axes whose elements share a scale, without groups.
         encoding: The format.
         group_size: Elements of the last of `axes` that share a scale; it divides the length of the axis.
-        importance: Of the errors of each element, broadcast to the weight. With it scales are those of the smallest
-            weighted squared error among several; without it the range of a group gives its scale.
+            importance: Weight of the errors of each element, broadcast to the weight. With it, the scales minimize the
+                weighted squared error among several; without it, the range of a group determines its scale.
     """
     data, shared = grouped(weight, axes, group_size)
     scale, zero = _of_range(data, shared, encoding)
@@ -118,7 +119,7 @@ def encode(
 
 
 def _of_range(data: Array, shared: tuple[int, ...], encoding: WeightEncoding) -> tuple[Array, Array | None]:
-    """The scales, and zero points, by the least and greatest element of each group."""
+    """Return the scales, and zero points, from the least and greatest element of each group."""
     low, high = data.min(axis=shared, keepdims=True), data.max(axis=shared, keepdims=True)
     if encoding.has_zero:
         low, high = np.minimum(low, 0), np.maximum(high, 0)
@@ -127,7 +128,7 @@ def _of_range(data: Array, shared: tuple[int, ...], encoding: WeightEncoding) ->
         return scale, np.clip(np.rint(-low / scale), 0, encoding.greatest).astype(np.float32)
     most = np.maximum(-low, high)
     if encoding.kind.is_integer:
-        # The scale has a sign: the greatest magnitude becomes the first code, which has no negative.
+        # The scale is signed: the greatest magnitude becomes the lowest code, which has no negative counterpart.
         most = np.where(-low >= high, most, -most)
     scale = most / np.float32(encoding.greatest)
     if encoding.scale_kind is ElementType.f8e8m0:
@@ -163,7 +164,7 @@ def _tried(
     zero: Array | None,
     importance: Array,
 ) -> list[Array]:
-    """A scale, and the one that is best for its codes."""
+    """Return a scale, and the optimal scale for its codes."""
     numbers = _numbers(_codes(data, scale, zero, encoding), zero)
     product = (importance * data * numbers).sum(axis=shared, keepdims=True, dtype=np.float64)
     square = (importance * numbers**2).sum(axis=shared, keepdims=True, dtype=np.float64)
@@ -195,7 +196,7 @@ _COARSE = 2.0**-9
 
 
 def _fits_f16(scale: Array) -> bool:
-    """Return True if f16 holds every scale with its digits: none is infinite, zero or subnormal."""
+    """Return True if f16 represents every scale accurately: none is infinite, zero or subnormal."""
     rounded = _rounded(scale, ElementType.f16)
     with np.errstate(all="ignore"):
         return bool((np.abs(rounded - scale) <= _COARSE * np.abs(scale)).all())

@@ -1,4 +1,4 @@
-"""Networks run by other engines: a graph is divided between an engine and the interpreter (`partition`, `compiled`).
+"""Models run by other engines: a graph is partitioned between an engine and the interpreter (`partition`, `compiled`).
 
-`interface` says what an engine is, `onnxruntime` is one.
+`interface` defines engines, `onnxruntime` is one.
 """

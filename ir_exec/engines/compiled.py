@@ -1,4 +1,4 @@
-"""Compiled models whose parts an engine runs; calls, sessions, state and errors are those of every compiled model."""
+"""Compiled models with parts that an engine runs; calls, sessions, state and errors are the same as without one."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ from ir_exec.types import Array
 __all__ = ["EngineModel"]
 
 _MOST_TRIES = 64
-"""Divisions of a graph: each finds at least one more layer that the engine cannot compile."""
+"""Maximum partitions that are tried: each finds at least one more layer that the engine cannot compile."""
 
 
 class EngineModel(CompiledModel):
-    """A network whose parts an engine runs; `compile_model(..., engine=...)` makes one.
+    """A model with parts that an engine runs, made by `compile_model(..., engine=...)`.
 
-    It is called as every compiled model is. A call with an observer is interpreted, as every layer is to be seen. What
-    the engine refuses is interpreted between its parts: `partition` shows what and why.
+    It is called like every compiled model. A call with an observer is interpreted, because the observer sees every
+    layer.
+    Layers that the engine rejects are interpreted: `partition` lists them with the reasons.
     """
 
     def __init__(
@@ -50,14 +51,16 @@ class EngineModel(CompiledModel):
         if isinstance(model, PartialModel) and model.is_partial:
             hint = "specialize the model to its inputs with `ir-exec convert --inputs`"
             raise EvaluationError(
-                "the model depends on the values of its inputs; engines run complete models only", hint=hint
+                "the model depends on the values of its inputs, expected a complete model for an engine", hint=hint
             )
         super().__init__(model, **interpreted)
         network = self._network
         assert isinstance(network, RunnableNetwork), "the model is whole"
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
-            raise EvaluationError(f"options is a {type(options).__name__}, expected a mapping of settings by name")
+            raise EvaluationError(
+                f"options is of type {type(options).__name__}, expected a mapping of settings by name"
+            )
         setting = EngineSetting(
             providers=_names(providers),
             options=dict(options or {}),
@@ -77,18 +80,18 @@ class EngineModel(CompiledModel):
 
     @property
     def partition(self) -> PartitionReport:
-        """Which layers the engine runs, in which parts, and for each other layer why it does not."""
+        """The layers that the engine runs, in parts, and the reason for each of the other layers."""
         return reported(self._model.graph, self._engine.title, self._split.partition, self._split.failures)
 
     def engine_times(self) -> list[LayerTime]:
-        """The engine's own times of its nodes since the model was compiled, where the option `profile` was set.
+        """Return the engine's times of its nodes since the model was compiled, if the option `profile` was set.
 
-        The engine stops to measure then.
+        The engine stops measuring afterwards.
         """
         return [time for step in self._split.steps if isinstance(step, EnginePart) for time in step.compiled.times()]
 
     def close(self) -> None:
-        """Give back what the engine holds; calls raise EvaluationError IR704 from then on."""
+        """Release the resources of the engine; later calls raise EvaluationError IR704."""
         self._split.close()
 
     def __enter__(self) -> Self:
@@ -99,12 +102,12 @@ class EngineModel(CompiledModel):
 
 
 class SplitGraph(Executor):
-    """Runs a graph by the parts of a partition; in place of the executor, which it is where someone observes."""
+    """Runs a graph by the parts of a partition, in place of the executor; runs with an observer use the executor."""
 
     def __init__(
         self, model: Model, engine: Engine, interpreter: Executor, budget: Budget, options: Mapping[str, Any]
     ) -> None:
-        # Plans and folded constants of the whole network are those of its executor.
+        # Plans and folded constants of the whole graph belong to its executor.
         self._whole = interpreter
         self._region = region_at(model)
         self._graph = model.graph
@@ -125,7 +128,7 @@ class SplitGraph(Executor):
 
     @property
     def failures(self) -> list[str]:
-        """What the engine could not run although the interpreter can."""
+        """Messages of runs that failed on the engine and succeeded in the interpreter."""
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
 
     @property
@@ -141,7 +144,7 @@ class SplitGraph(Executor):
         if observe is not None:
             return self._whole.run(arrays, observe)
         if self._is_closed:
-            raise EvaluationError("the compiled model is closed: it runs no more")
+            raise EvaluationError("the compiled model is closed, expected an open one")
         if self._only is not None:
             return self._only.run(arrays)
         limits = current_limits()
@@ -160,7 +163,7 @@ class SplitGraph(Executor):
 
     @cached_property
     def _only(self) -> PartStep | None:
-        """The step that is the whole network: inputs and outputs are its own, and there are no variables."""
+        """The step that is the whole graph: inputs and outputs are equal, and there are no variables."""
         if len(self.steps) != 1 or self._reads or self._assigns:
             return None
         inputs = tuple([node.outputs[0] for node in self._graph.parameters])
@@ -169,13 +172,13 @@ class SplitGraph(Executor):
         return step if (step.inputs, step.outputs) == (inputs, outputs) else None
 
     def close(self) -> None:
-        """Give back what the engine holds."""
+        """Release the resources of the engine."""
         self._is_closed = True
         for step in self.steps:
             step.close()
 
     def _read(self, values: dict[Value, Array]) -> None:
-        """Enter the values of the variables; initial ones are interpreted, all at once."""
+        """Add the values of the variables; initial values are interpreted, all at once."""
         variables = VARIABLES.get()
         unset = []
         for node in self._reads:
@@ -196,7 +199,7 @@ class SplitGraph(Executor):
 
     @cached_property
     def _initial(self) -> PartStep:
-        """What computes the initial values of all variables."""
+        """The step that computes the initial values of all variables."""
         wanted = list(dict.fromkeys(source(node.values_in[0]) for node in self._reads if node.values_in))
         nodes = below(self._region, wanted)
         part = cut(self._region, nodes, wanted)
@@ -211,13 +214,13 @@ class SplitGraph(Executor):
 
     @cached_property
     def _own(self) -> frozenset[Value]:
-        """The values that the engine makes anew in every run, and that nobody else gets."""
+        """The values that the engine allocates in every run and that are not outputs of the model."""
         shown = {source(node.values_in[0]) for node in self._graph.results}
         made = {value for step in self.steps if isinstance(step, EnginePart) for value in step.outputs}
         return frozenset(made - shown)
 
     def _compiled(self, refused: dict[Node, str]) -> tuple[Partition, list[PartStep]]:
-        """The partition whose parts the engine compiles, and its steps."""
+        """Return the partition with parts that the engine compiles, and its steps."""
         done: dict[tuple[Node, ...], EnginePart] = {}
         for _ in range(_MOST_TRIES):
             partition = divide(self._graph, refused)
@@ -230,7 +233,7 @@ class SplitGraph(Executor):
                 done[nodes].close()
             return partition, steps
         raise UnsupportedError(
-            f"{self._engine.title} refuses too many layers of the model, the last one with: {refused}"
+            f"{self._engine.title} rejects too many layers of the model, the last ones with: {refused}"
         )
 
     def _step(self, part: GraphPart, refused: Mapping[Node, str], done: dict[tuple[Node, ...], EnginePart]) -> PartStep:
@@ -249,7 +252,7 @@ class SplitGraph(Executor):
         return step
 
     def _whole_graph(self, part: GraphPart) -> Cut | None:
-        """The network itself where the part is all of it, which saves the time of cutting it out."""
+        """Return the model itself for a part with all layers, which saves the time of cutting it out."""
         values = [node.values_in[0] for node in self._graph.results]
         counted = sum(is_counted(node) for node in self._graph.nodes)
         if len(part.nodes) + len(part.constants) < counted or set(part.outputs) != set(values):
@@ -262,7 +265,7 @@ class SplitGraph(Executor):
         return {node: error.layers[node.id] for node in self._graph.nodes if node.id in error.layers}
 
     def _given(self, part: GraphPart, refused: Mapping[Node, str]) -> dict[Value, Array]:
-        """The values of constant layers that the engine refuses and layers that it takes read."""
+        """Return the values of constant layers that the engine rejects and that layers of the engine read."""
         read = [
             source(value) for node in (*part.nodes, *part.constants) if node not in refused for value in node.values_in
         ]
@@ -276,7 +279,7 @@ class SplitGraph(Executor):
         return {value: as_declared(array, kind) for value, array, kind in zip(wanted, arrays, types, strict=True)}
 
     def _mark_dying(self) -> None:
-        """Note for each step which values no later one reads."""
+        """Record for each step the values without later readers."""
         keep = {source(node.values_in[0]) for node in (*self._graph.results, *self._assigns)}
         for step in reversed(self.steps):
             last = [value for value in dict.fromkeys((*step.inputs, *step.outputs)) if value not in keep]
@@ -289,5 +292,5 @@ def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
         return ()
     given = [providers] if isinstance(providers, str) else providers
     if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
-        raise EvaluationError(f"providers is a {type(providers).__name__}, expected a list of names")
+        raise EvaluationError(f"providers is of type {type(providers).__name__}, expected a list of names")
     return tuple(given)

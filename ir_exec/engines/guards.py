@@ -1,4 +1,4 @@
-"""Layers that an engine would run, but with another meaning than the interpreter: errors, limits and repeatability."""
+"""Layers with a different meaning on an engine than in the interpreter: errors, limits and repeatability."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _SIZED_BY: Mapping[str, tuple[int, ...]] = {
     "Range": (0, 1, 2),
     "Tile": (1,),
 }
-"""The inputs whose elements say how large the output is, by the type of the layer."""
+"""The inputs whose elements determine the size of the output, by the type of the layer."""
 
 _DIVIDES = frozenset({"Divide", "FloorMod", "Mod"})
 
 
 def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
-    """The layers that are to be interpreted whatever the engine, each with the reason.
+    """Return the layers that must be interpreted for any engine, each with the reason.
 
-    sees_zeros: the engine fails where an integer is divided by zero, instead of ending the process.
+    sees_zeros: if true, the engine fails for integers divided by zero, instead of ending the process.
     """
     types = model.types
     shaped = _following_from_shapes(model.graph)
@@ -45,7 +45,7 @@ def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
 
 
 def _inside(node: Node, *, sees_zeros: bool) -> str | None:
-    """The reason of a layer in a body; what follows from shapes there is not looked at."""
+    """Return the reason of a layer in a body; values that follow from shapes are not considered there."""
     for body in node.bodies:
         graph = body.graph
         declared = [value.declared for value in graph.values]
@@ -54,7 +54,7 @@ def _inside(node: Node, *, sees_zeros: bool) -> str | None:
             reason = _reason(inner, declared, shaped, sees_zeros=sees_zeros)
             reason = reason or _inside(inner, sees_zeros=sees_zeros)
             if reason is None and isinstance(inner.op, ReadsVariable | AssignsVariable):
-                reason = "it is an end of a variable in a body"
+                reason = "it reads or assigns a variable in a body"
             if reason is not None:
                 return f"{inner.type} {inner.name!r} in its body: {reason}"
     return None
@@ -63,29 +63,29 @@ def _inside(node: Node, *, sees_zeros: bool) -> str | None:
 def _reason(node: Node, types: Types, shaped: Set[Value], *, sees_zeros: bool) -> str | None:
     op = node.op
     if op is None:
-        return "ir_exec has no such operator"
+        return "ir_exec does not support the operator"
     if not type(op).__module__.startswith("ir_exec."):
-        return "it is an operator of the user"
+        return "it is a custom operator"
     if isinstance(op, Const | Parameter | Result | ReadsVariable | AssignsVariable):
         return None
     if not op.deterministic:
-        return "its random numbers are a sequence of the interpreter's"
+        return "its random numbers are a sequence of the interpreter"
     if any(types[value.number].element_type is ElementType.string for value in (*node.values_in, *node.outputs)):
-        return "text stays with the interpreter"
+        return "strings are computed by the interpreter"
     read = [types[value.number] for value in node.values_in]
-    # The lowest integer, which overflows, is no dim and not made of some.
+    # The lowest integer, which overflows, is not a dim, and is not computed from dims.
     is_small = sees_zeros and all(value in shaped for value in node.values_in)
     if node.type in _DIVIDES and len(read) > 1 and not is_small and not _divides_safely(read[1]):
-        return "whether an integer is divided by zero shows itself only in the run"
+        return "a division of integers by zero is found only during a run"
     if node.type in _SIZED_BY and not _is_sized(node, types, shaped):
-        return "the size of its output follows from values, and may be over any limit"
+        return "the size of its output depends on values, and may exceed every limit"
     if node.type == "Loop" and not _is_bounded(read):
-        return "how often it iterates shows itself only in the run"
+        return "its number of iterations is known only during a run"
     return None
 
 
 def _divides_safely(divisor: TensorType) -> bool:
-    """Whether integers can be divided by it: no element is zero, or the -1 by which the lowest integer overflows."""
+    """Return True if integers can be divided by it: no element is 0, or -1, with which the lowest integer overflows."""
     if divisor.element_type.is_known and not divisor.element_type.is_integer:
         return True
     bounds = divisor.bounds if divisor.element_type.is_known else None
@@ -103,7 +103,7 @@ def _is_sized(node: Node, types: Types, shaped: Set[Value]) -> bool:
 
 
 _ANY_SIZE = 2**24
-"""Elements of an output that no limit is in the way of."""
+"""Maximum elements of an output that is not checked against limits."""
 
 
 def _is_bounded(read: list[TensorType]) -> bool:
@@ -112,7 +112,7 @@ def _is_bounded(read: list[TensorType]) -> bool:
 
 
 def _following_from_shapes(graph: Graph) -> set[Value]:
-    """The values that follow from constants and from the shapes of other values alone."""
+    """Return the values that follow from constants and from the shapes of other values alone."""
     found: set[Value] = set()
     for node in graph.nodes:
         op = node.op

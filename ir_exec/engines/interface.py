@@ -1,4 +1,5 @@
-"""What an engine is: it names the layers that it runs with the same meaning, compiles a part of a network, and runs it.
+"""The interface of engines: they name the layers that they run with the same meaning, compile parts of a model, and run
+them.
 
 Engines are found by name: `onnxruntime` is built in, others register through the entry point group `ir_exec.engines`,
 each with a function that takes an `EngineSetting` and returns an `Engine`.
@@ -33,17 +34,18 @@ __all__ = [
 ]
 
 GROUP = "ir_exec.engines"
-"""The group of entry points by which engines of other packages are found."""
+"""The group of entry points of engines in other packages."""
 
 
 @dataclass(frozen=True, slots=True)
 class EngineSetting:
-    """What a user asks of an engine.
+    """The settings of a user for an engine.
 
-    providers: the devices or back ends to use, best first, in the names of the engine; empty: its own choice.
-    options: settings by name, as the engine spells them. threads: of one run. is_wide: whether 16-bit floats are
-    computed in f32, as `precision="f32"` says. keeps_weights: whether memory matters more than speed
-    (`weights="keep"`). optimize: whether the engine may put layers together.
+    providers: the devices or back ends to use, best first, in the names of the engine; empty: its default.
+    options: settings by name, in the spelling of the engine. threads: of one run. is_wide: if true, 16-bit floats are
+    computed in f32, as for `precision="f32"`. keeps_weights: if true, memory matters more than speed
+    (`weights="keep"`).
+    optimize: if true, the engine may fuse layers.
     """
 
     providers: Sequence[str] = ()
@@ -56,10 +58,10 @@ class EngineSetting:
 
 @dataclass(frozen=True, slots=True)
 class LayerTime:
-    """The time that an engine spent on one of its own nodes.
+    """The time that an engine spent on one of its nodes.
 
-    layer: the name of the layer that it was made of; empty where the engine does not tell. kind: its operator there.
-    seconds: of one run, the usual.
+    layer: the name of the layer that the node was made from; empty if the engine does not report it. kind: the operator
+    of the node. seconds: typical time of one run.
     """
 
     layer: str
@@ -67,10 +69,10 @@ class LayerTime:
     seconds: float
 
 
-class PartRefused(Exception):  # noqa: N818  # it asks for another division, and never reaches a user
-    """An engine cannot compile a part as it is: it refuses these layers, by their ids, each with a reason.
+class PartRefused(Exception):  # noqa: N818  # it requests another partition, and never reaches a user
+    """An engine cannot compile a part: it rejects these layers, by their ids, each with a reason.
 
-    Without layers the part as a whole is refused.
+    Without layers the whole part is rejected.
     """
 
     def __init__(self, reason: str, layers: Mapping[str, str] | None = None) -> None:
@@ -80,58 +82,58 @@ class PartRefused(Exception):  # noqa: N818  # it asks for another division, and
 
 
 class CompiledPart(Protocol):
-    """A part of a network that an engine has compiled. Several threads may run it at once."""
+    """A compiled part of a model. Several threads may run it at once."""
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
-        """The outputs of the part for its inputs, in the order of its Parameters and Results.
+        """Return the outputs of the part for its inputs, in the order of its Parameters and Results.
 
-        The inputs are not written to. Raises ResourceError where a limit is reached, and EvaluationError for what else
-        fails, with the layer where the engine names it.
+        The inputs are not written to. Raises ResourceError if a limit is reached, and EvaluationError for other
+        failures, with the layer if the engine names it.
         """
 
     def times(self) -> list[LayerTime]:
-        """The time of each node of the engine, where the option to profile was set."""
+        """Return the time of each node of the engine, if the option to profile was set."""
 
     def close(self) -> None:
-        """Give back what the part holds."""
+        """Release the resources of the part."""
 
 
 class Engine(Protocol):
-    """Runs parts of networks."""
+    """Runs parts of models."""
 
     @property
     def name(self) -> str:
-        """The name by which it is asked for."""
+        """The name of the engine in `compile_model`."""
 
     @property
     def title(self) -> str:
-        """Its name with its version and providers, for reports."""
+        """The name with the version and providers, for reports."""
 
     def refusals(self, model: Model) -> Mapping[Node, str]:
-        """The layers that it cannot run with the meaning that the interpreter gives them, each with the reason."""
+        """Return the layers that it cannot run with the meaning of the interpreter, each with the reason."""
 
     def compile(self, part: Cut) -> CompiledPart:
-        """Make a part ready to run; PartRefused where the part has layers that turn out not to be possible."""
+        """Make a part ready to run; PartRefused for layers that turn out to be impossible."""
 
 
 EngineFactory: TypeAlias = Callable[[EngineSetting], Engine]
 
 
 def engine_names() -> list[str]:
-    """The engines that can be asked for."""
+    """Return the names of the available engines."""
     return sorted({"onnxruntime", *(entry.name for entry in registered_engines())})
 
 
 def registered_engines() -> EntryPoints:
-    from importlib.metadata import entry_points  # it reads the lists of what is installed
+    from importlib.metadata import entry_points  # it scans all installed packages
 
     return entry_points(group=GROUP)
 
 
 def make_engine(name: str, setting: EngineSetting) -> Engine:
-    """The engine of this name; EvaluationError IR704 where there is none, or where it cannot be made."""
+    """Return the engine of this name; EvaluationError IR704 if there is none, or if it cannot be made."""
     if name == "onnxruntime":
-        from ir_exec.engines.onnxruntime import OnnxRuntime  # onnxruntime takes long to import
+        from ir_exec.engines.onnxruntime import OnnxRuntime  # slow to import
 
         return OnnxRuntime(setting)
     for entry in registered_engines():

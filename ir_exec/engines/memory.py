@@ -1,4 +1,4 @@
-"""The memory of a part on an engine, compared with the budget before the engine allocates any of it."""
+"""The memory of a part on an engine, compared with the budget before the engine allocates it."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 __all__ = ["PartMemory"]
 
 _GROWTH = 2
-"""How much larger than inputs that were looked at others may be, before the types are inferred anew."""
+"""Growth of inputs, as a factor, after which types are inferred again."""
 _AMPLE = 4 * _GROWTH**2
-"""What grows with the square of an input takes that much more then; a part of that budget is never near it."""
+"""Growth of memory that is quadratic in an input, for inputs within `_GROWTH`; a budget this much larger is safe."""
 _SMALL = 2**16
-"""Bytes of inputs that are not counted."""
+"""Maximum bytes of inputs that are not counted."""
 _MOST = 256
-"""Input shapes that are remembered."""
+"""Maximum input shapes that are cached."""
 
 
 class PartMemory:
-    """What the tensors of a part take at most, by the shapes of its inputs.
+    """The peak memory of the tensors of a part, by the shapes of its inputs.
 
-    model: the part. An engine may take more for its own use, and less where it shares buffers: the figure is that of
-    values that die after their last use.
+    model: the part. An engine may use more memory internally, and less if it shares buffers: the peak is computed for
+    values that are freed after their last use.
     """
 
     def __init__(self, model: Model) -> None:
@@ -44,7 +44,7 @@ class PartMemory:
         self._lock = Lock()
 
     def require(self, arrays: Sequence[Array], limits: Limits, budget: int) -> None:
-        """Raise ResourceError where the part is over the budget for these inputs, and what inference raises."""
+        """Raise ResourceError if the part exceeds the budget for these inputs, and the errors of inference."""
         size = sum([array.nbytes for array in arrays])
         if (
             self._looked_at is not None
@@ -72,13 +72,13 @@ class PartMemory:
         given = {}
         for node, array in zip(graph.parameters, arrays, strict=True):
             value = node.outputs[0]
-            # A part that runs 16-bit floats in f32 is inferred as the file has it.
+            # A part that runs 16-bit floats in f32 is inferred with the types of the file.
             kind = self._model.types[value.number].element_type
             given[value] = TensorType(kind if kind.is_known else ElementType.of(array), Shape(array.shape))
         try:
             types = infer_types(graph, weights=self._model.weights, given=given)
         except IRError:
-            # The engine refuses them too, or the interpreter says why.
+            # The engine rejects them too, or the interpreter reports the error.
             return 0
         sizes = {value.number: byte_size(types[value.number]) for node in self._nodes for value in node.outputs}
         live = peak = 0

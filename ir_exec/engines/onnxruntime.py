@@ -36,37 +36,37 @@ __all__ = ["OnnxRuntime", "OnnxRuntimePart"]
 
 _CPU = "CPUExecutionProvider"
 _NODE = re.compile(r"(?:[Nn]ame: ?|name )'([^']*)'|[Nn]ode:? ?\(([^)]*)\)")
-"""How onnxruntime names a node in its messages."""
+"""The names of nodes in messages of onnxruntime."""
 
 _SEES_ZEROS = (1, 32)
-"""The release that fails where integers are divided by zero; older ones may end the process."""
+"""The first release that fails for integers divided by zero; older ones may end the process."""
 
 _NAMES_FOLDER = (1, 21)
-"""A release to which the folder of constants can be told."""
+"""The first release with an option for the folder of constants."""
 
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _GIVEN = "given"
-"""The place of constants that lie in no file."""
+"""The location of constants that are in no file."""
 
 _SLOWER = frozenset({"NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR"})
-"""Types of layers, which stand at the beginning of networks, that take longer there."""
+"""Layer types, usual at the beginning of models, that are slower there."""
 
 _LARGEST = 2**31 - 2**16
-"""Bytes of a message."""
+"""Maximum bytes of a message."""
 
 _OPTIONS = ("profile", "prepack", "spinning")
-"""The options that are not those of sessions."""
+"""The options that are not options of sessions."""
 
 
 class OnnxRuntime:
     """The engine.
 
     Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
-    `graph_optimization_level` ("disable", "basic", "extended", "all"), and of its own `profile` (measure every node),
-    `prepack` (False: matrices stay in the mapped file, and are packed anew in every product), and `spinning` (False:
-    threads that wait do not keep their cores busy).
-    Raises EvaluationError IR705 where onnxruntime is not installed, and IR704 for providers and options that it has
-    not.
+    `graph_optimization_level` ("disable", "basic", "extended", "all"), and the additional `profile` (measure every
+    node),
+    `prepack` (False: matrices stay in the mapped file, and are packed again in every product), and `spinning` (False:
+    waiting threads do not keep their cores busy).
+    Raises EvaluationError IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
     """
 
     name = "onnxruntime"
@@ -90,7 +90,7 @@ class OnnxRuntime:
         return f"onnxruntime {self._module.__version__} ({names})"
 
     def _chosen(self, wanted: Sequence[Any]) -> list[Any]:
-        """The providers asked for, with the CPU behind them; the CPU alone where none is."""
+        """Return the requested providers followed by the CPU; only the CPU if none is requested."""
         available = self._module.get_available_providers()
         found = []
         for one in wanted:
@@ -100,7 +100,7 @@ class OnnxRuntime:
                 None,
             )
             if exact is None:
-                hint = f"this onnxruntime has: {', '.join(available)}"
+                hint = f"use a provider of this onnxruntime: {', '.join(available)}"
                 raise EvaluationError(f"there is no provider {name!r}", hint=hint)
             found.append(exact if isinstance(one, str) else (exact, *one[1:]))
         names = [one if isinstance(one, str) else one[0] for one in found]
@@ -108,7 +108,7 @@ class OnnxRuntime:
 
     @property
     def is_cpu(self) -> bool:
-        """Whether everything runs on the CPU."""
+        """True if everything runs on the CPU."""
         return self._providers == [_CPU]
 
     def refusals(self, model: Model) -> Mapping[Node, str]:
@@ -146,9 +146,9 @@ class OnnxRuntime:
                 arrays[tensor.name] = array
                 _declare(exported.proto, tensor, array, self._place(part.model, array))
             else:
-                _hold(exported.proto, tensor, array)
+                _embed(exported.proto, tensor, array)
         if exported.proto.ByteSize() > _LARGEST:
-            raise PartRefused("its constants of types that NumPy does not have take more than a message holds")
+            raise PartRefused("its constants with element types outside NumPy exceed the maximum size of a message")
         return self._session(part.model, exported, arrays)
 
     def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
@@ -161,7 +161,7 @@ class OnnxRuntime:
         if given:
             options.add_external_initializers(given, [values[name] for name in given])
         for name, value in values.items():
-            # Without this the session would copy them.
+            # Without this call the session would copy them.
             options.add_initializer(name, value)
         layers = _LayerNames(model.graph)
         try:
@@ -172,19 +172,19 @@ class OnnxRuntime:
             raise _refused(error, layers) from error
         if model.weights is not None:
             for array in filter(model.weights.maps, arrays.values()):
-                # The session has packed what it reads often; the rest is read again.
+                # The session has packed the constants that it reads often; the others are read again.
                 model.weights.forget(array)
         return OnnxRuntimePart(self._module, session, exported.inputs, exported.outputs, layers, values, folder)
 
     def _place(self, model: Model, array: Array) -> tuple[str, int]:
-        """The file and the offset of a constant that is mapped: sessions check that it is there."""
+        """Return the file and the offset of a mapped constant; sessions check that it is in the file."""
         weights = model.weights
         if weights is None or weights.path is None or self._version < _NAMES_FOLDER or not weights.maps(array):
             return _GIVEN, 0
         return os.path.basename(os.path.realpath(weights.path)), weights.place_of(array)
 
     def _options(self) -> tuple[Any, Path | None]:
-        """The options of a session, and the folder of its profile where it is to measure."""
+        """Return the options of a session, and the folder of its profile if it is to measure."""
         setting, module = self._setting, self._module
         options = module.SessionOptions()
         options.log_severity_level = 4
@@ -204,7 +204,7 @@ class OnnxRuntime:
             try:
                 folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
             except OSError as error:
-                message = f"there is no folder for the profile of onnxruntime: {error.strerror or error}"
+                message = f"the folder for the profile of onnxruntime cannot be created: {error.strerror or error}"
                 raise EvaluationError(message) from error
             options.enable_profiling = True
             options.profile_file_prefix = str(folder / "profile")
@@ -220,7 +220,7 @@ class OnnxRuntime:
             value = getattr(self._module.GraphOptimizationLevel, f"ORT_{_level(value)}", value)
         known = sorted(one for one in dir(options) if not one.startswith("_") and not callable(getattr(options, one)))
         if name not in known:
-            hint = f"the options are {', '.join([*_OPTIONS, *known])}, and session.* with a dot in it"
+            hint = f"use one of {', '.join([*_OPTIONS, *known])}, or session.* with its dot"
             raise EvaluationError(f"onnxruntime has no option {name!r}", hint=hint)
         try:
             setattr(options, name, value)
@@ -243,7 +243,7 @@ class OnnxRuntimePart:
         inputs: Sequence[str],
         outputs: Sequence[str],
         layers: _LayerNames,
-        held: object,
+        constants: object,
         folder: Path | None,
     ) -> None:
         self._module = module
@@ -251,8 +251,8 @@ class OnnxRuntimePart:
         self._inputs = list(inputs)
         self._outputs = list(outputs)
         self._layers = layers
-        # The session reads the constants where they are.
-        self._held = held
+        # The session reads the constants in place.
+        self._constants = constants
         self._folder = folder
         self._times: list[LayerTime] | None = None
         self._runs = 0
@@ -283,7 +283,7 @@ class OnnxRuntimePart:
         session = self._session
         self._runs += 1
         if session is None:
-            raise EvaluationError("the part is closed: it runs no more")
+            raise EvaluationError("the compiled model is closed, expected an open one")
         try:
             found: list[Array] = session.run(self._outputs, feed, options)
         except Exception as error:
@@ -291,17 +291,17 @@ class OnnxRuntimePart:
         return found
 
     def _failed(self, error: Exception) -> IRError:
-        text = _told(error)
+        text = _message(error)
         node = self._layers.of_message(text)
         is_memory = isinstance(error, MemoryError) or "Failed to allocate memory" in text or "bad_alloc" in text
         if is_memory:
-            failed: IRError = ResourceError(f"onnxruntime has no memory left: {text}")
+            failed: IRError = ResourceError(f"onnxruntime is out of memory: {text}")
         else:
-            failed = EvaluationError(f"onnxruntime fails: {text}", code=Code.failed)
+            failed = EvaluationError(f"onnxruntime failed: {text}", code=Code.failed)
         return failed if node is None else failed.located(node.location)
 
     def times(self) -> list[LayerTime]:
-        """What onnxruntime's profile tells of each node; it measures up to the first call."""
+        """Return the times of nodes in onnxruntime's profile; the first call ends the measurement."""
         with self._lock:
             if self._times is None:
                 self._times = self._read_times() if self._folder is not None and self._session is not None else []
@@ -312,10 +312,10 @@ class OnnxRuntimePart:
         try:
             events = json.loads(Path(path).read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            # On a full disk it ends anywhere, and onnxruntime reports nothing.
+            # On a full disk the file is truncated, and onnxruntime reports nothing.
             raise EvaluationError(f"the profile of onnxruntime cannot be read: {error}", code=Code.failed) from error
         finally:
-            shutil.rmtree(self._folder, ignore_errors=True)  # type: ignore[arg-type]  # it measures, so there is one
+            shutil.rmtree(self._folder, ignore_errors=True)  # type: ignore[arg-type]  # a profile has a folder
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for event in events:
             if event.get("cat") == "Node" and event["name"].endswith("_kernel_time"):
@@ -324,7 +324,7 @@ class OnnxRuntimePart:
         times = []
         for (name, kind), seconds in found.items():
             node = self._layers.of(name)
-            # In a loop a node runs several times in a run.
+            # In a loop a node runs several times per run.
             usual = median(seconds) * len(seconds) / max(self._runs, 1)
             times.append(LayerTime("" if node is None else node.name, kind, usual))
         return times
@@ -333,11 +333,11 @@ class OnnxRuntimePart:
         if self._folder is not None and self._times is None:
             self.times()
         self._session = None
-        self._held = None
+        self._constants = None
 
 
 class _LayerNames:
-    """Which layer a node of the ONNX graph comes from: nodes are named after their layers, with more behind it."""
+    """The layers from which nodes of the ONNX graph were made: names of nodes begin with the name of their layer."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -347,7 +347,7 @@ class _LayerNames:
         return {node.name: holder for node, holder in _holders(self._graph)}
 
     def of(self, name: str) -> Node | None:
-        """The layer, by the longest part of the name from its start that names one."""
+        """Return the layer named by the longest prefix of a node's name."""
         while name:
             node = self._nodes.get(name)
             if node is not None:
@@ -357,7 +357,7 @@ class _LayerNames:
         return None
 
     def of_message(self, text: str) -> Node | None:
-        """The layer that a message names."""
+        """Return the layer that a message names."""
         for match in _NODE.finditer(text):
             node = self.of(match[1] or match[2])
             if node is not None:
@@ -366,7 +366,7 @@ class _LayerNames:
 
 
 def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
-    """Each layer with the one of the graph that it is, or whose body it is in."""
+    """Yield each layer of the graph and of bodies, with the layer of the graph that contains it."""
     for node in graph.nodes:
         yield node, node
         for body in node.bodies:
@@ -375,19 +375,19 @@ def _holders(graph: Graph) -> Iterable[tuple[Node, Node]]:
 
 
 def _refused(error: Exception, layers: _LayerNames) -> PartRefused:
-    text = _told(error)
+    text = _message(error)
     node = layers.of_message(text)
-    reason = f"onnxruntime refuses it: {text}"
+    reason = f"onnxruntime rejects it: {text}"
     return PartRefused(reason, {} if node is None else {node.id: reason})
 
 
-def _told(error: Exception) -> str:
+def _message(error: Exception) -> str:
     text = str(error).removeprefix("[ONNXRuntimeError] : ")
     return re.sub(r"^\d+ : [A-Z_]+ : ", "", text).strip()[:500]
 
 
 def _declare(proto: Any, tensor: StoredTensor, array: Array, place: tuple[str, int]) -> None:
-    """Declare an initializer whose elements are given to the session, or lie at a place in a file."""
+    """Declare an initializer with elements given to the session, or stored in a file."""
     from onnx import TensorProto
 
     found = proto.graph.initializer.add()
@@ -398,8 +398,8 @@ def _declare(proto: Any, tensor: StoredTensor, array: Array, place: tuple[str, i
         entry.key, entry.value = key, value
 
 
-def _hold(proto: Any, tensor: StoredTensor, array: Array) -> None:
-    """Put an initializer into the message: sessions take no arrays of its type."""
+def _embed(proto: Any, tensor: StoredTensor, array: Array) -> None:
+    """Put an initializer into the message: sessions accept no arrays of its type."""
     from ir_exec.onnx.export.writer import raw_bytes
 
     found = proto.graph.initializer.add()

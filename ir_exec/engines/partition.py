@@ -1,4 +1,4 @@
-"""A graph divided between an engine and the interpreter, in few parts that can run one after the other."""
+"""Partition of a graph between an engine and the interpreter, into few parts that can run in sequence."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ir_exec.plan.passes.fold import constant_values
 __all__ = ["GraphPart", "Partition", "divide"]
 
 _LEAST = 3
-"""Layers of a part that is worth its crossings: the arrays go to the engine and back for them."""
+"""Minimum layers of a part on the engine: smaller ones do not pay for copying arrays to the engine and back."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPart:
-    """Layers that run together. constants: layers that only depend on constants, and that these layers read.
+    """Layers that run together. constants: layers that depend on constants alone, and that these layers read.
 
-    inputs: values of other parts, of variables and of the network. outputs: what others read of it.
+    inputs: values of other parts, of variables and of the model. outputs: values that have readers outside the part.
     """
 
     on_engine: bool
@@ -32,24 +32,24 @@ class GraphPart:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The parts in the order in which they run, and why layers are not on the engine."""
+    """The parts in the order in which they run, and the reasons for layers that are not on the engine."""
 
     parts: tuple[GraphPart, ...]
     reasons: Mapping[Node, str]
 
     @property
     def crossings(self) -> int:
-        """How many values go from one part to another."""
+        """The number of values passed from one part to another."""
         made = {value for part in self.parts for value in part.outputs}
         return sum(value in made for part in self.parts for value in part.inputs)
 
 
 def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
-    """The fewest alternations of parts in which each layer runs after what it reads.
+    """Return the partition with the fewest alternations in which each layer runs after the layers that it reads.
 
     A layer is in the earliest part of its kind after the parts that it depends on. All layers of such a part can run
-    together, as no path leaves the part and comes back. Layers that only depend on constants are in every part that
-    reads them. Parts of the engine that are too small to be worth their crossings are interpreted.
+    together, because no path leaves the part and returns. Layers that depend on constants alone are in every part that
+    reads them. Parts of the engine that are too small to pay for their crossings are interpreted.
 
     refused: the layers that the engine does not run, with the reasons.
     """
@@ -67,9 +67,10 @@ def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
 
 
 def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
-    """The layers of the parts, in order: those that compute something in every run, and are no ends of variables.
+    """Return the layers of the parts, in order: layers that compute something in every run, without reads and writes of
+    variables.
 
-    What only leads to the initial value of a variable runs where the variable has none.
+    Layers that only lead to the initial value of a variable run only if the variable has no value.
     """
     ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
     read = {value for node in graph.nodes if isinstance(node.op, ReadsVariable) for value in node.outputs}
@@ -85,7 +86,7 @@ def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
 
 
 def _stages(nodes: Collection[Node], refused: Mapping[Node, str]) -> dict[int, list[Node]]:
-    """The layers by the number of their part; those of the engine have even numbers."""
+    """Return the layers by the number of their part; parts of the engine have even numbers."""
     stage: dict[Node, int] = {}
     found: dict[int, list[Node]] = {}
     for node in nodes:
@@ -101,16 +102,16 @@ def _stages(nodes: Collection[Node], refused: Mapping[Node, str]) -> dict[int, l
 
 
 def _small(stages: Mapping[int, list[Node]]) -> dict[Node, str]:
-    """The layers of the parts of the engine that are too small beside interpreted parts."""
+    """Return the layers of parts of the engine that are too small compared with their crossings."""
     if all(stage % 2 == 0 for stage in stages):
         return {}
-    reason = "too few layers between interpreted ones to be worth the way to the engine"
+    reason = "too few layers between interpreted ones to pay for copies to and from the engine"
     small = [nodes for stage, nodes in stages.items() if stage % 2 == 0 and len(nodes) < _LEAST]
     return {node: reason for nodes in small for node in nodes}
 
 
 def _readers(graph: Graph, nodes: Collection[Node]) -> dict[Value, list[Node]]:
-    """The layers that read each value in a run, Results first, and the ends of variables."""
+    """Return the layers that read each value in a run: Results first, then layers that assign variables."""
     ends = [node for node in graph.nodes if isinstance(node.op, AssignsVariable)]
     found: dict[Value, list[Node]] = {}
     for node in (*graph.results, *ends, *nodes):
@@ -130,7 +131,7 @@ def _part(
 
 
 def _above(values: Collection[Value], constant: Collection[Value], graph: Graph) -> tuple[Node, ...]:
-    """The layers that compute these values from constants, in the order of the graph."""
+    """Return the layers that compute these values from constants, in the order of the graph."""
     found: set[Node] = set()
     pending = [value.node for value in values if value in constant]
     while pending:
@@ -142,7 +143,7 @@ def _above(values: Collection[Value], constant: Collection[Value], graph: Graph)
 
 
 def _untouched(graph: Graph, constant: Collection[Value]) -> tuple[Value, ...]:
-    """The constant values that Results and variables read as they are."""
+    """Return the constant values that Results and variables read directly."""
     ends = [*graph.results, *(node for node in graph.nodes if isinstance(node.op, AssignsVariable))]
     values = [source(value) for node in ends for value in node.values_in]
     return tuple([value for value in dict.fromkeys(values) if value in constant])

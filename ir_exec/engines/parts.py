@@ -1,4 +1,4 @@
-"""The steps of a divided graph: parts on an engine, interpreted parts, and how values go from one to the next."""
+"""The steps of a partitioned graph: parts on an engine, interpreted parts, and the values passed between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["EnginePart", "Interpreter", "PartStep", "cut_part"]
 
 @dataclass(frozen=True)
 class Interpreter:
-    """How parts are interpreted: as the whole network would be."""
+    """The settings for interpreting parts, equal to those for the whole model."""
 
     context: Context
     budget: Budget
@@ -34,7 +34,7 @@ class Interpreter:
     tier: Tier
 
     def executor(self, model: Model, graph: Graph) -> Executor:
-        """An executor of a part of `graph`, whose layers keep the operators that run in their place."""
+        """Return an executor of a part of `graph`; its layers keep the operators that replace theirs."""
         ops = dict(self._ops(graph, model.graph))
         return Executor(
             model.graph,
@@ -51,14 +51,14 @@ class Interpreter:
             known = by_id.get(node.id)
             if known is None or known.type != node.type or known.op is None:
                 continue
-            # The very operators: they are who draws random numbers.
+            # The operators themselves, not copies, because they draw random numbers.
             yield node, self.ops.get(known, known.op)
             for body, cut_body in zip(known.bodies, node.bodies, strict=True):
                 yield from self._ops(body.graph, cut_body.graph)
 
 
 def cut_part(region: Region, part: GraphPart, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
-    """The part as a network of its own. given: values of constant layers that the engine refuses."""
+    """Return the part as a separate model. given: values of constant layers that the engine rejects."""
     keep = {*part.nodes, *(node for node in part.constants if node not in refused)}
     found = cut(region, keep, part.outputs, constants=given)
     for node in found.model.graph.all_nodes():
@@ -70,7 +70,7 @@ def cut_part(region: Region, part: GraphPart, given: Mapping[Value, Array], refu
 class PartStep:
     """A part that is interpreted.
 
-    inputs: the values that it reads, in the order of its Parameters; outputs: what it gives. dying: values that no
+    inputs: the values that it reads, in the order of its Parameters; outputs: its results. dying: values that no
     later step reads.
     """
 
@@ -90,22 +90,23 @@ class PartStep:
 
     @cached_property
     def executor(self) -> Executor:
-        """What interprets the part."""
+        """The executor that interprets the part."""
         return self.interpreter.executor(self.cut.model, self.graph)
 
     def run(self, arrays: list[Array]) -> list[Array]:
-        """The outputs of the part."""
+        """Return the outputs of the part."""
         return self.executor.run(arrays)
 
     def close(self) -> None:
-        """Give back what the part holds."""
+        """Release the resources of the part."""
 
 
 @dataclass
 class EnginePart(PartStep):
-    """A part that an engine runs. What fails there is interpreted, which gives the outputs or says what is wrong.
+    """A part that an engine runs. After a failure it is interpreted, which returns the outputs or raises a precise
+    error.
 
-    failures: what the engine could not run although the interpreter can, once for each message.
+    failures: messages of runs that failed on the engine and succeeded in the interpreter, each once.
     """
 
     compiled: CompiledPart = None  # type: ignore[assignment]  # always given; fields after one with a default need one
@@ -113,7 +114,7 @@ class EnginePart(PartStep):
 
     @cached_property
     def memory(self) -> PartMemory:
-        """What the tensors of the part take."""
+        """The memory of the tensors of the part."""
         return PartMemory(self.cut.model)
 
     def run(self, arrays: Sequence[Array]) -> list[Array]:

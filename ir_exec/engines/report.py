@@ -1,4 +1,4 @@
-"""How a graph is divided, for people and for JSON."""
+"""Reports of partitions, as text and JSON."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class _EngineRecord(BaseModel):
 
 
 class PartReport(_EngineRecord):
-    """Layers that run together. inputs, outputs: the values that come in and go out, by name."""
+    """Layers that run together. inputs, outputs: the values that enter and leave, by name."""
 
     engine: bool
     layers: tuple[str, ...]
@@ -27,7 +27,7 @@ class PartReport(_EngineRecord):
 
 
 class InterpretedLayer(_EngineRecord):
-    """A layer that the engine does not run, and why."""
+    """A layer that the engine does not run, and the reason."""
 
     name: str
     type: str
@@ -35,11 +35,11 @@ class InterpretedLayer(_EngineRecord):
 
 
 class PartitionReport(_EngineRecord):
-    """Which layers an engine runs.
+    """The layers that an engine runs.
 
-    layers: how many there are in all, without constants. on_engine: how many of them the engine runs. crossings: how
-    many values go from one part to another in a run. failures: what the engine failed on in a run that the interpreter
-    then ran.
+    layers: the total number of layers, without constants. on_engine: the number of layers on the engine. crossings: the
+    number of values passed between parts in a run. failures: messages of runs that failed on the engine and were then
+    interpreted.
     """
 
     engine: str
@@ -52,8 +52,8 @@ class PartitionReport(_EngineRecord):
 
     def __str__(self) -> str:
         parts = len(self.parts)
-        told = f"{parts} part{'s' * (parts != 1)}, {self.crossings} value{'s' * (self.crossings != 1)} between them"
-        lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {told}"]
+        summary = f"{parts} part{'s' * (parts != 1)}, {self.crossings} value{'s' * (self.crossings != 1)} between them"
+        lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {summary}"]
         for place, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)
@@ -65,7 +65,7 @@ class PartitionReport(_EngineRecord):
 
 
 def reported(graph: Graph, engine: str, partition: Partition, failures: Sequence[str]) -> PartitionReport:
-    """What there is to say about a partition."""
+    """Return the report of a partition."""
     parts = [
         PartReport(
             engine=part.on_engine,

@@ -1,4 +1,4 @@
-"""An ONNX graph of 16-bit floats, computed in f32 as the interpreter does unless the precision is "file".
+"""Widening of an ONNX graph of 16-bit floats to f32, as in the interpreter unless the precision is "file".
 
 Constants keep their 16 bits and are cast; inputs and outputs are f32. Cast to a 16-bit float still rounds.
 """
@@ -20,12 +20,12 @@ _SHORT = frozenset({TensorProto.FLOAT16, TensorProto.BFLOAT16})
 
 
 def widened(exported: Exported) -> Exported:
-    """The model whose message is rewritten in place; its stored 16-bit floats get other names, and are cast."""
+    """Rewrite the model in place, and return it; its stored 16-bit floats get other names, and are cast."""
     model, tensors = exported.proto, dict(exported.tensors)
     for name in [name for name, tensor in tensors.items() if tensor.code in _SHORT]:
-        held = f"{name}/stored"
-        tensors[held] = replace(tensors.pop(name), name=held)
-        cast = helper.make_node("Cast", [held], [name], name=f"{name}/Cast", to=TensorProto.FLOAT)
+        stored = f"{name}/stored"
+        tensors[stored] = replace(tensors.pop(name), name=stored)
+        cast = helper.make_node("Cast", [stored], [name], name=f"{name}/Cast", to=TensorProto.FLOAT)
         model.graph.node.insert(0, cast)
     _widen_graph(model.graph)
     for function in model.functions:
@@ -53,7 +53,7 @@ def _widen_nodes(nodes: Any) -> None:
             for attribute in node.attribute:
                 if attribute.name in ("dtype", "output_dtype") and attribute.i in _SHORT:
                     attribute.i = TensorProto.FLOAT
-    # From behind: the places of those before stay.
+    # In reverse order, to keep the positions of earlier nodes.
     for place, node in reversed(rounding):
         rounded, result = f"{node.output[0]}/rounded", node.output[0]
         node.output[0] = rounded

@@ -1,4 +1,4 @@
-"""Operators of your own: everything that their classes need.
+"""Custom operators: everything that their classes need.
 
     from ir_exec.extension import FLOAT, Array, In, Op, TensorType, register_op
 
@@ -14,16 +14,16 @@
         def evaluate(self, data: Array) -> Array:
             return (data * self.factor).astype(data.dtype)
 
-A layer `<layer type="Scale" version="extension"><data factor="2"/>...` is then checked and run like any other.
-`Op` says what a class declares; docs/extensions.md explains it at length. `onnx_op` registers a function that says an
-operator of ONNX files, of a domain of your own, in layers.
+A layer `<layer type="Scale" version="extension"><data factor="2"/>...` is then checked and run like any other. `Op`
+documents the declarations of a class; docs/extensions.md explains them at length. `onnx_op` registers a function that
+converts an operator of ONNX files, of a custom domain, to layers.
 
-Fields are the attributes of `<data>`: `int`, `float`, `bool`, `str`, Literals of texts, or the attribute types below.
+Fields are the attributes of `<data>`: `int`, `float`, `bool`, `str`, Literals of strings, or the attribute types below.
 `infer` raises ShapeError or ElementTypeError, `evaluate` raises EvaluationError. The functions `known_*`, `merge_*`,
-`normalize_*` and `require_*` are what ir_exec's own shape rules are made of.
+`normalize_*` and `require_*` are the building blocks of ir_exec's own shape rules.
 """
 
-# `name as name` makes a name public for type checkers, so that no second list of them is needed.
+# `name as name` makes a name public for type checkers, without a second list of names.
 from ir_exec.errors import (
     ElementTypeError as ElementTypeError,
     EvaluationError as EvaluationError,

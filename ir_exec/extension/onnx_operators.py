@@ -1,4 +1,4 @@
-"""Registering functions of a user for operators of ONNX files, and for writing operators as ONNX."""
+"""Registration of custom functions for operators of ONNX files, and for writing operators as ONNX."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def onnx_op(name: str, *, domain: str, since: int = 1) -> Callable[[Function], Function]:
-    """Use a function for the operator `name` of a domain, from version `since` of the domain on.
+    """Use a function for the operator `name` of a domain, in version `since` of the domain and later.
 
-    The function says the operator in layers of IR: it takes a `Value` for each input, and returns one, or a tuple of
-    them, made by the functions of `ir_exec.build`. Parameters with a default are inputs that a node may leave out,
-    `*inputs` is any number of them; keyword-only parameters are attributes, annotated with `int`, `float`, `bool`,
-    `str`, `Ints`, `Floats` or `Strings` (or `tuple[int, ...]` and so on), and a default makes one optional.
-    The function itself stays as it was written.
+    The function builds the operator from layers of IR: it takes a `Value` for each input, and returns one, or a tuple
+    of values, made by the functions of `ir_exec.build`. Parameters with a default are optional inputs of a node,
+    `*inputs` is any number of inputs; keyword-only parameters are attributes, annotated with `int`, `float`, `bool`,
+    `str`, `Ints`, `Floats` or `Strings` (or `tuple[int, ...]` and so on), and a default makes one optional. The
+    function itself is returned unchanged.
 
-    Raises TypeError for an operator that ir_exec has, or has a function from this version on; and for a parameter
-    whose annotation no input or attribute has. Models that were read before do not change.
+    Raises TypeError for an operator that ir_exec supports, or that has a function for this version, and for a parameter
+    with an annotation that is invalid for inputs and attributes. Models that were read before do not change.
     """
 
     def decorate(function: Function) -> Function:
@@ -39,17 +39,16 @@ def onnx_op(name: str, *, domain: str, since: int = 1) -> Callable[[Function], F
 
 
 def unregister_onnx_op(name: str, domain: str) -> None:
-    """Forget the functions for the operator `name` of a `domain`, so that others can take their place; KeyError if
-    there is none."""
+    """Remove the functions for the operator `name` of a `domain`, to allow others; KeyError if there is none."""
     unregister(domain, name)
 
 
 def onnx_lowering(*classes: type[Op], opset: int = lowerings.OLDEST_OPSET) -> Callable[[Function], Function]:
-    """Use a function to write operators of your own as ONNX.
+    """Use a function to write custom operators as ONNX.
 
     The function takes an `ir_exec.onnx.export.node.ExportNode`, emits nodes, and returns the name of the output or a
-    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`. classes: of
-    the operators that it writes. opset: the oldest opset of ONNX that it can write.
+    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`. classes: the
+    classes of the operators that it writes. opset: the oldest opset of ONNX that it can write.
 
     Raises TypeError for an operator that has a lowering.
     """
@@ -57,16 +56,16 @@ def onnx_lowering(*classes: type[Op], opset: int = lowerings.OLDEST_OPSET) -> Ca
 
 
 def unregister_onnx_lowering(cls: type[Op]) -> None:
-    """Forget the function that writes an operator as ONNX; KeyError if there is none."""
+    """Remove the function that writes an operator as ONNX; KeyError if there is none."""
     lowerings.unregister(cls)
 
 
 def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The function, whose faults are told as its own."""
+    """Return a function that calls `function` and attributes its faults to it."""
 
     @wraps(function)
     def checked(*inputs: Any, **attributes: Any) -> Any:
-        hint = f"this is a fault of {function.__module__}.{function.__qualname__}, which is registered for {name}"
+        hint = f"correct {function.__module__}.{function.__qualname__}, which is registered for {name}"
         try:
             result = function(*inputs, **attributes)
         except IRError:
@@ -76,7 +75,7 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise IRError(message, code=Code.internal_error, hint=hint) from error
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if not isinstance(one, Value):
-                message = f"{function.__name__} returned {type(one).__name__}, expected a Value or a tuple of them"
+                message = f"{function.__name__} returned {type(one).__name__}, expected a Value or a tuple of Values"
                 raise IRError(message, code=Code.internal_error, hint=hint)
         return result
 

@@ -1,4 +1,4 @@
-"""Registering a class of a user for the layers of a type and version."""
+"""Registration of custom classes for the layers of a type and version."""
 
 from __future__ import annotations
 
@@ -22,19 +22,20 @@ Class = TypeVar("Class", bound=type[Op])
 
 
 def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
-    """Use a class for all layers of the type `type_name` and of `version`, as the file spells them; types ignore case.
+    """Use a class for all layers of the type `type_name` and of `version`, in the spelling of the file; types ignore
+    case.
 
-    What the methods return is checked in every run: `infer` must return TensorTypes, and `evaluate` arrays that fit
-    them. The class itself stays as it was written, and can be tested by itself.
+    Returned values are checked in every run: `infer` must return TensorTypes, and `evaluate` arrays that fit them. The
+    class itself is returned unchanged, and can be tested separately.
 
-    Raises TypeError for a class that is no Op, whose methods do not take its inputs, or with a field whose type no
-    attribute has; and for a type and version of OpenVINO or of another class. Networks that were read before do not
+    Raises TypeError for a class that is not an Op, methods that do not accept its inputs, a field with a type that is
+    invalid for attributes, and a type and version of OpenVINO or of another class. Models that were read before do not
     change.
     """
 
     def decorate(cls: Class) -> Class:
         if not (isinstance(cls, type) and issubclass(cls, Op)):
-            raise TypeError(f"{cls!r} is no subclass of ir_exec.Op")
+            raise TypeError(f"{cls!r} is not a subclass of ir_exec.Op")
         for method in ("infer", "evaluate"):
             if not hasattr(getattr(cls, method, None), "__code__"):
                 raise TypeError(f"{cls.__name__} has no method {method}")
@@ -45,15 +46,15 @@ def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
 
 
 def unregister_op(type_name: str, version: str) -> None:
-    """Forget the class for `type_name` and version, so that another can take its place; KeyError if there is none."""
+    """Remove the class for `type_name` and version, to allow another one; KeyError if there is none."""
     unregister_extension(type_name, version)
 
 
 def _checked_class(cls: type[Op], type_name: str) -> type[Op]:
-    """A subclass that compares what the methods of `cls` give with what they must give; `cls` itself stays as it is."""
+    """Return a subclass that checks the results of the methods of `cls`; `cls` itself is unchanged."""
     names = {"__module__": cls.__module__, "__doc__": cls.__doc__}
     checked: type[Op] = new_class(cls.__name__, (cls,), exec_body=lambda namespace: namespace.update(names))
-    # The contract is about the methods that the author wrote, so it comes before they are wrapped.
+    # The contract applies to the methods of the author, so it is checked before they are wrapped.
     check_contract(checked, type_name)
     try:
         checked.fields()
@@ -68,7 +69,7 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(infer)
     def checked(self: Op, *types: TensorType, **context: Any) -> Any:
         name = type(self).__name__
-        hint = f"this is a fault of the class {name}, which is registered for {self.type_name}"
+        hint = f"correct the class {name}, which is registered for {self.type_name}"
         try:
             result = infer(self, *types, **context)
         except Exception as error:
@@ -78,7 +79,7 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
             raise IRError(message, code=Code.internal_error, hint=hint) from error
         for one in result if isinstance(result, tuple) else (result,):
             if not isinstance(one, TensorType):
-                message = f"{name}.infer returned {type(one).__name__}, expected TensorType or a tuple of them"
+                message = f"{name}.infer returned {type(one).__name__}, expected a TensorType or a tuple of TensorTypes"
                 raise IRError(message, code=Code.internal_error, hint=hint)
         return result
 
@@ -95,8 +96,8 @@ def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return _fitting(self, result, types[0] if isinstance(types, tuple) else types)
         kinds = types if isinstance(types, tuple) else (types,)
         if len(kinds) > len(result):
-            raise EvaluationError(f"{type(self).__name__} gave {len(result)} outputs, and inferred {len(kinds)}")
-        # The last type stands for all further outputs where an operator cannot tell their number.
+            raise EvaluationError(f"{type(self).__name__} returned {len(result)} outputs, expected {len(kinds)}")
+        # The last type applies to all further outputs of an operator with an unknown number of outputs.
         kinds += kinds[-1:] * (len(result) - len(kinds))
         return tuple([_fitting(self, output, kind) for output, kind in zip(result, kinds, strict=True)])
 
@@ -104,7 +105,7 @@ def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _fitting(op: Op, output: Any, kind: TensorType) -> Array:
-    """The output as an array of the type that `infer` says, as later layers rely on it."""
+    """Return the output as an array of the type that `infer` returned, because later layers rely on it."""
     array = np.asarray(output)
     try:
         found = TensorType(ElementType.of(array), Shape(array.shape))

@@ -92,8 +92,8 @@ class Node:
         """The names of bodies required by the layer's type but missing in the layer."""
         if self.op is None or not self.op.body_names:
             return []
-        held = {body.name for body in self.bodies}
-        return [name for name in self.op.body_names if name not in held]
+        present = {body.name for body in self.bodies}
+        return [name for name in self.op.body_names if name not in present]
 
     @property
     def values_in(self) -> list[Value]:

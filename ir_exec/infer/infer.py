@@ -81,16 +81,16 @@ def infer_types(
             may be missing in the graph.
     """
     given = given or {}
-    told = {value.node for value in given}
+    given_nodes = {value.node for value in given}
     around = OuterTypes(weights, ops or {}, seen)
     types: Types = [value.declared for value in graph.values] if known is None else known.copy()
     with np.errstate(all="ignore"):
         for node in graph.nodes:
-            if known is not None and node not in told and _stands(node, types, known):
+            if known is not None and node not in given_nodes and _stands(node, types, known):
                 continue
             inferred: list[TensorType] | None
             faults: list[IRError] = []
-            if node in told:
+            if node in given_nodes:
                 inferred = [given.get(value, value.declared) for value in node.outputs]
             else:
                 inferred = _infer(node, types, around, faults)

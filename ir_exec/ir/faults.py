@@ -59,14 +59,14 @@ class _Place(NamedTuple):
 def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list[IRError]:
     """Convert the errors to faults; `plain` is valid afterwards."""
     lines = _Lines(markup)
-    told: list[tuple[Code, str, Location]] = []
+    found_faults: list[tuple[Code, str, Location]] = []
     places = [_place(plain, error["loc"]) for error in errors]
     for error, place in zip(errors, places, strict=True):
         is_missing = place.dim is None and place.holder.get(place.field) is None
         message = _missing(place) if is_missing else _unreadable(place, is_id=error["type"] == "id")
         layer = place.layer
         location = Location(plain["path"], lines.of(place), layer.get("id"), layer.get("name"), layer.get("type"))
-        told.append((Code.missing_markup if is_missing else Code.unreadable_number, message, location))
+        found_faults.append((Code.missing_markup if is_missing else Code.unreadable_number, message, location))
     unwanted: dict[int, tuple[list[Plain], set[int]]] = {}
     for error, place in zip(errors, places, strict=True):
         if not _mend(place, is_id=error["type"] == "id"):
@@ -76,7 +76,7 @@ def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list
     # Ids have one spelling only now, after all of them were mended.
     return [
         ParseError(message, code=code, location=replace(location, layer_id=_one_spelling(place.layer.get("id"))))
-        for (code, message, location), place in zip(told, places, strict=True)
+        for (code, message, location), place in zip(found_faults, places, strict=True)
     ]
 
 

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.ir.array_weights import reserve_offset
 from ir_exec.ir.document import Body, Document, Edge, Layer, Port, RtInfo
-from ir_exec.ir.held import reserve_offset
 from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
 

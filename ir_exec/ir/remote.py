@@ -107,14 +107,14 @@ class RemoteFile:
             facts = system.info(place)
             if facts.get("type") == "directory":
                 raise IsADirectoryError(errno.EISDIR, "it is a folder", url)
-            told = {name: str(facts[name]) for name in _VERSIONS if facts.get(name) is not None}
+            versions = {name: str(facts[name]) for name in _VERSIONS if facts.get(name) is not None}
             if facts.get("size") is None:
                 # A server that does not report the size sends the whole file at once.
                 content = system.cat_file(place)
                 opened = cls(url, system, place, len(content), None)
                 opened._keep(0, content)
                 return opened
-            return cls(url, system, place, int(facts["size"]), repr(sorted(told.items())) if told else None)
+            return cls(url, system, place, int(facts["size"]), repr(sorted(versions.items())) if versions else None)
 
     def require(self, offset: int, size: int) -> None:
         """Fetch the missing bytes in this range.

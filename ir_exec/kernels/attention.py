@@ -62,7 +62,7 @@ class Attention:
             + product_nanoseconds((*batch, rows, keys), value, prod(self._result), dtype)
             + thresholds.SLOW_ELEMENT_NANOSECONDS * scores
         )
-        shared = min(int(self._nanoseconds / thresholds.SHARED_NANOSECONDS), thresholds.MOST_PIECES)
+        shared = min(int(self._nanoseconds / thresholds.SHARED_NANOSECONDS), thresholds.MOST_CHUNKS)
         wanted = max(-(-scores // thresholds.CHUNK_ELEMENTS), shared, 1)
         # Counted from the last axis: other arrays may have fewer batch axes.
         self._axis = max(range(-len(batch) - 2, -2), key=lambda axis: batch[axis + 2], default=-3)
@@ -71,7 +71,7 @@ class Attention:
         groups = -(-size // self._batches)
         a_row = max(scores // (rows * size) * self._batches, 1)
         least = min(thresholds.FEW_LINES, rows)
-        fitting = max(thresholds.HELD_ELEMENTS // a_row, 1)
+        fitting = max(thresholds.WORKING_ELEMENTS // a_row, 1)
         self._rows = min(max(-(-rows // -(-wanted // groups)), least), fitting)
         self._blocks = -(-rows // self._rows)
         self._keys = keys

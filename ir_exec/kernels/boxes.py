@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.chunks import as_bits
 from ir_exec.kernels.limits import check_time, current_limits
-from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.sorting import least_indices
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, convert

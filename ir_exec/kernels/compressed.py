@@ -153,7 +153,7 @@ def _with_scaled_sums(spread: Array, matrix: CompressedMatrix, groups: int, out:
         if matrix.codec.is_small and factor == 1:
             codes *= _WIDE_EXPONENT
         grouped = codes.reshape(planes, -1, groups, width // groups).swapaxes(1, 2)
-        found = matrix_product(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32), is_piece=True)
+        found = matrix_product(grouped, right, np.empty((*grouped.shape[:-1], tokens), np.float32), is_chunk=True)
         found = found[0] if planes == 1 else found.sum(0)
         if factor != 1:
             found *= factor
@@ -216,7 +216,7 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
                     grouped = codes.reshape(planes, len(numbers), -1, count // planes)
                     own = _spread(numbers[:, columns].astype(np.float32), planes).swapaxes(0, 1)
                     apply(grouped, own[:, :, np.newaxis], out=grouped)
-            found = matrix_product(a, codes, np.empty((planes, len(a), count // planes), np.float32), is_piece=True)
+            found = matrix_product(a, codes, np.empty((planes, len(a), count // planes), np.float32), is_chunk=True)
             out[:, columns] = found.transpose(1, 2, 0).reshape(len(a), count)
 
         return work
@@ -251,7 +251,7 @@ def _at_once(count: int, elements: int, tokens: int = 1) -> int:
     size = max(min(blocks * thresholds.WINDOW_ELEMENTS // max(elements, 1), count), 1)
     if blocks > 1:
         # Equal chunks, enough of them for the threads.
-        size = min(size, max(2 * count // thresholds.MOST_PIECES, thresholds.LEAST_WINDOWS))
+        size = min(size, max(2 * count // thresholds.MOST_CHUNKS, thresholds.LEAST_WINDOWS))
         size = max(-(-count // -(-count // size)), 1)
     return size
 

@@ -20,8 +20,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib import introspect
 
+from ir_exec.kernels.chunks import by_chunks, by_rows, empty_in_layout_of
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import by_pieces, by_rows, lying_like
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, convert, saturated
 
@@ -156,7 +156,7 @@ def apply_real(function: Function, data: Array, out: Array | None = None) -> Arr
         else:
             target[...] = of_part(part)
 
-    return by_pieces(write, data, lying_like(data) if out is None else out)
+    return by_chunks(write, data, empty_in_layout_of(data) if out is None else out)
 
 
 def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Array:

@@ -14,6 +14,7 @@ from math import prod
 
 import numpy as np
 
+from ir_exec.kernels.chunks import as_bits
 from ir_exec.kernels.indices import OutOfRangeError, positions_within
 from ir_exec.kernels.offsets import (
     AlongAxis,
@@ -27,12 +28,11 @@ from ir_exec.kernels.offsets import (
     fits_tuple_table,
     is_native,
     slices_cost,
-    slices_of_piece,
+    slices_per_chunk,
     table_offsets,
     table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
-from ir_exec.kernels.pieces import as_bits
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
@@ -106,7 +106,7 @@ def _move_by_tiles(data: Array, indices: Array, way: AlongAxis, output: Array) -
     chosen = integers.array.reshape(way.before, way.length, way.after)
     target = as_bits(output).reshape(chosen.shape)
     tiles = way.tiles(source.itemsize)
-    groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
+    groups = way.groups(tiles, apart=4 * thresholds.MOST_CHUNKS)
     columns = tiles[2]
     # If random elements are most of a region, the region is first copied in its order, into the L1 or L2 cache.
     region = tiles[0] * way.size * columns
@@ -146,7 +146,7 @@ def _move_rows(source: Array, rows: Array, target: Array) -> None:
         np.take(source, rows[start:stop], axis=0, out=target[start:stop], mode="clip")
 
     nbytes = prod(source.shape[1:]) * source.itemsize
-    for_ranges(len(rows), slices_of_piece(len(rows), nbytes), work, nanoseconds=slices_cost(len(rows), nbytes))
+    for_ranges(len(rows), slices_per_chunk(len(rows), nbytes), work, nanoseconds=slices_cost(len(rows), nbytes))
 
 
 def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
@@ -224,7 +224,7 @@ def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) ->
     # Here the elements are whole slices, and the columns are the slices of a batch.
     way = AlongAxis(batches, across, length, 1)
     tiles = _slice_tiles(way, after * source.itemsize)
-    groups = way.groups(tiles, apart=4 * thresholds.MOST_PIECES)
+    groups = way.groups(tiles, apart=4 * thresholds.MOST_CHUNKS)
 
     def work(number: int) -> None:
         for some, lanes, places in groups[number]:
@@ -242,10 +242,10 @@ def _take_slices_by_tiles(data: Array, indices: Array, axis: int, batch: int) ->
 
 def _slice_tiles(way: AlongAxis, nbytes: int) -> tuple[int, int, int]:
     """Slices of this many bytes in contiguous groups, each the size of a chunk."""
-    room = slices_of_piece(way.before * way.length * way.after, nbytes)
-    columns = min(way.after, room)
-    lanes = min(way.length, max(1, room // columns)) if columns == way.after else 1
-    return (min(way.before, max(1, room // (columns * lanes))) if lanes == way.length else 1), lanes, columns
+    elements = slices_per_chunk(way.before * way.length * way.after, nbytes)
+    columns = min(way.after, elements)
+    lanes = min(way.length, max(1, elements // columns)) if columns == way.after else 1
+    return (min(way.before, max(1, elements // (columns * lanes))) if lanes == way.length else 1), lanes, columns
 
 
 def _output_shape(data: Array, indices: Array, axis: int, batch: int) -> tuple[int, ...]:
@@ -282,7 +282,7 @@ def _take_tuples_by_chunks(data: Array, indices: Array, batch: int) -> Array:
     source, chosen, output, target = _as_tuples(data, integers.array, batch)
     batches, count, length = chosen.shape
     nbytes = target.shape[2] * source.itemsize
-    step = slices_of_piece(batches * count, nbytes)
+    step = slices_per_chunk(batches * count, nbytes)
     places = max(1, min(count, step))
     some = 1 if places < count else max(1, min(batches, step // places))
     parts = -(-count // places)

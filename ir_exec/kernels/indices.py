@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.kernels.pieces import as_unsigned
+from ir_exec.kernels.chunks import as_unsigned
 from ir_exec.types import Array
 
 __all__ = [

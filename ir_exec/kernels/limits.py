@@ -74,17 +74,18 @@ class Limits:
         """Raise ResourceError if `size` more bytes exceed the limits."""
         self._budget.require(self.planned + self._counted + size)
 
-    def keep(self, array: Array, *, planned: int = 0, besides: Container[int] = ()) -> None:
+    def keep(self, array: Array, *, planned: int = 0, excluded: Container[int] = ()) -> None:
         """Count the memory of an array for its lifetime.
+
+        Read-only memory belongs to constants, variables or the caller.
 
         Args:
             planned: Bytes of it that are already counted.
-            besides: `owners` of memory counted elsewhere, whose views need none. Read-only memory belongs to constants,
-                variables or the caller.
+            excluded: `owners` of memory counted elsewhere, whose views need none.
         """
         owner = owner_of(array)
         key = id(owner)
-        if not owner.flags.writeable or key in besides:
+        if not owner.flags.writeable or key in excluded:
             return
         size = max(owner.nbytes + OVERHEAD - planned, 0)
         kept = self._kept.get(key)

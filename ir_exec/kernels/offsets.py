@@ -16,6 +16,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar, TypeVarTuple
 
 import numpy as np
 
+from ir_exec.kernels.chunks import as_unsigned
 from ir_exec.kernels.indices import (
     OutOfRangeError,
     add_to_negative,
@@ -24,7 +25,6 @@ from ir_exec.kernels.indices import (
     lie_within,
     positions_within,
 )
-from ir_exec.kernels.pieces import as_unsigned
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
@@ -43,7 +43,7 @@ __all__ = [
     "fits_tuple_table",
     "is_native",
     "slices_cost",
-    "slices_of_piece",
+    "slices_per_chunk",
     "table_offsets",
     "table_tuple_offsets",
 ]
@@ -62,11 +62,11 @@ def slices_cost(count: int, nbytes: int) -> float:
     return count * max(thresholds.ELEMENT_NANOSECONDS, nbytes * thresholds.BYTE_NANOSECONDS)
 
 
-def slices_of_piece(count: int, nbytes: int) -> int:
+def slices_per_chunk(count: int, nbytes: int) -> int:
     """The number of slices in a chunk of work out of `count` slices of `nbytes` bytes."""
     total = max(slices_cost(count, nbytes), 1.0)
-    pieces = min(max(1, int(total / thresholds.PIECE_NANOSECONDS)), thresholds.MOST_PIECES)
-    return max(1, min(-(-count // pieces), thresholds.CHUNK_ELEMENTS))
+    chunks = min(max(1, int(total / thresholds.CHUNK_NANOSECONDS)), thresholds.MOST_CHUNKS)
+    return max(1, min(-(-count // chunks), thresholds.CHUNK_ELEMENTS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,9 @@ class AlongAxis:
         columns = min(self.after, most)
         if self.size * self.after * itemsize > machine().shared_cache_bytes // 8 and 4 * self.length > self.size:
             columns = min(columns, self._near_columns(itemsize))
-            if copied and self.size * columns * itemsize > 2 * thresholds.HELD_ELEMENTS:
+            if copied and self.size * columns * itemsize > 2 * thresholds.WORKING_ELEMENTS:
                 line = thresholds.FEW_LINES
-                fits = self.size * line * itemsize <= 2 * thresholds.HELD_ELEMENTS
+                fits = self.size * line * itemsize <= 2 * thresholds.WORKING_ELEMENTS
                 columns = line if fits else min(self.after, most)
         rows = min(self.length, max(1, most // max(columns, 1)))
         whole = columns == self.after and rows == self.length

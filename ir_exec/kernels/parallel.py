@@ -55,10 +55,10 @@ def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: floa
 def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanoseconds: float = inf) -> None:
     """Call `work(start, stop)` for ranges of `size` that cover range(total), as `for_each` does."""
 
-    def piece(number: int) -> None:
+    def chunk(number: int) -> None:
         work(number * size, min(number * size + size, total))
 
-    for_each(-(-total // size), lambda: piece, nanoseconds=nanoseconds)
+    for_each(-(-total // size), lambda: chunk, nanoseconds=nanoseconds)
 
 
 def even_count(wanted: float) -> int:
@@ -85,7 +85,7 @@ class _Job:
         for _ in range(helpers):
             # A context cannot be entered by two threads at a time.
             POOL.submit(self, copy_context(), helpers)
-        copy_context().run(self._take_pieces)
+        copy_context().run(self._take_chunks)
         # Helpers that wake up now find no work. Only working ones are waited for; their number only decreases.
         end = perf_counter() + 1e-3
         while self._helping:
@@ -104,14 +104,14 @@ class _Job:
                 return
             self._helping += 1
         try:
-            self._take_pieces()
+            self._take_chunks()
         finally:
             with self._lock:
                 self._helping -= 1
                 if not self._helping and self._next >= self._count:
                     self._all_done.set()
 
-    def _take_pieces(self) -> None:
+    def _take_chunks(self) -> None:
         THREADS.set(1)
         number = self._take()
         if number is None:

@@ -215,7 +215,7 @@ def _doublings(extents: list[Array], places: int, channels: int) -> int:
     """The number of worthwhile doublings of the sides of the rectangles that cover bins."""
     elements = int(extents[0].sum(axis=1) @ extents[1].sum(axis=1))
     longest = max(int(extent.max()) for extent in extents)
-    tables = min(elements // max(places, 1), thresholds.HELD_ELEMENTS // max(places * channels, 1))
+    tables = min(elements // max(places, 1), thresholds.WORKING_ELEMENTS // max(places * channels, 1))
     return max(min(isqrt(tables), longest.bit_length()) - 1, 0)
 
 
@@ -265,14 +265,14 @@ def _offsets(axis: _Axis, some: Array, step: int, outside: int) -> Array:
     return np.ascontiguousarray(np.where(found < ends, places * step + axis.starts[some].T, outside))
 
 
-def _alike(height: Array, breadth: Array, room: int) -> Iterator[Array]:
+def _alike(height: Array, breadth: Array, most: int) -> Iterator[Array]:
     """The indices of regions of similar sizes, in chunks that fit the memory if all are as large as the largest."""
     order = np.lexsort((breadth, height))
     sizes = zip(height[order].tolist(), breadth[order].tolist(), strict=True)
     start = widest = 0
     for place, (high, wide) in enumerate(sizes):
         widest = wide if wide > widest else widest
-        if place > start and (place + 1 - start) * high * widest > room:
+        if place > start and (place + 1 - start) * high * widest > most:
             yield order[start:place]
             start, widest = place, wide
     yield order[start:]

@@ -101,7 +101,7 @@ class Levels(NamedTuple):
             np.copyto(out, self.last[0], where=data <= self.least)
             np.copyto(out, self.last[1], where=data > self.most)
 
-    def _settled(self) -> Levels:
+    def _with_scalars(self) -> Levels:
         """Convert the numbers, including those equal for all ranges, to scalar arrays, which NumPy accepts faster."""
         arrays = (self.low, self.span, self.step, self.first)
         low, span, step, first = [None if array is None else _without_axes(array) for array in arrays]
@@ -135,7 +135,7 @@ def level_numbers(limits: Sequence[Array], steps: int, rank: int) -> Levels:
             step=(output_high - output_low) / count,
             first=output_low if np.any(output_low) else None,
             last=None if is_usual else (output_low, output_high),
-        )._settled()
+        )._with_scalars()
 
 
 def _of_rank(limit: Array, rank: int) -> Array:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.parallel import for_ranges
-from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import accumulator
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType

@@ -193,7 +193,7 @@ def _resample(data: Array, axis: int, table: TapTable) -> Array:
         return _copied(rows, table.indices[:, 0]).reshape(shape)
     weights = table.weights.astype(rows.dtype, copy=False)
     taps = weights.shape[1]
-    small = size <= 4 * thresholds.ELEMENTS_A_CALL * taps and size * len(table.indices) <= thresholds.HELD_ELEMENTS
+    small = size <= 4 * thresholds.ELEMENTS_A_CALL * taps and size * len(table.indices) <= thresholds.WORKING_ELEMENTS
     # In a product 0 * inf would spread NaN over the whole axis; the sum shows if there is any such element.
     if small and np.isfinite(rows.sum()):
         return _product(rows, table.matrix(size, rows.dtype)).reshape(shape)

@@ -60,6 +60,6 @@ def _mean_held(first: Array, last: Array, limit: Any) -> Array:
 
 def _integral(end: Array, limit: Any) -> Array:
     """The integral of numbers to `end`, each clipped to -limit .. limit, up to a constant."""
-    held = np.clip(end, -limit, limit)
-    total: Array = held * (end - held / 2)
+    clipped = np.clip(end, -limit, limit)
+    total: Array = clipped * (end - clipped / 2)
     return total

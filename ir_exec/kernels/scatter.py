@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from ir_exec.kernels.chunks import item_dtype
 from ir_exec.kernels.indices import lie_within
 from ir_exec.kernels.offsets import (
     AlongAxis,
@@ -32,7 +33,6 @@ from ir_exec.kernels.offsets import (
     table_tuple_offsets,
 )
 from ir_exec.kernels.parallel import Worker, for_each, for_ranges
-from ir_exec.kernels.pieces import item_dtype
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
@@ -129,7 +129,7 @@ def _put_by_tiles(
     tiles = way.tiles(target.itemsize, copied=True)
     groups = way.groups(tiles, apart=0)
     # With too few groups to share the copy, it is shared beforehand.
-    copied = data is output or len(groups) < thresholds.MOST_PIECES // 4
+    copied = data is output or len(groups) < thresholds.MOST_CHUNKS // 4
     if copied:
         copy_into(output, data)
 
@@ -201,7 +201,7 @@ def put_tuples(
     copy_into(output, data)
 
     def pairs() -> Iterator[tuple[Array, Array]]:
-        size = max(thresholds.HELD_ELEMENTS // 4, 1)
+        size = max(thresholds.WORKING_ELEMENTS // 4, 1)
         for first in range(0, len(tuples), size):
             part = slice(first, first + size)
             yield slice_offsets(Indices(tuples[part], indices.negative), sizes), values[part]
@@ -276,7 +276,7 @@ def _put_one_by_one(data: Array, positions: Array, updates: Array, output: Array
     before, size, after = output.shape
     positions = np.ascontiguousarray(positions)
     some = min(before, max(1, chunk_size(output.size) // (size * after)))
-    copied = output is data or before < thresholds.MOST_PIECES // 4
+    copied = output is data or before < thresholds.MOST_CHUNKS // 4
     if copied:
         copy_into(output, data)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.elementwise import at_least
-from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.reduce import reduce_rows
 from ir_exec.tuning import thresholds

@@ -27,7 +27,7 @@ __all__ = [
     "covered_part",
     "is_finite",
     "padded_part",
-    "portions",
+    "placed_blocks",
     "reached_elements",
     "strides_of",
     "window_layout",
@@ -134,11 +134,11 @@ def block_sizes(counts: Sequence[int], target: int) -> tuple[int, ...]:
     Axes are filled from the last one, so the windows of a block are consecutive in the output.
     """
     sizes: list[int] = []
-    room = max(target, 1)
+    left = max(target, 1)
     for count in reversed(counts):
-        pieces = -(-count // min(max(room, 1), max(count, 1)))
-        size = -(-count // pieces) if pieces else 0
-        room = room // size if size == count and size else 1
+        chunks = -(-count // min(max(left, 1), max(count, 1)))
+        size = -(-count // chunks) if chunks else 0
+        left = left // size if size == count and size else 1
         sizes.append(size)
     return tuple(reversed(sizes))
 
@@ -153,7 +153,7 @@ def blocks(counts: Sequence[int], sizes: Sequence[int]) -> Iterator[Block]:
         )
 
 
-def portions(
+def placed_blocks(
     batch_and_groups: tuple[int, ...], counts: Sequence[int], sizes: Sequence[int], pairs: int
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
     """Blocks of windows, their places in an array [batch, groups, channels, windows], and the groups there.

@@ -21,7 +21,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, WeightsError, raise_error
 from ir_exec.graph import build_graph
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.older import OlderDocument, read_older_document
 from ir_exec.model import Loaded, WeightsSource, opened_weights
@@ -93,7 +93,7 @@ def _loaded(
     ordered += [one.layer for one in results]
     # Without the .bin no constant is known: the missing file is reported once.
     lacks_weights = weights is None and _has_blobs(document)
-    held = None if lacks_weights else HeldWeights(network.constants, weights)
+    held = None if lacks_weights else ArrayWeights(network.constants, weights)
     layers, edges = _Relabelling(lowerer, ordered).relabelled(network.layers, network.edges)
     made = Document(
         name=document.name,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.build.network import needed_layers, with_told
+from ir_exec.build.network import needed_layers, with_conversion_parameters
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
 from ir_exec.model import Model, ModelPort
@@ -127,7 +127,7 @@ def _converted(
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
     model.stand_ins |= {model.graph.parameters[place].id for place in ends.lists}
     if told:
-        model.document = with_told(model.document, told)
+        model.document = with_conversion_parameters(model.document, told)
     return Converted(model, inputs, outputs, converter.has_assumptions)
 
 

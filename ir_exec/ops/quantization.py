@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.kernels.choice import KernelChoice, choosing
-from ir_exec.kernels.pieces import by_pieces
+from ir_exec.kernels.chunks import by_chunks
 from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_limits, widened
 from ir_exec.kernels.quantize import Levels, level_numbers
 from ir_exec.ops.base import In, Op, op
@@ -173,7 +173,7 @@ class FakeConvert(Op):
         def write(part: Array, out: Array) -> None:
             out[...] = _fake_converted(part, target, one, by)
 
-        return by_pieces(write, data, np.empty(data.shape, data.dtype))
+        return by_chunks(write, data, np.empty(data.shape, data.dtype))
 
 
 def _fake_converted(data: Array, target: ElementType, factor: Array, offset: Array | None) -> Array:

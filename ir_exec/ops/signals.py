@@ -436,11 +436,11 @@ def _overlapped(frames: Array, step: int) -> Array:
     *batch, count, size = frames.shape
     total = max(count - 1, 0) * step + size
     # Frames are split into blocks of `step` elements: blocks of the same number do not overlap, and are added at once.
-    pieces = -(-size // step)
-    padded = np.zeros((*batch, count, pieces * step), frames.dtype)
+    chunks = -(-size // step)
+    padded = np.zeros((*batch, count, chunks * step), frames.dtype)
     padded[..., :size] = frames
-    split = padded.reshape(*batch, count, pieces, step)
-    signal = np.zeros((*batch, max(count - 1, 0) + pieces, step), frames.dtype)
-    for piece in reversed(range(pieces)):
-        signal[..., piece : piece + count, :] += split[..., piece, :]
+    split = padded.reshape(*batch, count, chunks, step)
+    signal = np.zeros((*batch, max(count - 1, 0) + chunks, step), frames.dtype)
+    for chunk in reversed(range(chunks)):
+        signal[..., chunk : chunk + count, :] += split[..., chunk, :]
     return signal.reshape(*batch, signal.shape[-2] * step)[..., :total]

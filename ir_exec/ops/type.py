@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
-from ir_exec.kernels.pieces import converted
+from ir_exec.kernels.chunks import converted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
 from ir_exec.ops.base.shapes import merge_shapes, require_rank

@@ -136,7 +136,7 @@ class Compiler:
     graph: Graph
     setting: Setting
     weights: Weights | None
-    room: WeightMemoryBudget
+    weight_memory: WeightMemoryBudget
     ops: Mapping[Node, Op]
     types: Types | None
     expand: bool
@@ -187,7 +187,7 @@ class Compiler:
         assert draft.finished is not None, "the last pass finishes it"
         draft.finished.skipped = [*draft.skipped, *(draft.prologue.skipped if draft.prologue is not None else ())]
         if is_for_runs and self.tier != "plain" and not left_out:
-            draft.finished.require_room(current_limits())
+            draft.finished.require_memory(current_limits())
         return draft.finished
 
     def _applies(self, one: Pass, draft: Draft) -> bool:
@@ -225,7 +225,7 @@ class Compiler:
         if one.scope == "model":
             # It may have changed some of the constants.
             self.folded, self.constants, self.has_layout = set(), None, False
-            self.matrices, self.filters, self.room.packed_bytes = None, None, 0
+            self.matrices, self.filters, self.weight_memory.packed_bytes = None, None, 0
             self.kernels.clear()
 
     def pack(self) -> None:
@@ -240,14 +240,14 @@ class Compiler:
         Returns:
             True if there were any.
         """
-        taken = self.room.packed_bytes
+        taken = self.weight_memory.packed_bytes
         self.selection = self.selection.leaving_out("prepack_weights", "transform_filters")
         if not taken or self.constants is None:
             return False
         if self.has_layout:
             self.setting.budget.constants -= self.constant_bytes
         self.constants, self.matrices, self.filters = None, None, None
-        self.room.packed_bytes = 0
+        self.weight_memory.packed_bytes = 0
         self.has_layout = False
         self.kernels.clear()
         return True
@@ -264,7 +264,7 @@ class Compiler:
         owners = {
             id(owner): owner for array in self.constants or () if array is not None for owner in [owner_of(array)]
         }
-        return self.room.packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
+        return self.weight_memory.packed_bytes + sum(owner.nbytes for owner in owners.values() if owner.base is None)
 
     def with_constants(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: constants are equal in all plans."""
@@ -276,9 +276,9 @@ class Compiler:
             known = {position: array for position, array in enumerate(arrays) if array is not None}
             # An array that is not contiguous already has another memory order.
             size = sum(array.nbytes for array in known.values() if array.flags.c_contiguous)
-            better = op.with_constants(known) if size <= self.room.left else None
+            better = op.with_constants(known) if size <= self.weight_memory.left else None
             if better is not None:
-                self.room.left -= size
+                self.weight_memory.left -= size
             self.kernels[node] = better
         return self.kernels[node]
 

@@ -17,10 +17,10 @@ from ir_exec.types import Array, Bounds, ElementType, Shape, TensorType
 
 __all__ = ["DynamicKernel"]
 
-_REMEMBERED_BYTES = 2**8
+REMEMBERED_BYTES = 2**8
 """Maximum bytes of an input whose elements were used for comparing them between runs."""
 
-_REMEMBERED = 2**7
+REMEMBERED = 2**7
 """Maximum number of kinds of arrays stored per layer. A growing cache has the same sizes for every text."""
 
 
@@ -31,12 +31,12 @@ class _Seen:
     Attributes:
         size: The bytes of the outputs.
         kernel: For the outputs.
-        is_settled: No better one is searched.
+        is_final: No better one is searched.
     """
 
     size: int
     kernel: Callable[..., Any]
-    is_settled: bool
+    is_final: bool
 
 
 class DynamicKernel:
@@ -87,9 +87,9 @@ class DynamicKernel:
         seen = None if key is None else self._seen.get(key)
         if seen is None:
             seen = self._inferred(arrays, key)
-        elif not seen.is_settled:
+        elif not seen.is_final:
             seen.kernel = self._kernel_for(arrays)
-            seen.is_settled = True
+            seen.is_final = True
         current_limits().require(seen.size)
         return seen.kernel
 
@@ -102,7 +102,7 @@ class DynamicKernel:
             key += (array.dtype, array.shape)
         for position in read:
             array = arrays[position]
-            if array.nbytes > _REMEMBERED_BYTES or array.dtype.kind not in "biuf":
+            if array.nbytes > REMEMBERED_BYTES or array.dtype.kind not in "biuf":
                 return None
             key.append(array.tobytes())
         return tuple(key)
@@ -111,17 +111,17 @@ class DynamicKernel:
         read = set(self._read)
         types = [self._fixed.get(position) or _watched(array, position, read) for position, array in enumerate(arrays)]
         size = self._inferred_size(types)
-        seen = _Seen(size, self._kernel, is_settled=not self._better)
+        seen = _Seen(size, self._kernel, is_final=not self._better)
         if self._at_once and self._better:
             known = read | self._fixed.keys() | self._constants
             seen.kernel = self._op.kernel(*_with_values(types, known))
-            seen.is_settled = True
+            seen.is_final = True
         if not self._op.infer_context:
             if read != set(self._read):
                 self._read = tuple(sorted(read))
                 key = self._key(arrays)
             if key is not None:
-                if len(self._seen) >= _REMEMBERED:
+                if len(self._seen) >= REMEMBERED:
                     self._seen.pop(next(iter(self._seen)), None)
                 self._seen[key] = seen
         return seen

@@ -56,7 +56,7 @@ def fuse(graph: PlanGraph, pass_name: str, rules: Sequence[FusionRule]) -> None:
     for anchor, reason in reasons.items():
         if graph.holds(anchor):
             graph.skipped.append(Skipped(pass_name, reason.node, reason.expected, reason.found))
-    graph.settle()
+    graph.apply_replacements()
 
 
 def _keep_longest(reasons: dict[Node, Mismatch], graph: PlanGraph, rule: FusionRule, found: Mismatch) -> None:

@@ -96,7 +96,7 @@ class PlanGraph:
         self.nodes = list(nodes)
         self._enter()
 
-    def settle(self) -> None:
+    def apply_replacements(self) -> None:
         """Rebuild the list of nodes after replacements."""
         if self._replaced:
             placed = [self._replaced.get(node, node) for node in self.nodes]

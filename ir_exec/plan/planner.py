@@ -45,11 +45,11 @@ class DynamicStepMemory(NamedTuple):
     """The memory during a step whose own memory is known only in the run.
 
     Attributes:
-        beside: Bytes of the tensors of known size in addition to its outputs.
+        other_bytes: Bytes of the tensors of known size in addition to its outputs.
         outputs: The known bytes of each output.
     """
 
-    beside: int
+    other_bytes: int
     outputs: tuple[int, ...]
 
 
@@ -61,7 +61,7 @@ class Step:
         inputs: Slots, which are the numbers of the values.
         outputs: Slots, which are the numbers of the values.
         dying: Slots that are empty after this step.
-        held: None if planning has counted all memory of the step.
+        dynamic_memory: None if planning has counted all memory of the step.
         op: The operator that computes them.
         members: The nodes that it computes, `node` last, if a rewrite has fused several.
         made_by: The pass that did so, "" for a layer of the file.
@@ -74,7 +74,7 @@ class Step:
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     dying: tuple[int, ...]
-    held: DynamicStepMemory | None
+    dynamic_memory: DynamicStepMemory | None
     op: Op
     members: tuple[Node, ...] = ()
     made_by: str = ""
@@ -116,7 +116,7 @@ class Plan:
     prologue: Plan | None = None
     skipped: Sequence[Skipped] = ()
 
-    def require_room(self, limits: Limits) -> None:
+    def require_memory(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""
         try:
             limits.require(self.peak)
@@ -216,7 +216,7 @@ class Planner:
             inputs=inputs,
             outputs=outputs,
             dying=tuple([slot for slot in self._dying[index] if slot not in self._keep]),
-            held=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
+            dynamic_memory=None if proven and not node.bodies else DynamicStepMemory(live - sum(sizes), sizes),
             op=op,
             members=members,
             made_by=node.made_by if isinstance(node, FusedNode) else "",

@@ -76,7 +76,7 @@ def fold_constants(compiler: Compiler, draft: Draft) -> None:
         plan.steps = [letting_go(step, compiler.weights) for step in plan.steps]
     compiler.run(plan, slots)
     compiler.constants = [None if array is None else _kept(array) for array in slots]
-    compiler.room.enter(compiler.constants)
+    compiler.weight_memory.enter(compiler.constants)
 
 
 def prepack_weights(compiler: Compiler, draft: Draft) -> None:
@@ -88,7 +88,9 @@ def prepack_weights(compiler: Compiler, draft: Draft) -> None:
     if compiler.matrices is not None or constants is None or not any(map(may_be_panelled, constants)):
         return
     types = _declared_types(compiler, draft)
-    compiler.matrices = PackedMatrices(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    compiler.matrices = PackedMatrices(
+        compiler.graph, constants, types, compiler.setting.operator, compiler.weight_memory
+    )
     _take_over(compiler, constants, compiler.matrices)
 
 
@@ -100,7 +102,9 @@ def transform_filters(compiler: Compiler, draft: Draft) -> None:
     from ir_exec.plan.passes.conv_weights import PackedFilters  # not needed without convolutions
 
     types = _declared_types(compiler, draft)
-    compiler.filters = PackedFilters(compiler.graph, constants, types, compiler.setting.operator, compiler.room)
+    compiler.filters = PackedFilters(
+        compiler.graph, constants, types, compiler.setting.operator, compiler.weight_memory
+    )
     _take_over(compiler, constants, compiler.filters)
 
 
@@ -147,11 +151,11 @@ def relayout_constants(compiler: Compiler, draft: Draft) -> None:
         if array is None:
             continue
         is_aligned = array.flags.aligned or not compiler.expand
-        if not is_aligned or (is_scattered(array) and compiler.room.is_own(array)):
+        if not is_aligned or (is_scattered(array) and compiler.weight_memory.is_own(array)):
             # One at a time: the previous array is freed.
             ordered[number] = _kept(array.copy())
             if not is_aligned:
-                compiler.room.leave_file(array)
+                compiler.weight_memory.leave_file(array)
     compiler.constants = ordered
     compiler.setting.budget.constants += compiler.constant_bytes
 
@@ -225,17 +229,17 @@ def fold_shapes(compiler: Compiler, draft: Draft) -> None:
     """
     # Without `expand` these are computed in every run.
     weights = frozenset() if compiler.expand else constant_values(compiler.graph)
-    room = compiler.room.left_for_settled
+    max_bytes = compiler.weight_memory.left_for_precomputed
     now, kept, later = partition_precomputable(
-        draft.nodes, draft.types, draft.slots, draft.results, passing=weights, room=room
+        draft.nodes, draft.types, draft.slots, draft.results, passing=weights, max_bytes=max_bytes
     )
     draft.slots = draft.slots.copy()
     if now:
-        draft.kept = _settle(compiler, now, kept, draft)
+        draft.kept = _precompute(compiler, now, kept, draft)
     draft.set_nodes(later)
 
 
-def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft) -> int:
+def _precompute(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft) -> int:
     """Run the nodes and store the values of these numbers in the slots.
 
     Returns:
@@ -247,11 +251,11 @@ def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft
     for number in kept:
         array, plan.slots[number] = plan.slots[number], None
         assert array is not None, "its node has run"
-        array = _compact(array, compiler.room)
+        array = _compact(array, compiler.weight_memory)
         owner = owner_of(array)
         if owner.flags.writeable:
             size += owner.nbytes
-            compiler.room.settle(owner)
+            compiler.weight_memory.count_precomputed(owner)
         draft.slots[number] = _frozen(array)
         # It is freed before the next one is copied.
         del array, owner
@@ -261,7 +265,9 @@ def _settle(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft
 def hoist_gather_past_matmul(compiler: Compiler, draft: Draft) -> None:
     """Multiply a value that is equal in all iterations before gathering from it in each."""
     if compiler.fixed:
-        nodes, draft.types = hoist_past_matmul(draft, draft.types, compiler.fixed, compiler.room.left_for_settled)
+        nodes, draft.types = hoist_past_matmul(
+            draft, draft.types, compiler.fixed, compiler.weight_memory.left_for_precomputed
+        )
         draft.set_nodes(nodes)
 
 
@@ -272,20 +278,20 @@ def hoist_loop_invariants(compiler: Compiler, draft: Draft) -> None:
     known = draft.slots.copy()
     for number in compiler.fixed:
         known[number] = _GIVEN
-    room = compiler.room.left_for_settled
+    max_bytes = compiler.weight_memory.left_for_precomputed
     now, kept, later = partition_precomputable(
-        draft.nodes, draft.types, known, draft.results, passing=frozenset(), room=room
+        draft.nodes, draft.types, known, draft.results, passing=frozenset(), max_bytes=max_bytes
     )
     draft.set_nodes(later)
     if now:
         draft.prologue = PlanGraph(now, draft.types, draft.slots, kept, draft.operator)
 
 
-def _compact(array: Array, room: WeightMemoryBudget) -> Array:
+def _compact(array: Array, weight_memory: WeightMemoryBudget) -> Array:
     """An array that keeps no larger one in memory, and is fast to read."""
     owner = owner_of(array)
     is_part = owner.flags.writeable and owner.nbytes > array.nbytes
-    return array.copy() if is_part or (is_scattered(array) and not room.is_stored(array)) else array
+    return array.copy() if is_part or (is_scattered(array) and not weight_memory.is_stored(array)) else array
 
 
 def _kept(array: Array) -> Array:

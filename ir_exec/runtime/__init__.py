@@ -1,4 +1,4 @@
-"""Running: plans, the loop over layers, input arrays, variables and memory."""
+"""The runtime: plans, the loop over layers, input arrays, variables and memory."""
 
 from ir_exec.runtime.compiled import CompiledModel, compile_model
 from ir_exec.runtime.loop import Observer

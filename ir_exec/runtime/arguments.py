@@ -1,5 +1,6 @@
-"""Input arrays: matched by name, position or port, checked against the inputs, cast between floats and where no value
-changes."""
+"""Input arrays: matched by name, position or port, checked against the inputs, and cast between floats or where no
+value changes.
+"""
 
 from __future__ import annotations
 
@@ -31,16 +32,16 @@ Inputs: TypeAlias = (
 
 
 def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
-    """The arrays in the order of the inputs; each is of its input's element type and fits its shape.
+    """Return the arrays in the order of the inputs; each has its input's element type and fits its shape.
 
-    Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an
-    array whose values the input cannot hold, ShapeError (IR506) for an array of another shape.
+    Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an array
+    with values that the input cannot represent, ShapeError (IR506) for an array with another shape.
     """
     return [checked(value, port) for value, port in zip(bind_values(given, ports), ports, strict=True)]
 
 
 def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
-    """What is given for each input, in the order of the inputs.
+    """Return the value given for each input, in the order of the inputs.
 
     Raises EvaluationError (IR705) for wrong names or a wrong number of inputs.
     """
@@ -63,9 +64,9 @@ def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
 
 
 def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:
-    """The static shape of every input: the given one, or its own where that is static.
+    """Return the static shape of every input: the given one, or the declared one if it is static.
 
-    Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is open.
+    Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is dynamic.
     """
     if given is not None and not isinstance(given, Mapping):
         kind = type(given).__name__
@@ -105,7 +106,7 @@ def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
 
 
 def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
-    """The value as an array of the port's element type that fits its shape; `kind` is what the port is in messages.
+    """Return the value as an array of the port's element type that fits its shape; `kind` names the port in messages.
 
     Raises as `bind_inputs` does.
     """
@@ -116,12 +117,12 @@ def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
 
 
 def _fits(sizes: tuple[int, ...], shape: Shape) -> bool:
-    """Whether a shape allows these sizes. It makes no Shape of them: every call checks every input."""
+    """Return True if a shape allows these sizes. It creates no Shape, because every call checks every input."""
     if shape.dims is None:
         return True
     if len(sizes) != len(shape.dims):
         return False
-    for size, dim in zip(sizes, shape.dims, strict=True):  # noqa: SIM110  # `all` takes three times as long
+    for size, dim in zip(sizes, shape.dims, strict=True):  # noqa: SIM110  # `all` is 3x slower
         if not dim.lo <= size <= dim.hi:
             return False
     return True
@@ -133,16 +134,15 @@ def _as_array(value: Any, kind: ElementType, name: str) -> Array:
     except MemoryError:
         raise
     except Exception as error:
-        # Whatever `__array__` of the caller's object raises.
-        message = f"{name} is no array: {type(error).__name__}: {error}"
+        # Any exception of the `__array__` of the caller's object.
+        message = f"{name} cannot be converted to an array: {type(error).__name__}: {error}"
         raise EvaluationError(message, code=Code.unknown_input) from error
     if not kind.is_known or array.dtype == kind.dtype:
         return _as_strings(array, kind, name) if kind in STRING else array
     if kind in STRING:
         return _as_strings(array, kind, name)
     if isinstance(value, np.ndarray | np.generic):
-        # NumPy computes in f64 where nobody says otherwise, so floats are rounded; that integers fit is for callers
-        # to say.
+        # NumPy computes in f64 by default, so floats are rounded. Integers are cast by callers, who know that they fit.
         is_rounding = array.dtype.kind == "f" and kind.is_float and kind.bits >= 16
         if is_rounding or np.can_cast(array.dtype, kind.dtype, "safe"):
             return array.astype(kind.dtype)
@@ -161,7 +161,7 @@ def _from_python(array: Array, kind: ElementType, name: str) -> Array:
     except (ValueError, TypeError):
         raise _wrong_type(str(array.dtype), kind, name) from None
     if not exact:
-        raise ElementTypeError(f"{name} holds numbers that {kind} cannot hold", code=Code.input_array_type)
+        raise ElementTypeError(f"{name} has values that {kind} cannot represent", code=Code.input_array_type)
     return cast
 
 
@@ -172,23 +172,23 @@ def _as_strings(array: Array, kind: ElementType, name: str) -> Array:
 
 
 def _wrong_type(found: str, kind: ElementType, name: str) -> ElementTypeError:
-    message = f"{name} is {found}, expected {kind}; the cast could lose something"
-    hint = f"cast it with .astype({kind.dtype.name!r}) if that is meant"
+    message = f"{name} is {found}, expected {kind}; the cast could change values"
+    hint = f"cast it with .astype({kind.dtype.name!r}) if that is intended"
     return ElementTypeError(message, code=Code.input_array_type, hint=hint)
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
-    """The argument as an int; EvaluationError IR704 for anything but a whole number from `least` on."""
+    """Return the argument as an int; EvaluationError IR704 for anything but a whole number of at least `least`."""
     is_whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
     if not is_whole or isinstance(value, bool):
-        raise EvaluationError(f"{name} is {_shown(value)}, expected a whole number from {least} on")
+        raise EvaluationError(f"{name} is {_shown(value)}, expected a whole number of {least} or more")
     if value < least:
         raise EvaluationError(f"{name} is {value}, expected {least} or more")
     return int(value)
 
 
 def seconds(value: Any, name: str) -> float:
-    """The argument as a float; EvaluationError IR704 for anything but a number above 0."""
+    """Return the argument as a float; EvaluationError IR704 for anything but a number above 0."""
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         number = float(value)
         if not isnan(number) and number > 0:
@@ -197,14 +197,14 @@ def seconds(value: Any, name: str) -> float:
 
 
 def require_callable(value: Any, name: str) -> None:
-    """Raise EvaluationError IR704 for what cannot be called."""
+    """Raise EvaluationError IR704 for an argument that is neither callable nor None."""
     if value is not None and not callable(value):
         raise EvaluationError(f"{name} is {_shown(value)}, expected a function")
 
 
 def _shown(value: object) -> str:
-    """The argument in a message: short, whatever it is."""
+    """Return the argument, shortened, for a message."""
     if value is None or isinstance(value, (bool, int, float, str, np.number)):
         text = repr(value)
         return text if len(text) <= 50 else f"{text[:50]}..."
-    return f"a {type(value).__name__}"
+    return f"of type {type(value).__name__}"

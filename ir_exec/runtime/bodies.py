@@ -1,4 +1,4 @@
-"""The body of a layer while a network runs, whoever interprets it."""
+"""The body of a layer during a run, for every way of running it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ir_exec.types import Array, TensorType
 __all__ = ["InterpretedBody", "RunsBody"]
 
 RunsBody: TypeAlias = Callable[[list[Array], dict[int, Array] | None], list[Array]]
-"""Computes the Results of a body from its Parameters; the dict is `kept` of `RunningBody.run`."""
+"""Computes the Results of a body from its Parameters; the dict is the argument `kept` of `RunningBody.run`."""
 
 
 class InterpretedBody(InferredBody):

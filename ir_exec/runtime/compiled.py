@@ -1,4 +1,4 @@
-"""Compiled models: networks that are ready to run."""
+"""Compiled models: models that are ready to run."""
 
 from __future__ import annotations
 
@@ -58,22 +58,24 @@ if TYPE_CHECKING:
 __all__ = ["ENGINE_MODULE", "CompiledModel", "compile_model", "compiled_with", "refuse_unsupported"]
 
 ENGINE_MODULE = "ir_exec.engines.compiled"
-"""Where models are that engines run; it is imported when an engine is first asked for."""
+"""The module of models that engines run; it is imported with the first use of an engine."""
 
 Optimize: TypeAlias = bool | Literal["auto", "full"]
-"""How much plans are changed: see `compile_model`."""
+"""The optimization of plans: see `compile_model`."""
 
 
 class CompiledModel(Session):
-    """A network to call; `compile_model` makes one. Its calls share the variables, those of a `session` have their own.
+    """A callable model, made by `compile_model`. Its calls share its variables; a `session` has separate variables.
 
-    It can be copied and pickled as a Model can, so process pools take it. The copy is compiled anew with the same
+    It can be copied and pickled like a Model, and sent to process pools. The copy is compiled again with the same
     options, and its variables have their initial values, as after `reset_state`.
 
-    A partial model, an ONNX file of which operators need shapes or values that it does not give, becomes a network for
-    the inputs of each call that needs another one; those of the latest calls are kept. `specialisations` lists them.
+    A partial model is an ONNX file with operators that need shapes or values missing in the file. It is specialised to
+    the inputs of a call whenever these need another model; the models of the latest calls are kept. `specialisations`
+    lists them.
 
-    instrument: what every step of a plan goes through; copies do without. budget: of several compiled models.
+    instrument: a wrapper of every step of a plan; copies have none. budget: a memory budget shared by several compiled
+    models.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class CompiledModel(Session):
         budget: Budget | None = None,
     ) -> None:
         keep_some_freed_memory()
-        # Whoever compiled the model may reshape it.
+        # The caller may reshape the model later.
         self._whole: Model = copy(model)
         self._options: dict[str, Any] = {
             "max_memory": max_memory,
@@ -169,8 +171,11 @@ class CompiledModel(Session):
 
     @property
     def specialisations(self) -> list[dict[str, str]]:
-        """For each network that a partial model was made into, what it depends on: "value 1", "shape [2,3]", "rank 2"
-        by inputs. That of the latest call is the last one; there are none for a model that fits all inputs."""
+        """For each model that a partial model was specialised to, the aspects of the inputs that it depends on: "value
+        1",
+        "shape [2,3]", "rank 2". The model of the latest call is last; the list is empty for a model that fits all
+        inputs.
+        """
         return self._network.made if isinstance(self._network, Specialising) else []
 
     def _specialising(
@@ -179,10 +184,10 @@ class CompiledModel(Session):
         def compiled(whole: Model, budget: Budget, is_whole: bool) -> RunnableNetwork:
             options = {**self._options, **({} if is_whole else {"outputs": None})}
             made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
-            assert isinstance(made._network, RunnableNetwork), "it is made of a whole model"
+            assert isinstance(made._network, RunnableNetwork), "it is made from a whole model"
             return made._network
 
-        # What cannot be used is found here, and not in the first call.
+        # Invalid options are reported here, and not in the first call.
         checked_precision(self._options["precision"])
         chosen_threads(self._options["threads"])
         if self._options["max_seconds"] is not None:
@@ -191,34 +196,34 @@ class CompiledModel(Session):
 
     @property
     def executor(self) -> Executor:
-        """The executor that plans and interprets the network; a partial model has none."""
+        """The executor that plans and interprets the model; a partial model has none."""
         return self._executor
 
     def session(self) -> Session:
-        """The same network with variables of its own, which have their initial values; plans and weights are shared."""
+        """Return a session with separate variables at their initial values; plans and weights are shared."""
         return Session(self._network)
 
     def create_infer_request(self) -> InferRequest:
-        """A session as OpenVINO's infer requests are: it keeps the tensors of its last run."""
+        """Return a session in the form of OpenVINO's infer requests: it keeps the tensors of its last run."""
         return InferRequest(self.session(), self.inputs, self.outputs)
 
     def query_state(self) -> list[VariableState]:
-        """The variables of the calls of the compiled model itself."""
+        """Return the variables of the calls of the compiled model itself."""
         return states_of(self)
 
     def input(self, key: PortKey | None = None) -> ModelPort:
-        """The input of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        """Return the input with this name or position, or the only one; EvaluationError IR705 if there is none."""
         return chosen_port(self.inputs, key, "input")
 
     def output(self, key: PortKey | None = None) -> ModelPort:
-        """The output of this name or position, or the only one; EvaluationError IR705 where there is none."""
+        """Return the output with this name or position, or the only one; EvaluationError IR705 if there is none."""
         return chosen_port(self.outputs, key, "output")
 
     def memory_plan(self, shapes: ShapesByPort | None = None) -> MemoryPlan:
-        """The memory of a run on inputs of these shapes, without running it; static inputs may be left out.
+        """Return the memory of a run on inputs of these shapes, without running it; static inputs may be left out.
 
-        Tensors whose shapes depend on values count with their least possible size. Raises what planning a call raises,
-        and ShapeError IR506 for an input whose shape stays open.
+        Tensors whose shapes depend on values count with their minimum size. Raises the errors of planning a call, and
+        ShapeError IR506 for an input whose shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
         if self._whole.is_partial and isinstance(self._network, Specialising):
@@ -236,18 +241,18 @@ class CompiledModel(Session):
         )
 
     def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
-        """Why each layer runs as it does for inputs of these shapes: its kernel, the pass that made its step, and what
-        became of layers that do not run.
+        """Return the reasons for the plan of each layer: its kernel, the pass that made its step, and the fate of
+        layers that are not run.
 
-        Static inputs may be left out. Raises what planning a call raises, and ShapeError IR506 for an input whose shape
-        stays open.
+        Static inputs may be left out. Raises the errors of planning a call, and ShapeError IR506 for an input whose
+        shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
         if self._whole.is_partial and isinstance(self._network, Specialising):
             types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
             whole = CompiledModel(self._network.planned(types).model, **self._options)
             return whole.explain({port.name: shape for port, shape in sizes})
-        from ir_exec.plan.explain import reported_plan  # runs do without it
+        from ir_exec.plan.explain import reported_plan  # not needed by runs
 
         with np.errstate(all="ignore"):
             plan = self._executor.plan([(self._dtype(port), shape) for port, shape in sizes])
@@ -274,40 +279,39 @@ def compile_model(
     providers: Sequence[str] | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> CompiledModel:
-    """Make a network ready to run; `model` is a Model, or what `read_model` takes.
+    """Make a model ready to run; `model` is a Model, or an argument of `read_model`.
 
-    device_name: "CPU", or "AUTO", which is the same; there are no other devices.
+    device_name: "CPU" or "AUTO", which are equivalent; there are no other devices.
     weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
-        f32 from u4. With "keep" products with compressed weights and Gathers from them read the stored bytes, block by
-        block; other values that take more memory than the weights are computed in every run, and freed again.
-        Anything else is another .bin, as for `read_model`.
-    max_memory: the most bytes that the tensors of a run, those in bodies among them, and folded constants may take
-        together; None: the machine's memory.
-    max_seconds: the most that a run may take; the time is looked at before each layer and each iteration, and between
-        the parts of layers that are computed part by part. What is one call of NumPy, such as a large matrix product, a
-        sort or a Fourier transform, is not interrupted. None: no limit.
-    threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores that the process
-        may use. Results do not depend on it.
-    precision: what the f16 and bf16 values of a network are computed in. "f32", the default, is fast, and is what
-        OpenVINO's CPU plugin does with f16: values are rounded to the types of the file where Convert and ConvertLike
-        say so, in variables that Assign writes, and in the outputs. Weights of 16 bits take twice their memory then,
-        unless weights="keep" converts them in every run. "file" rounds after every layer; so does a network with an
-        input whose element type the file leaves open. One that only moves such values runs in their types either way.
-    outputs: names of tensors or layers (`split:1` where a layer has several outputs) whose values are the outputs, in
-        this order, instead of those of the network. Only what they and the variables need is computed.
-    optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and keeps
-        weights in the layout in which they are multiplied after a few runs, when that pays. "full", or True, keeps them
-        in the first run; the results are the same bits. False runs every layer by itself, as calls with an observer
-        do.
-    passes: names of passes that make plans: "-fuse_attention,-prepack_weights" leaves some out, "fuse_attention" takes
-        one alone, to find the one that changes a number. None: all. `explain` shows what each of them did.
-    engine: "onnxruntime", or one that another package registers, runs the layers that it can run with the same meaning;
-        the others are interpreted. Calls with an observer are interpreted. The model has the attribute `partition`,
-        which says what the engine runs, and why not the rest. None: everything is interpreted.
-    providers: what the engine is to use, best first, for instance ["CUDAExecutionProvider"]; None: the CPU.
+        f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored bytes, block by
+        block; other values that take more memory than the weights are computed in every run and freed again. Anything
+        else is another .bin, as for `read_model`.
+    max_memory: the maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
+        constants together; None: the machine's memory.
+    max_seconds: the maximum duration of a run; the time is checked before each layer and each iteration, and between
+        the chunks of layers that are computed in chunks. A single call of NumPy, such as a large matrix product, a sort
+        or a Fourier transform, is not interrupted. None: no limit.
+    threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores available to the
+        process. Results do not depend on it.
+    precision: the type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and matches
+        OpenVINO's CPU plugin for f16: values are rounded to the types of the file in Convert and ConvertLike, in
+        variables written by Assign, and in the outputs. 16-bit weights then take twice their memory, unless
+        weights="keep" converts them in every run. "file" rounds after every layer; a model with an input of undeclared
+        element type does so too. A model that only moves such values runs in their types either way.
+    outputs: names of tensors or layers (`split:1` for a layer with several outputs) whose values are the outputs, in
+        this order, instead of the outputs of the model. Only what they and the variables need is computed.
+    optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and prepacks
+        weights in the layout of their kernel after a few runs if that pays off. "full", or True, prepacks them in the
+        first run; the results are bit-identical. False runs every layer separately, as calls with an observer do.
+    passes: names of passes that make plans: "-fuse_attention,-prepack_weights" omits some, "fuse_attention" uses one
+        alone, to find the one that changes a result. None: all. `explain` shows the effect of each of them.
+    engine: "onnxruntime", or one registered by another package, runs the layers that it can run with the same meaning;
+        the others are interpreted. Calls with an observer are interpreted. The attribute `partition` of the model
+        reports the layers that the engine runs, and the reasons for the others. None: everything is interpreted.
+    providers: the execution providers of the engine, best first, for instance ["CUDAExecutionProvider"]; None: the CPU.
     options: settings of the engine by name.
-    Raises what `read_model` raises, EvaluationError IR704 for other devices and for arguments that are no such numbers,
-    IR705 for outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not have.
+    Raises the errors of `read_model`, EvaluationError IR704 for other devices and for invalid numbers, IR705 for
+    outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not support.
     """
     if device_name not in ("CPU", "AUTO"):
         raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
@@ -315,7 +319,7 @@ def compile_model(
     if not isinstance(model, Model):
         model = read_model(model, weights=None if mode else weights)
     elif weights is not None and mode is None:
-        raise EvaluationError('weights is another .bin, but the model is read already, expected "expand" or "keep"')
+        raise EvaluationError('weights is another .bin for a model that was already read, expected "expand" or "keep"')
     return compiled_with(
         model,
         max_memory=max_memory,
@@ -343,7 +347,7 @@ def _most_memory(max_memory: int | None) -> int:
 
 
 def _outputs_of_partial(model: PartialModel, names: Sequence[str] | None) -> list[ModelPort]:
-    """The outputs of a partial model; those of these names have unknown types where they are not known yet."""
+    """Return the outputs of a partial model; types of outputs chosen by name are unknown if inputs decide them."""
     if names is None:
         return model.outputs
     try:
@@ -362,12 +366,12 @@ def compiled_with(
     options: Mapping[str, Any] | None = None,
     **interpreted: Any,
 ) -> CompiledModel:
-    """The compiled model of the arguments of `compile_model`; interpreted: those of a CompiledModel."""
+    """Return the compiled model for the arguments of `compile_model`; interpreted: arguments of CompiledModel."""
     if engine is None:
         if providers is not None or options is not None:
-            raise EvaluationError("providers and options are those of an engine, and no engine is named")
+            raise EvaluationError("providers and options are given without an engine, expected the name of an engine")
         return CompiledModel(model, **interpreted)
-    # Engines are far above, and take long to import.
+    # Engines are in a higher layer of the package, and take long to import.
     made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
         model, engine=engine, providers=providers, options=options, **interpreted
     )
@@ -383,7 +387,7 @@ def _with_outputs(model: Model, names: Sequence[str]) -> Model:
 
 
 def refuse_unsupported(graph: Graph) -> None:
-    """Raise one UnsupportedError that names every operator without a class, and how many layers use it."""
+    """Raise one UnsupportedError that names every operator without a class, and the number of layers that use it."""
     missing = Counter(f"{node.type} ({node.layer.version})" for node in graph.all_nodes() if node.op is None)
     if missing:
         listed = ", ".join(f"{name}: {count} layer{'s'[: count > 1]}" for name, count in sorted(missing.items()))

@@ -1,4 +1,4 @@
-"""Executors: one for each graph, which folds its constants once and runs it by plans for its input shapes."""
+"""Executors: one for each graph, which folds its constants once and runs it with plans for its input shapes."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from ir_exec.types import Array, TensorType
 __all__ = ["Executor"]
 
 _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
-"""True while the run around is observed."""
+"""True while the enclosing run is observed."""
 
 
 class Executor:
     """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
-    expand_weights: whether constants that take more memory than the weights they come from are computed once and kept;
-        smaller ones always are.
-    budget: the memory of all runs, which the network and its bodies share.
-    types: the types of all values for the input types among them, so that these are not inferred again.
-    ops: operators that run in place of those of their nodes, in bodies too.
-    instrument: what every step goes through, in bodies too.
-    tier: how much plans are changed where nobody observes the run, in bodies too.
-    fixed: the positions of inputs that are the same in many runs, which share what follows from them.
-    passes: which passes make plans, in bodies too.
+    expand_weights: if true, constants that take more memory than their weights are computed once and kept; smaller
+        constants always are.
+    budget: the memory of all runs, shared by the model and its bodies.
+    types: the types of all values for the input types among them, to avoid inferring these again.
+    ops: operators that replace the operators of their nodes, in bodies too.
+    instrument: a wrapper of every step, in bodies too.
+    tier: the optimization of plans for runs without an observer, in bodies too.
+    fixed: the positions of inputs that are the same in many runs, which share the values computed from them.
+    passes: the passes that make plans, in bodies too.
     The attribute `bodies` has the executors of the bodies of each layer.
     """
 
@@ -62,7 +62,7 @@ class Executor:
         self._runs_until_packed = thresholds.RUNS_BEFORE_PACKING if tier == "auto" else -1
 
         def inner(node: Node, body: BodyGraph) -> Executor:
-            # Of several bodies one runs, and only once.
+            # Of several bodies only one runs, and only once.
             fixed = body.ties.fixed if body.ties is not None and len(node.bodies) == 1 else ()
             return Executor(
                 body.graph,
@@ -92,7 +92,7 @@ class Executor:
             graph=graph,
             setting=self._setting,
             weights=self.weights,
-            room=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
+            weight_memory=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
             ops=ops,
             types=types,
             expand=expand_weights,
@@ -108,20 +108,20 @@ class Executor:
     def run(
         self, arrays: list[Array], observe: Observer | None = None, *, kept: dict[int, Array] | None = None
     ) -> list[Array]:
-        """The values of the Results from those of the Parameters, both in the order of the file.
+        """Return the values of the Results for the values of the Parameters, both in the order of the file.
 
-        kept: where runs with the same fixed inputs keep what follows from these, by its number; first empty.
+        kept: the values that depend only on the fixed inputs, by number, stored here by the first run; initially empty.
         """
         if observe is not None:
             return self._run_observed(arrays, Observing(observe))
         return self.run_body(arrays, kept)
 
     def run_body(self, arrays: list[Array], kept: dict[int, Array] | None) -> list[Array]:
-        """Run the graph as a body: observed where the caller is."""
+        """Run the graph as a body; it is observed if the caller is."""
         return self._run(arrays, None, is_observed=_OBSERVED.get(), kept=kept)
 
     def _run_observed(self, arrays: list[Array], hooks: Hooks) -> list[Array]:
-        """A run by the layers of the file, in which the bodies run by theirs too."""
+        """Run the layers of the file one by one, in bodies too."""
         token = _OBSERVED.set(True)
         try:
             return self._run(arrays, hooks, is_observed=True, kept=None)
@@ -147,7 +147,7 @@ class Executor:
         return [array for number in plan.results if (array := slots[number]) is not None]
 
     def _count_run(self) -> None:
-        """Keep packed weights before the first run after those that do without; other threads may run meanwhile."""
+        """Prepack weights after the given number of runs without prepacking; other threads may run meanwhile."""
         # Threads that count at the same time may count one run instead of two.
         self._runs_until_packed -= 1
         if self._runs_until_packed < 0:
@@ -155,17 +155,17 @@ class Executor:
                 self.compiler.pack()
 
     def plan(self, inputs: list[Input]) -> Plan:
-        """The plan for inputs of these dtypes and shapes."""
+        """Return the plan for inputs of these dtypes and shapes."""
         return self._plans.exact(inputs)
 
     @property
     def plans(self) -> list[Plan]:
-        """The plans that runs have made so far."""
+        """The plans made by runs so far."""
         return self._plans.made
 
     @property
     def constant_bytes(self) -> int:
-        """The bytes of folded constants; views of the mapped file take none."""
+        """The bytes of folded constants, without views of the mapped file."""
         return self.compiler.constant_bytes
 
     def _new_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
@@ -173,18 +173,18 @@ class Executor:
 
 
 def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int]) -> dict[int, Array]:
-    """The results of a plan by their numbers, which the run counts for as long as they live.
+    """Return the results of a plan by number; the run counts their memory during their lifetime.
 
     given: `owners` of the inputs.
     """
     _run(plan, slots)
     found = {number: array for number in plan.results if (array := slots[number]) is not None}
     for array in found.values():
-        current_limits().keep(array, besides=given)
+        current_limits().keep(array, excluded=given)
     return found
 
 
 def _run(plan: Plan, slots: list[Array | None], hooks: Hooks | None = None) -> None:
     limits = current_limits()
-    plan.require_room(limits)
+    plan.require_memory(limits)
     run_steps(plan.steps, slots, limits, hooks)

@@ -1,4 +1,4 @@
-"""Networks whose constant parts are computed before they are written."""
+"""Constant folding of models before they are written."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir_exec.errors import raise_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Layer, Port
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.ops.type import Convert
@@ -22,44 +22,46 @@ __all__ = ["folded"]
 
 
 _LEAST_COMPRESSED = 2**6
-"""Bytes of a constant that stays in a narrower type than that in which it is used."""
+"""Minimum bytes of a constant that is kept in its compressed type."""
 
 
 def folded(model: Model) -> Model:
-    """The same network with a constant in the place of every value that depends on no input.
+    """Return the same model with a constant in place of every value that is independent of the inputs.
 
-    Values that follow from the shapes of inputs are folded too. What takes more memory than the weights that it comes
-    from stays computed, such as f32 from f16 or u4; bodies stay as they are. Names of tensors and layers are kept.
-    Raises what the layers raise for their constants.
+    Values that follow from the shapes of inputs are folded too. Values that take more memory than their weights, such
+    as f32 from f16 or u4, remain computed; bodies are unchanged. Names of tensors and layers are kept.
+    Raises the errors of evaluating the constant layers.
     """
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)
     types = infer_types(graph, weights=model.weights)
     draft = LayerDraft(document.layers, document.edges)
-    held: dict[int, Array] = {}
+    stored_arrays: dict[int, Array] = {}
     readers: dict[LayerPort, list[LayerPort]] = {}
     for target, source in draft.sources.items():
         readers.setdefault(source, []).append(target)
     for node, outputs in _computed(graph, types, model):
         layer = draft.layers[node.id]
-        constants = [_constant(layer, port, array, held) for port, array in zip(layer.outputs, outputs, strict=True)]
+        constants = [
+            _constant(layer, port, array, stored_arrays) for port, array in zip(layer.outputs, outputs, strict=True)
+        ]
         for place in draft.inputs(layer):
             draft.sources.pop(place, None)
         draft.put(constants[0])
         for port, constant in zip(layer.outputs[1:], constants[1:], strict=True):
             made = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
-            draft.put_behind([made], [layer.id])
+            draft.put_after([made], [layer.id])
             for target in readers.get(LayerPort(layer.id, port.id), ()):
                 if target in draft.sources:
                     draft.sources[target] = LayerPort(made.id, port.id)
     layers, edges = draft.kept()
     changed = document.model_copy(update={"layers": layers, "edges": edges})
-    weights = HeldWeights(held, model.weights)
+    weights = ArrayWeights(stored_arrays, model.weights)
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
 
 def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[tuple[Node, list[Array]]]:
-    """The nodes that constants take the place of, with their outputs: those that others, which stay, read."""
+    """Yield the nodes to replace by constants, with their outputs: only nodes that other, remaining nodes read."""
     constant = foldable(graph, types, expand_weights=False, small=_most_expanded)
     stored = constant_values(graph) - constant
     known = {value for value in graph.values if value not in stored and _is_known(value, types)}
@@ -87,7 +89,7 @@ def _computed(graph: Graph, types: list[TensorType], model: Model) -> Iterator[t
 
 
 def _most_expanded(node: Node) -> int:
-    """Bytes that the outputs of a node may take when its inputs take less: few for weights that are decompressed."""
+    """Return the maximum bytes of the outputs of a node with smaller inputs: few for decompressed weights."""
     is_decompression = isinstance(node.op, Convert) and node.outputs[0].declared.element_type.is_float
     return _LEAST_COMPRESSED if is_decompression else SMALL
 
@@ -105,19 +107,19 @@ def _outputs(node: Node, types: list[TensorType], arrays: dict[Value, Array], mo
     if all(one is not None for one in known):
         return [np.asarray(one) for one in known if one is not None]
     op = node.op
-    assert op is not None, "what is folded has an operator"
+    assert op is not None, "every folded node has an operator"
     if isinstance(op, Const):
-        assert model.weights is not None, "a constant that was inferred has weights"
+        assert model.weights is not None, "an inferred constant has weights"
         return [op.evaluate(weights=model.weights)]
     result = op.evaluate(*(arrays[value] for value in node.values_in))
     return [np.asarray(one) for one in result] if isinstance(result, (tuple, list)) else [np.asarray(result)]
 
 
-def _constant(layer: Layer, port: Port, array: Array, held: dict[int, Array]) -> Layer:
-    """A constant with the id and the name of a layer, at one of its output ports."""
+def _constant(layer: Layer, port: Port, array: Array, stored_arrays: dict[int, Array]) -> Layer:
+    """Return a constant with the id and the name of a layer, for one of its output ports."""
     size = stored_size(array)
     offset = reserve_offset(size)
-    held[offset] = array
+    stored_arrays[offset] = array
     data = {
         "element_type": ElementType.of(array).name,
         "shape": ",".join(map(str, array.shape)),

@@ -1,4 +1,4 @@
-"""Graphs that are run by the layers of the file: nothing is folded, fused or written over."""
+"""Runs of a graph layer by layer: without folding, fusion or reuse of memory."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ RunsLayerBody: TypeAlias = Callable[[Node, BodyGraph, list[Array]], list[Array]]
 class LayerSteps:
     """The steps of a graph and of its bodies, one for each layer but Results; for one thread.
 
-    Hooks may keep the arrays that they are shown, and replace them. Where constants give a layer another kernel in a
-    run, it has that kernel here as well. Parameters are steps that hand on what they are given.
+    Hooks may keep the arrays that they receive, and replace them. If constants select another kernel for a layer in a
+    run, the layer has the same kernel here. Parameters are steps that return their input.
 
-    ops: operators that run in place of those of their nodes. runs: computes the bodies.
+    ops: operators that replace the operators of their nodes. runs: computes the bodies.
     """
 
     def __init__(self, graph: Graph, context: Context, ops: Mapping[Node, Op], runs: RunsLayerBody) -> None:
@@ -55,7 +55,7 @@ class LayerSteps:
     ) -> list[Array | None]:
         """Run a graph, and return its values by their numbers; None for one after its last use.
 
-        arrays: those of the Parameters. keeps_all: whether values stay after their last use.
+        arrays: the values of the Parameters. keeps_all: if true, values are kept after their last use.
         """
         steps = self.steps(graph)
         if keeps_all:
@@ -69,14 +69,14 @@ class LayerSteps:
         return slots
 
     def steps(self, graph: Graph) -> list[Step]:
-        """The steps of the graph, or of a body."""
+        """Return the steps of the graph, or of a body."""
         found = self._steps.get(graph)
         if found is None:
             found = self._steps[graph] = self._steps_of(graph)
         return found
 
     def evaluate(self, node: Node, inputs: list[Array]) -> list[Array]:
-        """The outputs of a layer for these inputs, without hooks."""
+        """Return the outputs of a layer for these inputs, without hooks."""
         try:
             result = self._kernel(node)(*inputs)
         except Exception as error:
@@ -84,7 +84,7 @@ class LayerSteps:
         return list(result) if isinstance(result, tuple) else [result]
 
     def forget(self) -> None:
-        """Free the constants of bodies that the last run has left for other iterations."""
+        """Free the constants of bodies that the last run kept for other iterations."""
         for kept in self._kept:
             kept.forget()
 
@@ -122,7 +122,7 @@ class LayerSteps:
         kernel: Kernel
         if op.evaluate_context:
             kernel = partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
-            # What happens inside of bodies is checked there.
+            # The content of bodies is checked there.
             if not node.bodies and not isinstance(node.op, Const):
                 kernel = DynamicKernel(node, op, context, kernel, better=False)
         else:
@@ -137,7 +137,7 @@ class LayerSteps:
         return kernel
 
     def _context_of(self, node: Node) -> Context:
-        """The context of a layer with bodies."""
+        """Return the context of a layer with bodies."""
         around = OuterTypes(self._context["weights"], self._ops, None)
         bodies = [
             InterpretedBody(body, around, self._context["state"], partial(self._run_body, node, body))
@@ -154,7 +154,7 @@ def _same(array: Array) -> Array:
 
 
 class _ConstantOfBody:
-    """The kernel of a layer in a body that depends on constants alone: one iteration computes for the others."""
+    """The kernel of a layer in a body that depends on constants alone: it is computed in one iteration for all."""
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
@@ -172,9 +172,9 @@ class _ConstantOfBody:
 
 
 class _ByConstants:
-    """`Op.with_constants` of a layer, and its kernel for arrays that have none.
+    """The kernel from `Op.with_constants` of a layer, with the general kernel for arrays that do not allow it.
 
-    keeps: whether what it prepares is kept for the next call with the same arrays.
+    keeps: if true, the prepared kernel is kept for the next call with the same arrays.
     """
 
     def __init__(self, op: Op, positions: Collection[int], dynamic: DynamicKernel, *, keeps: bool) -> None:

@@ -1,4 +1,4 @@
-"""The loop: fetch, evaluate, store, free. Whoever looks at the values of a run, or changes them, does so by hooks."""
+"""The loop: fetch, evaluate, store, free. Hooks observe or change the values of a run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ __all__ = ["Hooks", "Observer", "Observing", "placed", "run_steps"]
 Observer: TypeAlias = Callable[[Node, list[Array], list[Array]], None]
 """Called after each node with its inputs and outputs, which it cannot change: the arrays are read-only.
 
-They are what is computed: f32 where the file says f16 or bf16, unless the model is compiled with precision="file".
+The arrays have the computed type: f32 for f16 and bf16 of the file, unless the model is compiled with
+precision="file".
 """
 
 
@@ -31,16 +32,16 @@ class Hooks:
     """
 
     def before(self, step: Step, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Return the arrays that the step is computed from: `inputs`, or others in their place."""
+        """Return the inputs of the step: `inputs`, or replacements."""
         return inputs
 
     def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
-        """Return the arrays that the later steps read: `outputs`, or others in their place."""
+        """Return the arrays that later steps read: `outputs`, or replacements."""
         return outputs
 
 
 class Observing(Hooks):
-    """Shows every step to an observer."""
+    """Passes every step to an observer."""
 
     def __init__(self, observe: Observer) -> None:
         self._observe = observe
@@ -53,8 +54,8 @@ class Observing(Hooks):
 def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, hooks: Hooks | None = None) -> None:
     """Run the steps in order on the arrays in `slots`; a slot is None before its value and after the last use.
 
-    limits: what the run may take; what planning did not know is counted in it.
-    An IRError gains the place of its layer; any other exception of an operator becomes an EvaluationError.
+    limits: the limits of the run; memory that was unknown to planning is counted in it.
+    An IRError gains the location of its layer; any other exception of an operator becomes an EvaluationError.
     """
     around, is_timed = limits.planned, limits.is_timed
     for step in steps:
@@ -64,11 +65,11 @@ def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, 
         try:
             if is_timed:
                 limits.check_time()
-            if step.held is not None:
-                limits.planned = around + step.held.beside
+            if step.dynamic_memory is not None:
+                limits.planned = around + step.dynamic_memory.other_bytes
             result = step.evaluate(*arrays)
-            if step.held is not None:
-                _keep(step.held, arrays, result, limits)
+            if step.dynamic_memory is not None:
+                _keep(step.dynamic_memory, arrays, result, limits)
         except Exception as error:
             raise placed(error, step.node) from (error.__cause__ if isinstance(error, IRError) else error)
         if hooks is not None:
@@ -76,7 +77,7 @@ def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, 
         if type(result) is tuple:
             for slot, output in zip(step.outputs, result, strict=False):
                 slots[slot] = output
-        elif step.outputs:  # files may leave out the output port of an Assign
+        elif step.outputs:  # files may omit the output port of an Assign
             slots[step.outputs[0]] = result
         for slot in step.dying:
             slots[slot] = None
@@ -84,27 +85,27 @@ def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, 
 
 
 SMALL = 2**10
-"""Bytes of an output up to which it is not counted: a layer takes more than that itself."""
+"""Maximum bytes of an output that is not counted: the bookkeeping of a layer takes more."""
 
 
-def _keep(held: DynamicStepMemory, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
+def _keep(memory: DynamicStepMemory, arrays: Sequence[Array], result: Any, limits: Limits) -> None:
     if type(result) is not tuple and result.nbytes <= SMALL:
         return
     outputs = result if type(result) is tuple else (result,)
-    large = [pair for pair in zip(outputs, held.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
+    large = [pair for pair in zip(outputs, memory.outputs, strict=False) if np.asarray(pair[0]).nbytes > SMALL]
     given = owners(arrays) if large else ()
     for output, planned in large:
-        limits.keep(output, planned=planned, besides=given)
+        limits.keep(output, planned=planned, excluded=given)
 
 
 def placed(error: Exception, node: Node) -> IRError:
-    """The IRError that an exception of an operator becomes, with the place of its layer."""
+    """Return the IRError for an exception of an operator, with the location of its layer."""
     if isinstance(error, IRError):
         return error.located(node.location)
     if isinstance(error, MemoryError):
         return ResourceError(f"out of memory: {error}").located(node.location)
     if isinstance(error, ValueError) and "array is too big" in str(error):
-        # NumPy says so of empty arrays too, if the product of their other dims overflows.
+        # NumPy raises this for empty arrays too, if the product of their other dims overflows.
         return ResourceError("a tensor of this shape is larger than NumPy can hold").located(node.location)
     message = f"{type(error).__name__} while computing the layer: {error}"
     return EvaluationError(message, code=Code.failed).located(node.location)

@@ -1,10 +1,10 @@
-"""Operators by which a network of 16-bit floats is computed in f32.
+"""Operators that compute a model of 16-bit floats in f32.
 
-f16 and bf16 take part as f32: NumPy computes f16 in software, and every layer would round. The model and its graph stay
-as the file has them. Other operators take the place of those that name a 16-bit float or make one, so that every value
-of a run is f32 where the file says f16 or bf16. Values are rounded to the type of the file where a layer rounds on
-purpose (`Op.rounds`), in variables, and in the outputs of the network. OpenVINO's CPU plugin computes f16 in f32 as
-well, and leaves the rounding of Convert out too; bf16 it rounds on processors that calculate with them.
+f16 and bf16 are computed as f32: NumPy computes f16 in software, and every layer would round. The model and its graph
+remain as in the file. Operators that name or produce a 16-bit float are replaced, and every value of a run is f32
+where the file declares f16 or bf16. Values are rounded to the type of the file where a layer rounds on purpose
+(`Op.rounds`), in variables, and in the outputs of the model. OpenVINO's CPU plugin computes f16 in f32 as well, and
+omits the rounding of Convert too; bf16 is rounded on processors with bf16 arithmetic.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_outputs
-from ir_exec.kernels.pieces import converted
+from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.precision import type_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
@@ -40,18 +40,18 @@ __all__ = [
 ]
 
 Precision: TypeAlias = Literal["f32", "file"]
-"""The type that 16-bit floats are computed in: f32, or that of the file."""
+"""The type that 16-bit floats are computed in: f32, or the type of the file."""
 
 _SHORT = element_types("f16 bf16")
 
 _SMALL = 2**12
-"""Elements up to which NumPy converts in the time that the choice of a faster way takes."""
+"""Maximum elements of an array that NumPy converts before a faster conversion could be chosen."""
 
 
 class Widened(NamedTuple):
     """The differences of a run in f32.
 
-    ops: the operators that run in place of those of their nodes, in bodies too; empty for a network without 16-bit
+    ops: the operators that replace the operators of their nodes, in bodies too; empty for a model without 16-bit
         floats.
     variables: the element types of the variables that keep 16-bit floats.
     """
@@ -61,18 +61,18 @@ class Widened(NamedTuple):
 
 
 AS_IN_FILE = Widened({}, {})
-"""A network that is computed in the types of its file."""
+"""A model that is computed in the types of its file."""
 
 
 def checked_precision(precision: Precision) -> Precision:
-    """The precision; EvaluationError IR704 where it is none."""
+    """Return the precision; EvaluationError IR704 for an unknown one."""
     if precision not in get_args(Precision):
         raise EvaluationError(f"precision is {precision!r}, expected 'f32' or 'file'")
     return precision
 
 
 def widened_type(type: TensorType) -> TensorType:
-    """The type that a value of this type has in a run: f32 for a 16-bit float."""
+    """Return the type of a value of this type during a run: f32 for a 16-bit float."""
     if type.element_type not in _SHORT:
         return type
     source = None if type.source is None else partial(_as_f32_bounds, type.source)
@@ -80,24 +80,24 @@ def widened_type(type: TensorType) -> TensorType:
 
 
 def as_f32(array: Array) -> Array:
-    """16-bit floats as f32; other arrays as they are."""
+    """Return 16-bit floats as f32; other arrays unchanged."""
     if array.dtype == np.float16 and array.size <= _SMALL:
         return array.astype(np.float32)
     return converted(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
 
 
 def as_declared(array: Array, kind: ElementType) -> Array:
-    """An output of the network as the 16-bit floats that its type says; other arrays as they are."""
+    """Return an output of the model as 16-bit floats if its type declares them; other arrays unchanged."""
     if kind not in _SHORT:
         return array
     return array.astype(np.float16) if kind is ElementType.f16 and array.size <= _SMALL else converted(array, kind)
 
 
 def run_as_f32(model: Model) -> Widened:
-    """Return the operators and variables of a network that runs in f32.
+    """Return the operators and variables of a model that runs in f32.
 
-    A network with an input whose element type the file leaves open runs as it is: which of its values are 16-bit floats
-    only a run shows. So does one that computes nothing of them, which gives the same values.
+    A model with an input of undeclared element type runs unchanged: the 16-bit floats among its values are known only
+    during a run. So does a model that does not compute with 16-bit floats, because the results are equal.
     """
     if not _has_short(model) or not all(port.element_type.is_known for port in model.inputs):
         return AS_IN_FILE
@@ -114,20 +114,20 @@ def run_as_f32(model: Model) -> Widened:
 
 
 def _computes(node: Node, types: Mapping[Value, TensorType]) -> bool:
-    """Return True if a layer does more with 16-bit floats than to move them."""
+    """Return True if a layer does more with 16-bit floats than moving them."""
     is_mover = node.op is not None and node.op.is_data_movement
     return not is_mover and any(kind in _SHORT for kind in _kinds((*node.values_in, *node.outputs), types))
 
 
 def _has_short(model: Model) -> bool:
-    """Return True if a network may have 16-bit floats."""
+    """Return True if a model may have 16-bit floats."""
     return any(type.element_type in _SHORT for type in model.types) or any(
         _names_short(node.op) or is_users(node.op) for node in model.graph.all_nodes() if node.op is not None
     )
 
 
 def file_types(model: Model) -> Mapping[Value, TensorType]:
-    """The types of the file, of values in bodies too; values of bodies that never run have none."""
+    """Return the types of the file, also for values in bodies; values of bodies that never run have none."""
     if not any(node.bodies for node in model.graph.nodes):
         return dict(zip(model.graph.values, model.types, strict=True))
     return model.all_types()
@@ -159,12 +159,12 @@ def _kinds(values: Sequence[Value], types: Mapping[Value, TensorType]) -> list[E
 
 
 def _keeps_type(node: Node, inputs: Sequence[TensorType], types: Mapping[Value, TensorType]) -> bool:
-    """Return True if the input of a conversion has the output's element type already."""
+    """Return True if the input of a conversion already has the element type of the output."""
     return bool(inputs) and [inputs[0].element_type] == _kinds(node.outputs, types)
 
 
 def _short(inputs: Sequence[TensorType]) -> dict[int, ElementType]:
-    """The inputs that are 16-bit floats in the file, by their positions."""
+    """Return the inputs that are 16-bit floats in the file, by position."""
     return {place: type.element_type for place, type in enumerate(inputs) if type.element_type in _SHORT}
 
 
@@ -178,14 +178,14 @@ def _names_short(op: Op) -> bool:
 
 
 def _takes_f32(op: Op, inputs: Sequence[TensorType], weights: WeightsReader | None) -> bool:
-    """Return True if a user's operator takes f32 for the 16-bit floats of the file."""
+    """Return True if a custom operator accepts f32 for the 16-bit floats of the file."""
     faults: list[IRError] = []
     infer_outputs(op, [widened_type(type) for type in inputs], {"weights": weights, "bodies": ()}, faults.append)
     return not faults
 
 
 def _naming_f32(op: Op) -> Op:
-    """The operator with attributes that name f32 where they name a 16-bit float."""
+    """Return the operator with attributes that name f32 instead of a 16-bit float."""
     named = {name: ElementType.f32 if value in _SHORT else value for name, value in _named_types(op).items()}
     return changed(op, type(op), named)
 
@@ -203,13 +203,13 @@ _FLAGS = (
         if not name.startswith("_") and name not in ("infer", "evaluate", "inplace_inputs", "type_name", "since")
     ),
 )
-"""Names of flags that an operator takes over from the operator that it replaces."""
+"""Names of flags that an operator copies from the operator that it replaces."""
 
 
 def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
-    """An operator that computes what `op` does, and gives f32 for 16-bit floats.
+    """Return an operator that computes the same as `op` with f32 outputs instead of 16-bit floats.
 
-    narrow: inputs, by position, that it still gets in these types of the file.
+    narrow: inputs, by position, that are still passed in these types of the file.
     """
     return _standing_for(op, _Wide, {"_narrow": narrow})
 
@@ -219,7 +219,7 @@ def _standing_for(op: Op, cls: type[_Wide], values: Mapping[str, Any]) -> Op:
 
 
 class _Wide(Op):
-    """Computes what an operator `_op` does, of which it has the attributes and flags; 16-bit floats become f32."""
+    """Computes an operator `_op` with its attributes and flags; 16-bit floats become f32."""
 
     _op: Op
     _narrow: Mapping[int, ElementType]
@@ -274,12 +274,12 @@ class _Wide(Op):
 
 
 def _filled(op: Op, kind: ElementType) -> Op:
-    """An operator whose outputs hold the lowest value of `kind` where they held that of f32."""
+    """Return an operator with outputs that contain the lowest value of `kind` instead of the lowest f32."""
     return _standing_for(op, _Filled, {"_narrow": {}, "_kind": kind})
 
 
 class _Filled(_Wide):
-    """An operator that is computed in f32, with the lowest value of a 16-bit float in place of that of f32."""
+    """An operator that is computed in f32, with the lowest value of a 16-bit float instead of the lowest f32."""
 
     _kind: ElementType
 

@@ -1,4 +1,4 @@
-"""Infer requests: sessions with the methods that OpenVINO's requests have."""
+"""Infer requests: sessions with the methods of OpenVINO's requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["InferRequest", "Tensor", "VariableState", "states_of"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tensor:
-    """An array with its element type and shape, as OpenVINO's requests hand arrays out."""
+    """An array with its element type and shape, in the form of OpenVINO's tensors."""
 
     data: Array
 
@@ -44,10 +44,10 @@ class VariableState:
 
     @property
     def state(self) -> Tensor:
-        """The value that the next run reads, read-only. A variable that still has its initial value shows zeros, its
-        open dims 0, as OpenVINO's CPU plugin shows it; the run itself computes the initial value.
+        """The value that the next run reads, read-only. A variable with its initial value shows zeros, with 0 for
+        dynamic dims, as in OpenVINO's CPU plugin; the run itself computes the initial value.
 
-        What is set is copied: a Tensor or an array that fits the variable.
+        Assigned values are copied: a Tensor or an array that fits the variable.
         """
         value = self._session.state[self.name]
         if value is None:
@@ -61,7 +61,7 @@ class VariableState:
         self._session.state[self.name] = value.data if isinstance(value, Tensor) else value
 
     def reset(self) -> None:
-        """Give the variable its initial value."""
+        """Reset the variable to its initial value."""
         self._session.state[self.name] = None
 
     def __repr__(self) -> str:
@@ -69,13 +69,14 @@ class VariableState:
 
 
 def states_of(session: Session) -> list[VariableState]:
-    """Every variable of a session."""
+    """Return every variable of a session."""
     return [VariableState(name, session) for name in session.state]
 
 
 class InferRequest:
-    """Runs with variables of their own; `CompiledModel.create_infer_request` makes one. It keeps the inputs and outputs
-    of its last run."""
+    """Runs with separate variables, made by `CompiledModel.create_infer_request`. It keeps the inputs and outputs of
+    its last run.
+    """
 
     def __init__(self, session: Session, inputs: Sequence[ModelPort], outputs: Sequence[ModelPort]) -> None:
         self._session = session
@@ -85,7 +86,7 @@ class InferRequest:
         self._results: Results | None = None
 
     def infer(self, inputs: Inputs | None = None) -> Results:
-        """Run the network; arguments and errors are those of calling a compiled model."""
+        """Run the model; arguments and errors are the same as for calling a compiled model."""
         given = bind_inputs(inputs, self._inputs)
         results = self._session(given)
         self._given, self._results = given, results
@@ -97,9 +98,9 @@ class InferRequest:
         return self._last()[1]
 
     def get_tensor(self, key: PortKey) -> Tensor:
-        """An input or output of the last run, by its name or port; those of inputs are read-only.
+        """Return an input or output of the last run, by its name or port; inputs are read-only.
 
-        Raises EvaluationError: IR705 where there is no such input or output, IR704 before the first run.
+        Raises EvaluationError: IR705 if there is no such input or output, IR704 before the first run.
         """
         name = key.name if isinstance(key, ModelPort) else key
         for ports, tensor_of in ((self._inputs, self.get_input_tensor), (self._outputs, self.get_output_tensor)):
@@ -107,29 +108,29 @@ class InferRequest:
                 if name in port.names:
                     return tensor_of(position)
         names = ", ".join(port.name for port in (*self._inputs, *self._outputs)) or "none"
-        message = f"there is no input or output {name!r}; they are: {names}"
+        message = f"there is no input or output {name!r}; the names are: {names}"
         raise EvaluationError(message, code=Code.unknown_input)
 
     def get_input_tensor(self, key: PortKey | None = None) -> Tensor:
-        """An input of the last run, by position or name, or the only one; read-only."""
+        """Return an input of the last run, by position or name, or the only one; read-only."""
         port = chosen_port(self._inputs, key, "input")
         array = self._last()[0][self._inputs.index(port)].view()
         array.flags.writeable = False
         return Tensor(array)
 
     def get_output_tensor(self, key: PortKey | None = None) -> Tensor:
-        """An output of the last run, by position or name, or the only one."""
+        """Return an output of the last run, by position or name, or the only one."""
         return Tensor(self._last()[1][chosen_port(self._outputs, key, "output")])
 
     def query_state(self) -> list[VariableState]:
-        """The variables of the request."""
+        """Return the variables of the request."""
         return states_of(self._session)
 
     def reset_state(self) -> None:
-        """Give all variables their initial values, and begin the sequences of random numbers anew."""
+        """Reset all variables to their initial values, and restart the sequences of random numbers."""
         self._session.reset_state()
 
     def _last(self) -> tuple[list[Array], Results]:
         if self._given is None or self._results is None:
-            raise EvaluationError("the request has no tensors before its first infer(): nothing was run")
+            raise EvaluationError("the request has no tensors before its first infer()")
         return self._given, self._results

@@ -1,4 +1,4 @@
-"""Sessions: runs of a compiled network with variables of their own, and the outputs that runs return."""
+"""Sessions: runs of a compiled model with separate variables, and the outputs that runs return."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ __all__ = ["Results", "RunnableNetwork", "Session", "States"]
 
 
 class _NoSuchOutputError(NoSuchKeyError, IndexError):
-    """A position is the key of a mapping, and an index too."""
+    """An unknown key of the mapping, which may be a position and therefore an index too."""
 
 
 class Results(Mapping[PortKey, Array]):
     """The outputs of a run, by position, by any of their names, by port, or by out0, out1, ...
 
-    Iteration gives one name of each output. A key that is none raises EvaluationError IR705, which is a KeyError too.
+    Iteration yields one name of each output. An unknown key raises EvaluationError IR705, which is also a KeyError.
     """
 
     def __init__(self, ports: list[ModelPort], arrays: list[Array]) -> None:
@@ -83,15 +83,15 @@ class Results(Mapping[PortKey, Array]):
         return len(self._arrays)
 
     def to_dict(self) -> dict[ModelPort, Array]:
-        """The arrays by their ports, as OpenVINO's results give them."""
+        """Return the arrays by their ports, like OpenVINO's results."""
         return dict(zip(self._ports, self._arrays, strict=True))
 
     def to_tuple(self) -> tuple[Array, ...]:
-        """The arrays in the order of the outputs."""
+        """Return the arrays in the order of the outputs."""
         return tuple(self._arrays)
 
     def names(self) -> tuple[frozenset[str], ...]:
-        """All names of each output."""
+        """Return all names of each output."""
         return tuple([port.names for port in self._ports])
 
     def __repr__(self) -> str:
@@ -101,11 +101,11 @@ class Results(Mapping[PortKey, Array]):
 
 @dataclass(frozen=True, slots=True)
 class RunnableNetwork:
-    """What the sessions of a compiled model share.
+    """The state shared by the sessions of a compiled model.
 
-    variables: with the types that their values have. drawers: what may keep sequences of random numbers; a run depends
-    on the one before where `is_stateful`.
-    is_wide: whether f16 and bf16 are computed in f32. rounded: the variables that keep such values.
+    variables: with the types of their values. drawers: layers that may keep sequences of random numbers; a run depends
+    on the previous one if `is_stateful`.
+    is_wide: if true, f16 and bf16 are computed in f32. rounded: the variables that keep such values.
     """
 
     graph: Graph
@@ -123,14 +123,14 @@ class RunnableNetwork:
     rounded: Mapping[str, ElementType]
 
     def chosen(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
-        """The network for these inputs: itself for all."""
+        """Return the model for these inputs: itself for all."""
         return self, inputs
 
     def otherwise(self, inputs: Inputs | None) -> None:
-        """The network for inputs that this one refuses: none."""
+        """Return the model for inputs that this one rejects: none."""
 
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
-        """The outputs in their declared types, in memory of the caller's own."""
+        """Return the outputs in their declared types, in memory owned by the caller."""
         try:
             return self._run(arrays, observe, limits)
         except IRError as error:
@@ -147,7 +147,7 @@ class RunnableNetwork:
 class States(Mapping[str, Array | None]):
     """The variables of a session by their ids: read-only arrays, None for one that still has its initial value.
 
-    `state[id] = array` gives a variable the value that the next run reads, None its initial one. The array is copied;
+    `state[id] = array` sets the value that the next run reads, None the initial value. The array is copied;
     it must fit the variable as an input array must fit its input. Raises EvaluationError IR705 for an unknown variable,
     ElementTypeError IR403 and ShapeError IR506 for an array that does not fit.
     """
@@ -169,7 +169,7 @@ class States(Mapping[str, Array | None]):
         return NoSuchKeyError(message, hint=suggested(variable_id, self._ports))
 
     def port(self, variable_id: str) -> ModelPort:
-        """The element type and shape that the values of a variable have."""
+        """Return the element type and shape of the values of a variable."""
         return self._ports[variable_id]
 
     def __setitem__(self, variable_id: str, value: Any) -> None:
@@ -192,10 +192,10 @@ class States(Mapping[str, Array | None]):
 
 
 class Session:
-    """Calls of a compiled model with variables of their own; `CompiledModel.session` makes one.
+    """Calls of a compiled model with separate variables, made by `CompiledModel.session`.
 
-    Several threads may call. Where a run depends on the one before, by variables or by random numbers, the calls of a
-    session wait for each other; calls of other networks, and of other sessions, run side by side.
+    Several threads may call it. If a run depends on the previous one, through variables or random numbers, the calls of
+    a session wait for each other; calls of other models, and of other sessions, run concurrently.
     """
 
     def __init__(self, network: RunnableNetwork | Specialising) -> None:
@@ -206,17 +206,17 @@ class Session:
         self.state = States(network.variables, self._variables, self._lock)
 
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
-        """Run the network.
+        """Run the model.
 
         inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
-            Arrays of floats are rounded to the float type of the input; those of another element type are cast where
-            the cast keeps every value, and refused otherwise.
+            Arrays of floats are rounded to the float type of the input. Arrays of another element type are cast if the
+            cast preserves every value, and rejected otherwise.
         observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
             the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
         Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
-        fail on them, WeightsError where the .bin has changed since it was opened, ResourceError where the run exceeds
-        the memory budget, the time limit or the number of iterations. Variables and sequences of random numbers then
-        stand where they stood before.
+        fail on them, WeightsError if the .bin has changed since it was opened, ResourceError if the run exceeds the
+        memory budget, the time limit or the number of iterations. Variables and sequences of random numbers are then
+        unchanged.
         """
         require_callable(observe, "observe")
         network, given = self._network.chosen(inputs)
@@ -229,7 +229,7 @@ class Session:
         return self._called(*other, observe)
 
     def _otherwise(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs] | None:
-        """The network for inputs of which a general one assumes too much."""
+        """Return the model for inputs that contradict the assumptions of the general one."""
         try:
             return self._network.otherwise(inputs)
         except IRError:
@@ -253,17 +253,17 @@ class Session:
             LIMITS.reset(around)
 
     def reset_state(self) -> None:
-        """Give all variables their initial values, and begin the sequences of random numbers anew."""
+        """Reset all variables to their initial values, and restart the sequences of random numbers."""
         with self._lock:
             self._variables.reset()
 
     def snapshot(self) -> Snapshot:
-        """What the session is now: the values of its variables, and where its sequences of random numbers stand."""
+        """Return the state of the session: the values of its variables and the positions in its random sequences."""
         with self._lock:
             return self._variables.snapshot(self._network.drawers)
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Go on where a session of the same network, in this or another process, was when its snapshot was taken."""
+        """Continue from a snapshot of a session of the same model in this or another process."""
         with self._lock:
             self._variables.restore(snapshot, self._network.drawers)
 
@@ -291,16 +291,18 @@ class Session:
 
 
 def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
-    """The outputs as arrays that the caller may write to: they share no memory with inputs, constants or each other."""
+    """Return the outputs as arrays that the caller may write to: they share no memory with inputs, constants or each
+    other.
+    """
     owned: list[Array] = []
-    # Views of one array have the same owner, so only these are to be compared.
+    # Views of one array have the same owner, so only these need to be compared.
     by_owner: dict[int, list[Array]] = {}
     for given in inputs:
         by_owner.setdefault(id(owner_of(given)), []).append(given)
     for output in outputs:
         owner = owner_of(output)
         others = by_owner.setdefault(id(owner), [])
-        # What an engine gives lies in memory that only the array holds.
+        # Outputs of an engine are in memory that only the array owns.
         is_foreign = owner.base is not None and type(owner.base).__name__ != "PyCapsule"
         shared = is_foreign or any(np.may_share_memory(output, other) for other in others)
         if shared or not output.flags.writeable:

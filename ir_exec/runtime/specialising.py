@@ -1,4 +1,4 @@
-"""Networks that a partial model becomes for the inputs of its calls, each made once and kept."""
+"""Specialisation of partial models to the inputs of their calls; each specialised model is made once and kept."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 __all__ = ["ForCalls", "Specialising", "for_calls"]
 
 _MOST_KEPT = 16
-"""Networks that are kept for a model, those of the latest calls."""
+"""Maximum specialised models that are kept, for the latest calls."""
 
 _MOST_SHOWN = 8
-"""Elements of a value that is shown in full."""
+"""Maximum elements of a value that is shown in full."""
 
 _Key: TypeAlias = "tuple[tuple[str, Aspect, Hashable], ...]"
 
 
 class ForCalls(NamedTuple):
-    """A whole network, and the inputs of calls in its order. depends: as `CompiledModel.specialisations` has it."""
+    """A whole model, and the inputs of calls in its order. depends: as in `CompiledModel.specialisations`."""
 
     model: Model
     calls: list[list[Array]]
@@ -42,15 +42,16 @@ class ForCalls(NamedTuple):
 
     @property
     def told(self) -> str | None:
-        """What the network depends on, in a line; None for one that fits all inputs."""
+        """The inputs that the model depends on, in one line; None for a model that fits all inputs."""
         parts = [f"{name}: {what}" for name, what in self.depends.items()]
         return f"specialised to {', '.join(parts)}" if parts else None
 
 
 def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
-    """The network that fits the inputs of all calls.
+    """Return the model that fits the inputs of all calls.
 
-    Raises what binding the inputs and the conversion raise, and EvaluationError for calls that need other networks.
+    Raises the errors of binding the inputs and of the conversion, and EvaluationError for calls that need different
+    models.
     """
     if not isinstance(model, PartialModel) or not (model.is_partial or _is_refused(model, calls)):
         return ForCalls(model, [bind_inputs(one, model.inputs) for one in calls], {})
@@ -59,17 +60,17 @@ def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
     key = _key(found.depends, bound[0])
     if any(_key(found.depends, one) != key for one in bound):
         names = ", ".join(name for name, _ in found.depends)
-        message = f"the model depends on {names}, which differs between the calls"
+        message = f"the model depends on {names}, expected equal values in all calls"
         raise EvaluationError(message, code=Code.unknown_input)
     depends = {name: _shown(bound[0][name], aspect) for name, aspect in found.depends}
     return ForCalls(found.model, [found.arrays(one) for one in bound], depends)
 
 
 def _is_refused(model: PartialModel, calls: Sequence[Inputs | None]) -> bool:
-    """Return True if the network for all inputs assumes too much for those of a call."""
+    """Return True if the general model contradicts the inputs of a call."""
     if not model.has_assumptions:
         return False
-    from ir_exec.runtime.compiled import compile_model  # it asks for this module
+    from ir_exec.runtime.compiled import compile_model  # a circular import at the top
 
     compiled = compile_model(model)
     try:
@@ -81,11 +82,12 @@ def _is_refused(model: PartialModel, calls: Sequence[Inputs | None]) -> bool:
 
 
 class Specialising:
-    """Finds, and makes, the network for the inputs of a call. Several threads may ask.
+    """Finds or makes the model for the inputs of a call; thread-safe.
 
-    compiled: makes a network ready to run, within a budget. max_memory: bytes of what all networks keep and a run
-        takes. general: the network for all inputs that do not contradict what it assumes.
-    inputs, outputs: of the partial model, as far as they are known.
+    compiled: makes a model ready to run, within a budget. max_memory: bytes that all models and a run may take
+    together.
+    general: the model for all inputs that do not contradict its assumptions.
+    inputs, outputs: the known inputs and outputs of the partial model.
     """
 
     def __init__(
@@ -112,18 +114,18 @@ class Specialising:
 
     @property
     def drawers(self) -> Drawers:
-        """The layers of all networks so far that may draw random numbers, by what they are found by again."""
+        """The layers of all models so far that may draw random numbers, by keys that are stable between processes."""
         with self._lock:
             return dict(self._drawers)
 
     @property
     def made(self) -> list[dict[str, str]]:
-        """For each network that is kept, what it depends on, by inputs; the latest one is the last."""
+        """For each model that is kept, the aspects of the inputs that it depends on; the latest model is last."""
         with self._lock:
             return [dict(one.shown) for one in self._kept.values()]
 
     def chosen(self, inputs: Any) -> tuple[RunnableNetwork, Any]:
-        """The network for these inputs, and its inputs. Raises what binding the inputs and the conversion raise."""
+        """Return the model for these inputs, and its inputs. Raises the errors of binding and of the conversion."""
         bound = self._model.bound(inputs)
         made = self._found(bound)
         if made is None and self._general is not None:
@@ -131,7 +133,7 @@ class Specialising:
         return self._made_for(bound, made)
 
     def otherwise(self, inputs: Any) -> tuple[RunnableNetwork, Any] | None:
-        """The network for inputs which the general one refuses, as that for all did; None where there is no other."""
+        """Return the model for inputs that the general one rejects; None if there is no other model."""
         if self._general is None:
             return None
         bound = self._model.bound(inputs)
@@ -145,7 +147,7 @@ class Specialising:
         return made.network, made.arrays(bound)
 
     def planned(self, types: Mapping[str, Any]) -> Specialised:
-        """The network for inputs of these types. Raises NotKnownError where it depends on values."""
+        """Return the model for inputs of these types. Raises NotKnownError if it depends on values."""
         return self._model.specialise(types, self._run)
 
     def _found(self, bound: Mapping[str, Any]) -> _Made | None:
@@ -178,7 +180,7 @@ class Specialising:
 
     def _run(self, model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
         network = self._compiled(model, _SharedBudget(self._max_memory, self._budgets), False)
-        from ir_exec.runtime.sessions import Session  # it asks for this module
+        from ir_exec.runtime.sessions import Session  # a circular import at the top
 
         return Session(network)(arrays).to_tuple()
 
@@ -188,7 +190,7 @@ class Specialising:
 
 
 class _Made:
-    """A network for the inputs of some calls, and what these have in common."""
+    """A model for the inputs of some calls, and the aspects that these share."""
 
     def __init__(
         self, network: RunnableNetwork, budget: _SharedBudget, found: Specialised, shown: Mapping[str, str]
@@ -200,7 +202,7 @@ class _Made:
 
 
 class _SharedBudget(Budget):
-    """The budget of a network beside others, whose constants count too."""
+    """The budget of a model that also counts the constants of other models."""
 
     __slots__ = ("_others", "own")
 
@@ -225,7 +227,7 @@ def _key(way: Sequence[tuple[str, Aspect]], bound: Mapping[str, Any]) -> _Key:
 
 
 def _aspect_of(value: Any, aspect: Aspect) -> Hashable:
-    """What inputs have in common that are alike in this respect."""
+    """Return the key of a value for one aspect: equal for inputs that can share a model."""
     if isinstance(value, list):
         return tuple([_aspect_of(one, aspect) for one in value])
     if value is None:
@@ -242,7 +244,7 @@ def _bytes(value: Array) -> bytes:
 
 
 def _shown(value: Any, aspect: Aspect) -> str:
-    """`value 1`, `shape [2,3]`, `rank 3`; of a list its elements."""
+    """Return `value 1`, `shape [2,3]` or `rank 3`, and for a list its elements."""
     return f"{aspect} {_text(value, aspect)}"
 
 

@@ -1,4 +1,4 @@
-"""The variables of a network between runs."""
+"""The variables of a model between runs."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
+from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.limits import current_limits
-from ir_exec.kernels.pieces import converted
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
 from ir_exec.types import Array, ElementType
@@ -19,10 +19,10 @@ __all__ = ["VARIABLES", "CurrentVariables", "Drawers", "Snapshot", "Variables", 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What a session is between two runs. It can be pickled, and restored in another process.
+    """The state of a session between two runs. It can be pickled, and restored in another process.
 
-    values: of the variables that are not in their initial state, by id. drawn: how many random numbers the layers that
-    draw any have drawn, by the keys of their `Drawers`.
+    values: the values of variables that are not in their initial state, by id. drawn: the count of random numbers drawn
+    by each layer that draws any, by the keys of their `Drawers`.
     """
 
     values: Mapping[str, Array]
@@ -34,12 +34,12 @@ Drawers: TypeAlias = Mapping[Hashable, object]
 
 
 class Variables:
-    """Values that Assign writes are read by ReadValue after the run has succeeded.
+    """Values written by Assign, which ReadValue reads after the run has succeeded.
 
-    A body reads in an iteration what it wrote in the one before, by `advance`. Layers that draw random numbers continue
-    their sequences in the next run and in the next iteration.
+    In a body, an iteration reads the values written in the previous iteration, by `advance`. Layers that draw random
+    numbers continue their sequences in the next run and in the next iteration.
 
-    rounded: variables that keep their values as f16 or bf16 while the network is computed in f32.
+    rounded: variables that keep their values as f16 or bf16 while the model is computed in f32.
     """
 
     def __init__(self, rounded: Mapping[str, ElementType] = MappingProxyType({})) -> None:
@@ -67,26 +67,26 @@ class Variables:
         return self._values.get(variable_id)
 
     def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
-        """is_own: nobody else holds the array or a part of it, so that it is kept as it is."""
+        """Store a value. is_own: the array and its memory have no other owner, and need no copy."""
         kind = self._rounded.get(variable_id)
         self._written[variable_id] = value if kind is None else converted(value, kind)
         (self._own.add if is_own else self._own.discard)(variable_id)
 
     def draw(self, layer: object, count: int) -> int:
-        # Layers with equal attributes are equal, but not one.
+        # Layers with equal attributes compare equal, but are different layers.
         key = id(layer)
         drawn = self._drawn_now.get(key, self._drawn.get(key, 0))
         self._drawn_now[key] = drawn + count
         return drawn
 
     def advance(self, variable_ids: Iterable[str]) -> None:
-        """Let this run read what it has written to these variables."""
+        """Make the values written to these variables readable in this run."""
         for variable_id in variable_ids:
             if variable_id in self._written:
                 self._current[variable_id] = self._written.pop(variable_id)
 
     def commit(self) -> None:
-        """Keep what this run has written and drawn. Arrays that callers may hold are copied."""
+        """Keep the written values and counts of drawn numbers of this run. Arrays that callers may own are copied."""
         self.advance(list(self._written))
         current_limits().require(sum([value.nbytes for value in self._current.values()]))
         self._values |= {
@@ -97,21 +97,21 @@ class Variables:
         self.discard()
 
     def discard(self) -> None:
-        """Forget what this run has written, and which random numbers it has drawn."""
+        """Discard the values written and the numbers drawn in this run."""
         self._current.clear()
         self._written.clear()
         self._own.clear()
         self._drawn_now.clear()
 
     def set(self, variable_id: str, value: Array | None) -> None:
-        """Give a variable a copy of this value, or its initial value."""
+        """Set a variable to a copy of this value, or to its initial value."""
         if value is None:
             self._values.pop(variable_id, None)
         else:
             self._values[variable_id] = _copied(value)
 
     def fork(self) -> Variables:
-        """Variables of the same values that go their own way; arrays are shared, for nobody writes to them."""
+        """Return independent variables with the same values; arrays are shared, because they are read-only."""
         other = Variables(self._rounded)
         other._values, other._current = self._values.copy(), self._current.copy()
         other._written = self._written.copy()
@@ -120,13 +120,13 @@ class Variables:
         return other
 
     def snapshot(self, drawers: Drawers) -> Snapshot:
-        """The values and sequences between runs."""
+        """Return the values and sequences between runs."""
         self.resume(drawers)
         drawn = {key: self._drawn[id(layer)] for key, layer in drawers.items() if id(layer) in self._drawn}
         return Snapshot(self._values.copy(), {**self._drawn_later, **drawn})
 
     def restore(self, snapshot: Snapshot, drawers: Drawers) -> None:
-        """Go on from a snapshot that was made with the same drawers; arrays are shared, for nobody writes to them."""
+        """Continue from a snapshot that was made with the same drawers; read-only arrays are shared."""
         self.reset()
         for variable_id, value in snapshot.values.items():
             value.flags.writeable = False  # which pickles do not keep
@@ -135,12 +135,12 @@ class Variables:
         self.resume(drawers)
 
     def resume(self, drawers: Drawers) -> None:
-        """Go on with the restored sequences of layers that were not made when they were restored."""
+        """Continue the restored sequences of layers that did not exist when they were restored."""
         for key in self._drawn_later.keys() & drawers.keys():
             self._drawn[id(drawers[key])] = self._drawn_later.pop(key)
 
     def reset(self) -> None:
-        """Forget all values, and where the sequences of random numbers stand."""
+        """Discard all values and the positions in the sequences of random numbers."""
         self.discard()
         self._values.clear()
         self._drawn.clear()
@@ -148,7 +148,7 @@ class Variables:
 
 
 def variables_of(model: Model) -> list[ModelPort]:
-    """Each variable that the network reads, with the type of its values."""
+    """Return each variable that the model reads, with the type of its values."""
     found: dict[str, ModelPort] = {}
     around = set(model.graph.nodes)
     for node in model.graph.all_nodes():
@@ -174,7 +174,7 @@ VARIABLES: ContextVar[Variables] = ContextVar("VARIABLES")
 
 
 class CurrentVariables:
-    """What operators read, write and draw: of the session that runs, as all sessions share the plans."""
+    """The variables that operators read, write and draw from: those of the running session, as sessions share plans."""
 
     def read(self, variable_id: str) -> Array | None:
         return VARIABLES.get().read(variable_id)
@@ -186,5 +186,5 @@ class CurrentVariables:
         return VARIABLES.get().draw(layer, count)
 
     def advance(self, variable_ids: Iterable[str]) -> None:
-        """Let the run read what it has written to these variables."""
+        """Make the values written to these variables readable in this run."""
         VARIABLES.get().advance(variable_ids)

@@ -1,4 +1,4 @@
-"""The threads of a run: as many as the caller says, else the environment, else the cores of this process."""
+"""The number of threads of a run: from the caller, else the environment, else the cores of this process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VARIABLE = "IR_EXEC_THREADS"
 
 
 class RunThreads:
-    """`with RunThreads(count):` operators may use so many threads, and BLAS one, until the run in it ends."""
+    """`with RunThreads(count):` lets operators use `count` threads, and BLAS one, until the enclosed run ends."""
 
     __slots__ = ("_around", "_claim", "_count")
 
@@ -34,9 +34,9 @@ class RunThreads:
 
 
 def chosen_threads(threads: int | None = None) -> int:
-    """The caller's number, or IR_EXEC_THREADS, or the cores available to this process.
+    """Return the caller's number, or IR_EXEC_THREADS, or the cores available to this process.
 
-    Raises EvaluationError IR704 for a number below 1 and for text that is no number.
+    Raises EvaluationError IR704 for a number below 1 and for text that is not a number.
     """
     if threads is not None:
         return whole_number(threads, "threads", 1)

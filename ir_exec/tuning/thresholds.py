@@ -25,12 +25,12 @@ Chunks of a product are a third longer, since BLAS rearranges one of the matrice
 longer than one. Rounds: BLAS sums products of different sizes in different orders.
 """
 
-PIECE_NANOSECONDS = 60_000
+CHUNK_NANOSECONDS = 60_000
 """Work per chunk of a gather or a scatter, with an overhead of 3 % for NumPy's call and the hand-over; also the minimum
 product of a recurrent step for running the two directions of a sequence on separate threads.
 """
 
-MOST_PIECES = 16
+MOST_CHUNKS = 16
 """Maximum number of chunks of work, of about equal size: 16 keep four threads busy to the end. Products have half as
 many. Rounds, by the chunks of products.
 """
@@ -84,7 +84,7 @@ quarter, 256 channels of 14 x 14 take 1.2 ms instead of 0.9, since filters are r
 different sizes in different orders.
 """
 
-HELD_ELEMENTS = 2**22
+WORKING_ELEMENTS = 2**22
 """Maximum elements of tables, matrices and scores that a thread holds at a time: 16 MiB of f32. It limits memory and
 does not depend on speed. Rounds in attention with very long rows.
 """
@@ -166,7 +166,7 @@ FILLED_ELEMENTS = 2**14
 np.matmul: 64 x 64 by 256 columns 27.3 and 27.1 us, 784 x 32 by 192 138 and 129, 12 x 64 by 64 2.9 and 3.3.
 """
 
-PIECE_LINES = 96
+CHUNK_LINES = 96
 """Minimum rows or columns of a chunk of a product: BLAS rearranges the other matrix for every chunk, which takes 10 to
 20 % of its time with 96 to 128 of them, 40 to 90 % with 32. Rounds.
 """
@@ -175,17 +175,17 @@ ROWS_AS_VECTORS = 3
 """Maximum rows that a product with a large matrix processes one by one: 2 rows of 768 and 768 x 3,072 take 0.5 to
 0.7 ms, not 1.2 to 1.6, 3 rows 0.6 to 0.8, not 0.8 to 1.7; with 4 rows some shapes lose. Rounds."""
 
-STRIP_MULTIPLICATIONS = 10**6
+TILE_MULTIPLICATIONS = 10**6
 """Maximum product that OpenBLAS with AVX-512 multiplies without copying first; longer ones are split into tiles. 1,024
 x 256 by 8 columns take 83 us, in tiles 42; 8 rows of 768 by 768 x 3,072 take 1,200 and 440; 96 x 16 by 12,544 columns
 520 and 390. There is no gain for products of an eighth of it. Rounds.
 """
 
-STRIP_COLUMNS = 64
+TILE_COLUMNS = 64
 """Columns of a tile or a panel, or a multiple: 8 rows by 768 x 3,072 take 440 us with 64, 1,070 with 48, 580 with
 96. Rounds."""
 
-TURNED_STRIP_ELEMENTS = 1200
+TRANSPOSED_TILE_ELEMENTS = 1200
 """Elements of the result of a tile if both matrices are contiguous along the summed axis: 8 rows of 3,072 by a
 transposed 3,072 x 768 take 1,880 us, in tiles 380. Rounds.
 """

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from ir_exec.batch.flow import Task, TaskFlow, in_order
 from ir_exec.batch.pools import Pool, WorkerLostError
 from ir_exec.errors import IRError
+from tests.helpers.facts import naming
 
 
 class Suspecting(Pool):
@@ -93,10 +94,10 @@ def test_no_workers_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
         def require_alive(self) -> None:
             raise IRError("nobody is there")
 
-    monkeypatch.setattr("ir_exec.batch.flow._HEARTBEAT", 0.001)
+    monkeypatch.setattr("ir_exec.batch.flow.HEARTBEAT", 0.001)
     flow = TaskFlow(Gone(set()))
     flow.submit(Task(int, (1,)))
-    with pytest.raises(IRError, match="nobody is there"):
+    with pytest.raises(IRError, match=naming("nobody")):
         flow.next()
 
 

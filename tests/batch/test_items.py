@@ -15,6 +15,7 @@ from ir_exec.batch.items import StoredFile, StoredItem, digest_of, items_in, por
 from ir_exec.errors import EvaluationError
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, ElementType, Shape
+from tests.helpers.facts import naming
 
 
 def port(name: str, shape: str = "?,4", kind: ElementType = ElementType.f32) -> ModelPort:
@@ -93,13 +94,13 @@ def test_a_file_for_each_input(tmp_path: Path) -> None:
     items = [item for _, item in items_in(files, ports, 4)]
     assert [item.load(ports)[0]["y"].tolist() for item in items] == [[0, 1, 2, 3], [4, 5, 6]]
     np.save(tmp_path / "b.npy", np.zeros(6))
-    with pytest.raises(EvaluationError, match="the first axis is to count the items"):
+    with pytest.raises(EvaluationError, match=naming("[7, 4]")):
         list(items_in(files, ports, 4))
 
 
 @pytest.mark.parametrize(
     ("key", "message"),
-    [("", "x, y"), ("z", "'z'.*: x, y"), ("in2", "in2")],
+    [("", naming("x", "y")), ("z", naming("z", "x", "y")), ("in2", naming("in2", "x", "y"))],
 )
 def test_arrays_for_no_input(tmp_path: Path, key: str, message: str) -> None:
     np.save(tmp_path / "a.npy", DATA)
@@ -113,7 +114,7 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"not an array")
         with pytest.raises(EvaluationError, match=name):
             StoredItem((StoredFile(str(tmp_path / name)),)).load(X)
-    with pytest.raises(EvaluationError, match="holds no arrays: expected"):
+    with pytest.raises(EvaluationError, match=naming("a.txt", ".npz", ".npy", ".zarr", ".parquet")):
         StoredItem((StoredFile(str(tmp_path / "a.txt")),)).load(X)
     with pytest.raises(FileNotFoundError):
         StoredItem((StoredFile(str(tmp_path / "b.npy")),)).load(X)
@@ -122,7 +123,7 @@ def test_files_that_are_no_arrays(tmp_path: Path) -> None:
 def test_columns_without_a_value_or_of_several_lengths(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
-    for rows, message in [([[1.0], None], "without a value"), ([[1.0], [1.0, 2.0]], "several lengths")]:
+    for rows, message in [([[1.0], None], "without a value"), ([[1.0], [1.0, 2.0]], "'x'")]:
         parquet.write_table(pyarrow.table({"x": rows}), tmp_path / "a.parquet")
         with pytest.raises(EvaluationError, match=message):
             StoredItem((StoredFile(str(tmp_path / "a.parquet")),)).load(X)

@@ -27,6 +27,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.runtime.compiled import compiled_with
 from ir_exec.types import Array
 from tests.helpers.deadly import Counted, Deadly, DeadlyOnce, Wrong, end, own_pid
+from tests.helpers.facts import mentions, naming
 from tests.helpers.items import arrays, counting_network, weighed_network
 
 WEIGHTS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -154,8 +155,8 @@ def test_failing_items_are_recorded(chunk: int, tmp_path: Path) -> None:
     items[9] = {"nothing": np.zeros(1)}
     results = list(batch.run(weighed_network(), items, chunk=chunk))
     check(results, 10, {2, 5, 6, 9})
-    assert "has shape [1,5], expected [?,4]" in str(results[2].error)
-    assert "RuntimeError: no such thing" in str(results[5].error)
+    assert str(results[2].error) == mentions("[1,5]", "[?,4]")
+    assert str(results[5].error) == mentions("RuntimeError")
     assert "No such file" in str(results[6].error)
     assert results[9].error is not None
     assert results[9].error.code == Code.unknown_input
@@ -189,7 +190,7 @@ class TestLostWorkers:
         items[4] = Deadly()
         results = list(batch.run(weighed_network(), items, processes, tries=2))
         check(results, 12, {4})
-        assert str(results[4].error).startswith("the worker process died while it computed this, 2 times")
+        assert str(results[4].error) == mentions(2)
 
     def test_of_a_chunk_only_the_guilty_item_fails(self, processes: Processes) -> None:
         items: list[Any] = list(arrays(9))
@@ -201,7 +202,7 @@ class TestLostWorkers:
         items[1] = Deadly()
         results = list(batch.run(weighed_network(), items, processes, chunk=3, tries=2))
         check(results, 6, {1})
-        assert str(results[1].error).startswith("the worker process died while it computed this, 2 times")
+        assert str(results[1].error) == mentions(2)
 
     @pytest.mark.broad
     def test_items_that_are_collected(self, processes: Processes, tmp_path: Path) -> None:
@@ -233,13 +234,13 @@ class TestLostWorkers:
         items: list[Any] = [*arrays(3), Deadly(), *arrays(50)]
         with (
             ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor,
-            pytest.raises(EvaluationError, match="the executor has lost a worker process") as caught,
+            pytest.raises(EvaluationError, match=naming("executor")) as caught,
         ):
             list(batch.run(weighed_network(), items, executor))
         assert "jobs=N" in str(caught.value)
 
     def test_workers_that_cannot_start_are_one_error(self) -> None:
-        with pytest.raises(IRError, match="end before they begin to work"):
+        with pytest.raises(IRError, match=naming(3)):
             list(batch.run(weighed_network(), arrays(5), jobs=2, initializer=end))
 
     def test_workers_end_with_a_parent_that_is_killed(self) -> None:
@@ -340,13 +341,13 @@ def test_weights_that_are_sent(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"on_error": "ignore"}, "on_error is 'ignore'"),
-        ({"jobs": 0}, "jobs is 0, expected 1 or more"),
-        ({"chunk": 0}, "chunk is 0"),
-        ({"executor": 3}, "executor is a int"),
-        ({"jobs": 2, "executor": ThreadPoolExecutor(1)}, "either `executor` or `jobs`"),
-        ({"outputs": ["nothing"]}, "nothing"),
-        ({"weights": b""}, "the model is read already"),
+        ({"on_error": "ignore"}, naming("on_error", "ignore")),
+        ({"jobs": 0}, naming("jobs", 0, 1)),
+        ({"chunk": 0}, naming("chunk", 0)),
+        ({"executor": 3}, naming("executor")),
+        ({"jobs": 2, "executor": ThreadPoolExecutor(1)}, naming("executor", "jobs")),
+        ({"outputs": ["nothing"]}, naming("nothing")),
+        ({"weights": b""}, naming("weights", "expand", "keep")),
     ],
 )
 def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> None:

@@ -13,6 +13,7 @@ from ir_exec import build
 from tests.conformance.build import IRFile
 from tests.conformance.compare import value_faults
 from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.facts import naming
 
 Build = Callable[[build.Value], "build.Value | tuple[build.Value, ...]"]
 
@@ -135,13 +136,13 @@ def test_a_value_that_is_read_twice_is_one_input() -> None:
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda x: build.if_(x, lambda: x, lambda: (x, x)), "then gives 1 values and else_ 2"),
-        (lambda x: build.loop(1, None, lambda i, value: (None, [], []), carried=[x]), "gives 0 carried values"),
-        (lambda x: build.loop(1, None, lambda i, value: (None, [value]), carried=[x]), "returns a condition"),
-        (lambda x: build.if_(build.relu(x), lambda: x, lambda: x, name="choice"), '"choice" \\(If\\)'),
+        (lambda x: build.if_(x, lambda: x, lambda: (x, x)), naming("then", 1, "else_", 2)),
+        (lambda x: build.loop(1, None, lambda i, value: (None, [], []), carried=[x]), naming(0, 1)),
+        (lambda x: build.loop(1, None, lambda i, value: (None, [value]), carried=[x]), naming("condition")),
+        (lambda x: build.if_(build.relu(x), lambda: x, lambda: x, name="choice"), naming("choice")),
         (
             lambda x: build.tensor_iterator(lambda part: ([], [part]), sliced=[build.Sliced(x, axis=3)]),
-            "axis 3 is out of range",
+            naming("axis", 3),
         ),
     ],
 )

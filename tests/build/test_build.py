@@ -11,7 +11,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.codes import Code
 from ir_exec.extension import unregister_op
-from tests.helpers.facts import naming
+from tests.helpers.facts import coded, naming
 
 
 def run(model, **inputs):
@@ -79,7 +79,7 @@ def test_several_outputs_are_a_tuple():
     assert [part.shape for part in parts] == [[2, 2]] * 3
     model = build.model(parts)
     assert [port.name for port in model.outputs][:2] == ["a", "b"]
-    with pytest.raises(TypeError, match="one value"):
+    with pytest.raises(TypeError, match=naming("ReLU", "f32[2,6]")):
         first, second = build.relu(x)  # noqa: RUF059  # never bound
 
 
@@ -158,7 +158,7 @@ def test_a_value_of_a_body_cannot_leave_it():
     x = build.parameter([2], name="x")
     kept = []
     build.if_(build.constant(True), lambda: kept.append(build.relu(x)) or kept[0], lambda: x)
-    with pytest.raises(ir_exec.GraphError, match="outside"):
+    with pytest.raises(ir_exec.GraphError, check=coded("IR100")):
         build.model(kept[0])
 
 
@@ -176,9 +176,9 @@ def test_names_that_would_collide():
     one = build.relu(x, name="same", tensor_names=["t"])
     model = build.model(build.add(one, build.relu(one, name="same")))
     assert [node.name for node in model.graph.nodes if node.type == "ReLU"] == ["same", "same_1"]
-    with pytest.raises(ir_exec.GraphError, match="tensor name 't'"):
+    with pytest.raises(ir_exec.GraphError, match=naming("t", "same", "Exp")):
         build.model(build.add(one, build.exp(one, tensor_names=["t"])))
-    with pytest.raises(ir_exec.GraphError, match="'x'"):
+    with pytest.raises(ir_exec.GraphError, match=naming("Parameter", "x")):
         build.model(build.add(x, build.parameter([2], name="x", tensor_names=["other"])))
 
 
@@ -231,7 +231,7 @@ def test_an_input_that_nothing_reads_stays_where_it_is_asked_for():
     x, unread = build.parameter([2], name="x"), build.parameter([3], "i64", name="unread")
     model = build.model(build.result(build.relu(x), name="y"), [unread, x])
     assert [port.name for port in model.inputs] == ["unread", "x"]
-    with pytest.raises(ir_exec.GraphError, match="reads x"):
+    with pytest.raises(ir_exec.GraphError, match=naming("x")):
         build.model(build.relu(x), [unread])
 
 
@@ -289,15 +289,15 @@ def test_constants(given, element_type, expected):
 @pytest.mark.parametrize(
     ("given", "element_type", "told"),
     [
-        (1.5, "i32", "cannot become i32"),
-        (300, "u8", "cannot become u8"),
-        (-1, "u8", "cannot become u8"),
-        ("a", "f32", "cannot become f32"),
-        (1, "string", "cannot become string"),
-        (1, "f33", "'f33' is no element type"),
-        ([[1], [1, 2]], None, "cannot be made of list"),
-        (np.array([1j]), None, "complex128"),
-        (object(), None, "cannot be made of object"),
+        (1.5, "i32", naming("float32", "i32")),
+        (300, "u8", naming("int64", "u8")),
+        (-1, "u8", naming("int64", "u8")),
+        ("a", "f32", naming("object", "f32")),
+        (1, "string", naming("int64", "string")),
+        (1, "f33", naming("f33")),
+        ([[1], [1, 2]], None, naming("list")),
+        (np.array([1j]), None, naming("complex128")),
+        (object(), None, naming("object")),
     ],
 )
 def test_what_is_no_constant(given, element_type, told):
@@ -337,13 +337,13 @@ def test_operators_of_a_users_own(tmp_path):
             return data * np.float32(self.factor)
 
     x = build.parameter([2], name="x")
-    with pytest.raises(ir_exec.GraphError, match="no opset has an operator of type Scale"):
+    with pytest.raises(ir_exec.GraphError, match=naming("Scale")):
         build.op("Scale", x, factor=2.0)
     ir_exec.register_op("Scale", version="mine")(Scale)
     try:
         y = build.op("Scale", x, factor=2.0)
         assert build.op("Scale", x, factor=2.0, opset="mine").layer.version == y.layer.version == "mine"
-        with pytest.raises(ir_exec.InvalidAttributeError, match="it has: factor, shifted"):
+        with pytest.raises(ir_exec.InvalidAttributeError, match=naming("factor", "shifted")):
             build.op("Scale", x, fctor=2.0)
         model = build.model(build.result(y, name="y"))
         model.save(tmp_path / "scaled.xml")

@@ -16,6 +16,7 @@ from tests.conformance.build import IRFile
 from tests.conformance.compare import value_faults
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.bodies import body_layers
+from tests.helpers.facts import mentions, naming
 
 
 def looped() -> ir_exec.Model:
@@ -178,32 +179,40 @@ def test_a_layer_whose_name_has_slashes_goes_first() -> None:
 @pytest.mark.parametrize(
     ("edit", "code", "told"),
     [
-        (lambda e: e.set_constant("loop/body/too", 1), Code.unknown_input, "did you mean loop/body/two"),
-        (lambda e: e.rename("loop/body/double", "plus"), Code.duplicate_layer_name, "'loop/body/plus' is taken"),
-        (lambda e: e.remove("loop/body/plus", passes=5), Code.graph, "nothing can take its place"),
-        (lambda e: e.cut(outputs=["loop/body/plus"]), Code.graph, "is a value of a body"),
-        (lambda e: e.add_output("loop/body/plus"), Code.graph, "is a value of a body"),
-        (lambda e: e.reshape({"loop/body/plus": [1]}), Code.unknown_input, "the inputs are: x"),
-        (lambda e: e.insert("x", lambda x: build.add(x, e.value("loop/body/plus"))), Code.graph, "outside of its body"),
+        (lambda e: e.set_constant("loop/body/too", 1), Code.unknown_input, mentions("loop/body/two")),
+        (lambda e: e.rename("loop/body/double", "plus"), Code.duplicate_layer_name, mentions("loop/body/plus")),
+        (lambda e: e.remove("loop/body/plus", passes=5), Code.graph, mentions("loop/body/plus", 2, 1, 2)),
+        (lambda e: e.cut(outputs=["loop/body/plus"]), Code.graph, mentions("loop/body/plus")),
+        (lambda e: e.add_output("loop/body/plus"), Code.graph, mentions("loop/body/plus")),
+        (lambda e: e.reshape({"loop/body/plus": [1]}), Code.unknown_input, mentions("x")),
+        (
+            lambda e: e.insert("x", lambda x: build.add(x, e.value("loop/body/plus"))),
+            Code.graph,
+            mentions("loop/body/plus"),
+        ),
         (
             lambda e: e.insert("loop/body/plus", lambda value: build.add(value, build.parameter([2]))),
             Code.graph,
-            "Parameter",
+            mentions("Parameter"),
         ),
-        (lambda e: e.insert("last", build.relu, before="loop/body/plus"), Code.graph, "does not read 'last'"),
-        (lambda e: e.insert("loop/body/plus", lambda v: build.add(v, e.value("last"))).model(), Code.cycle, "cycle"),
+        (lambda e: e.insert("last", build.relu, before="loop/body/plus"), Code.graph, mentions("last")),
+        (
+            lambda e: e.insert("loop/body/plus", lambda v: build.add(v, e.value("last"))).model(),
+            Code.cycle,
+            mentions(),
+        ),
     ],
 )
-def test_what_cannot_be(edit: Callable[[Editor], object], code: Code, told: str) -> None:
+def test_what_cannot_be(edit: Callable[[Editor], object], code: Code, told: mentions) -> None:
     with pytest.raises(ir_exec.IRError) as caught:
         edit(Editor(looped()))
     assert caught.value.code == code
-    assert told in str(caught.value)
+    assert str(caught.value) == told
 
 
 def test_the_ends_of_a_body_stay() -> None:
     editor = Editor(looped())
     ends = [layer.name for layer in body_layers(looped(), "loop") if layer.is_parameter or layer.is_result]
     for name in ends:
-        with pytest.raises(ir_exec.GraphError, match=r"around the body|nothing can take its place"):
+        with pytest.raises(ir_exec.GraphError, match=naming(f"loop/body/{name}")):
             editor.remove(f"loop/body/{name}")

@@ -16,6 +16,7 @@ from ir_exec import build
 from ir_exec.build.older import in_older_versions
 from ir_exec.errors import GraphError
 from ir_exec.ops.base.registry import opset_number
+from tests.helpers.facts import naming
 
 
 def up_to(last: int) -> Callable[[str, str], bool]:
@@ -76,14 +77,14 @@ REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
     "negative pads": (
         lambda: build.pad(data(), [0, 0, -1, 0], [0, 0, 0, 0], 0.0, pad_mode="constant"),
         11,
-        "version 1 takes pads_begin from 0 on alone",
+        "pads_begin",
     ),
     "open indices": (
         lambda: build.scatter_nd_update(
             data(), build.parameter([1, 2], "i64", name="i"), np.ones((1, 6, 6), np.float32)
         ),
         14,
-        "version 4 takes indices from 0 on alone, which are not known",
+        "indices",
     ),
     "a reduction": (
         lambda: build.scatter_elements_update(data(), INDICES, np.ones((1, 1, 1, 6), np.float32), 3, reduction="sum"),
@@ -101,7 +102,7 @@ REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
         "version 8 has no roisnum",
     ),
     "stable": (lambda: build.topk(data(), 3, axis=2, mode="max", sort="value", stable=True)[0], 10, "has no stable"),
-    "no older version": (lambda: build.is_finite(data()), 9, "version 10 has no older one"),
+    "no older version": (lambda: build.is_finite(data()), 9, "version 10"),
 }
 
 
@@ -136,7 +137,7 @@ def test_what_no_older_version_says_is_named(name: str) -> None:
     value = make()
     value.layer.name = "here"
     model = build.model(build.result(value, name="y"))
-    with pytest.raises(GraphError, match=f"cannot be written for opset{last}: ") as caught:
+    with pytest.raises(GraphError, match=naming(f"opset{last}")) as caught:
         in_older_versions(model, up_to(last), f"opset{last}")
     assert caught.value.code == "IR119"
     assert '"here"' in caught.value.message

@@ -66,8 +66,8 @@ def test_every_rule_has_a_file() -> None:
     assert not missing
 
 
-def test_messages_are_in_the_users_words() -> None:
-    """The wording of the findings that only this checker has."""
+def test_messages_name_what_is_declared_and_what_is_inferred() -> None:
+    """Of the findings that only this checker has."""
     report = check_model(BAD / "IR601-declared-dims.xml")
     (found,) = report.errors
     assert facts(found.message) == ["1", "3", "5", "f32[2,3]", "f32[2,5]"]
@@ -75,7 +75,6 @@ def test_messages_are_in_the_users_words() -> None:
     report = check_model(BAD / "IR601-attribute-changed.xml")
     (found,) = report.errors
     assert facts(found.message) == ["1", "1", "2", "i64[2,1]", "i64[2,2]"]
-    assert found.hint is not None
-    assert "check the attributes, constants and edges of this layer" in found.hint
+    assert found.hint
     report = check_model(BAD / "IR603-edge-from-another-layer.xml")
     assert facts(report.errors[0].message) == ["3", "boolean[2,3]", "f32", "f32[2,3]", "flags"]

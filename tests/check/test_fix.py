@@ -11,7 +11,7 @@ import pytest
 from ir_exec import check_model
 from ir_exec.check import fix
 from ir_exec.errors import ParseError
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 BAD = Path(__file__).parents[1] / "bad"
@@ -46,12 +46,12 @@ def test_the_least_change(name: str, old: bytes, new: bytes) -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("IR107-cycle", "it has other errors: IR107"),
+        ("IR107-cycle", mentions("IR107")),
         # The layers below agree with the port, so that something else was changed.
-        ("IR601-attribute-changed", "it has other errors: IR601"),
+        ("IR601-attribute-changed", mentions("IR601")),
     ],
 )
-def test_files_with_other_errors_are_not_touched(name: str, reason: str) -> None:
+def test_files_with_other_errors_are_not_touched(name: str, reason: mentions) -> None:
     result = fix(BAD / f"{name}.xml")
     assert (result.has_changed, result.reason) == (False, reason)
 
@@ -59,7 +59,7 @@ def test_files_with_other_errors_are_not_touched(name: str, reason: str) -> None
 def test_what_can_be_fixed_is_and_the_rest_is_told() -> None:
     path = BAD / "many-independent-faults.xml"
     result = fix(path)
-    assert result.reason == "it has other errors: IR116, IR204, IR503"
+    assert result.reason == mentions("IR116", "IR204", "IR503")
     assert [error.code for error in result.left] == ["IR503", "IR116", "IR204"]
     report = check_model(result.after, weights=path.with_suffix(".bin"))
     assert [error.code for error in report.errors] == [error.code for error in result.left]
@@ -168,7 +168,7 @@ def test_one_line_crlf_and_encodings(tmp_path: Path) -> None:
         assert result.after.count(b"\r\n") == result.after.count(b"\n")
     wide = tmp_path / "wide.xml"
     wide.write_bytes(raw.decode().replace("1.0", "1.0", 1).encode("utf-16"))
-    assert fix(wide).reason == "the file is not plain UTF-8"
+    assert fix(wide).reason == mentions("UTF", 8)
 
 
 def test_at_a_tie_what_the_layer_gives_is_declared(tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ class TestDeclareLeavesAlone:
         path.write_bytes(net(layers, [(0, 0, 2, 0), (2, 1, 3, 0), (1, 0, 3, 1), (3, 2, 4, 0)]))
         done = fix(path, declare=True)
         assert not done.has_changed
-        assert facts(done.reason) == ["IR504"]
+        assert done.reason == mentions("IR504")
 
     def test_a_decompressed_constant_that_is_declared_as_it_is_stored(self, tmp_path: Path) -> None:
         mark = '<rt_info><attribute name="decompression" version="0"/></rt_info>'

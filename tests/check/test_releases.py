@@ -13,7 +13,7 @@ from ir_exec.check.releases import Release
 from ir_exec.codes import Code
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
 from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest, resolve
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, mentions
 
 ROOT = Path(__file__).parents[2]
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -108,36 +108,40 @@ def needed(xml: bytes) -> tuple[str, list[str]]:
     ],
 )
 def test_opsets_grow_for_a_few_releases(type_name: str, opset: int, release: str) -> None:
-    assert needed(net(type_name, opset)) == (release, [f"{type_name} of opset{opset}"])
+    assert needed(net(type_name, opset)) == (release, [mentions(type_name, f"opset{opset}")])
     assert needed(net(type_name.swapcase(), opset))[0] == release
 
 
 @pytest.mark.parametrize(
     ("xml", "release", "what"),
     [
-        (net("MaxPool", 14, 'rounding_type="ceil_torch"'), "2024.1", "rounding_type='ceil_torch' of MaxPool"),
-        (net("MaxPool", 14, 'rounding_type="ceil"'), "2024.0", "MaxPool of opset14"),
-        (net("RandomUniform", 8, 'alignment="pytorch"'), "2024.3", "alignment='pytorch' of RandomUniform"),
-        (net("RandomUniform", 8, 'alignment="tensorflow"'), "2022.1", "IR version 11"),
-        (net("Einsum", 7, 'equation="i...->i"'), "2025.1", "equation='i...->i' of Einsum"),
-        (net("Einsum", 7, 'equation="ij->i..."'), "2025.1", "equation='ij->i...' of Einsum"),
-        (net("Einsum", 7, 'equation="i...j->j...i"'), "2022.1", "IR version 11"),
-        (net("Einsum", 7, 'equation="i,->i"', inputs=2), "2025.2", "equation='i,->i' of Einsum"),
-        (net("Einsum", 7, 'equation="->"'), "2025.2", "equation='->' of Einsum"),
-        (net("Einsum", 7, 'equation=",ij->j"', inputs=2), "2022.1", "IR version 11"),
-        (net("Einsum", 7, f'equation="{"." * 100_000}"'), "2022.1", "IR version 11"),
-        (net("ScaledDotProductAttention", 13, inputs=6), "2025.4", "ScaledDotProductAttention with 6 inputs"),
-        (net("ScaledDotProductAttention", 13, inputs=5), "2023.3", "ScaledDotProductAttention of opset13"),
-        (net("ReadValue", 6, 'variable_id="v"', inputs=0), "2023.3", "ReadValue without inputs"),
-        (net("NonMaxSuppression", 4, inputs=2), "2023.1", "NonMaxSuppression with 2 inputs"),
-        (net("NonMaxSuppression", 5, inputs=2), "2022.1", "IR version 11"),
-        (net("ReLU", 1, dim=0), "2023.2", "a dim of 0"),
-        (net("FakeConvert", 13, 'destination_type="f8e4m3"'), "2023.3", "FakeConvert of opset13"),
-        (net("Interpolate", 4).replace(b"FP32", b"FP64"), "2026.3", "Interpolate of f64"),
-        (net("Interpolate", 1).replace(b"FP32", b"FP64"), "2022.1", "IR version 11"),
+        (
+            net("MaxPool", 14, 'rounding_type="ceil_torch"'),
+            "2024.1",
+            mentions("rounding_type", "ceil_torch", "MaxPool"),
+        ),
+        (net("MaxPool", 14, 'rounding_type="ceil"'), "2024.0", mentions("MaxPool", "opset14")),
+        (net("RandomUniform", 8, 'alignment="pytorch"'), "2024.3", mentions("alignment", "pytorch", "RandomUniform")),
+        (net("RandomUniform", 8, 'alignment="tensorflow"'), "2022.1", mentions("IR", 11)),
+        (net("Einsum", 7, 'equation="i...->i"'), "2025.1", mentions("i...->i", "Einsum")),
+        (net("Einsum", 7, 'equation="ij->i..."'), "2025.1", mentions("ij->i...", "Einsum")),
+        (net("Einsum", 7, 'equation="i...j->j...i"'), "2022.1", mentions("IR", 11)),
+        (net("Einsum", 7, 'equation="i,->i"', inputs=2), "2025.2", mentions("i,->i", "Einsum")),
+        (net("Einsum", 7, 'equation="->"'), "2025.2", mentions("->", "Einsum")),
+        (net("Einsum", 7, 'equation=",ij->j"', inputs=2), "2022.1", mentions("IR", 11)),
+        (net("Einsum", 7, f'equation="{"." * 100_000}"'), "2022.1", mentions("IR", 11)),
+        (net("ScaledDotProductAttention", 13, inputs=6), "2025.4", mentions("ScaledDotProductAttention", 6)),
+        (net("ScaledDotProductAttention", 13, inputs=5), "2023.3", mentions("ScaledDotProductAttention", "opset13")),
+        (net("ReadValue", 6, 'variable_id="v"', inputs=0), "2023.3", mentions("ReadValue")),
+        (net("NonMaxSuppression", 4, inputs=2), "2023.1", mentions("NonMaxSuppression", 2)),
+        (net("NonMaxSuppression", 5, inputs=2), "2022.1", mentions("IR", 11)),
+        (net("ReLU", 1, dim=0), "2023.2", mentions("dim", 0)),
+        (net("FakeConvert", 13, 'destination_type="f8e4m3"'), "2023.3", mentions("FakeConvert", "opset13")),
+        (net("Interpolate", 4).replace(b"FP32", b"FP64"), "2026.3", mentions("Interpolate", "f64")),
+        (net("Interpolate", 1).replace(b"FP32", b"FP64"), "2022.1", mentions("IR", 11)),
     ],
 )
-def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: str) -> None:
+def test_attributes_and_inputs_demand_releases(xml: bytes, release: str, what: mentions) -> None:
     found, demands = needed(xml)
     assert found == release
     assert what in demands
@@ -200,7 +204,7 @@ def test_empty_constants_were_always_read() -> None:
         '<data shape="0" element_type="f32" offset="0" size="1"/><output><port id="0" precision="FP32"><dim>0</dim>'
     )
     layer = f'<layer id="60" name="constant" type="Const" version="opset1">{constant}</port></output></layer>'
-    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", ["IR version 11"])
+    assert needed(xml.replace("<layers>", f"<layers>{layer}").encode()) == ("2022.1", [mentions("IR", 11)])
 
 
 def test_what_the_table_names_is_in_its_opset() -> None:
@@ -221,7 +225,7 @@ def test_what_the_table_names_is_in_its_opset() -> None:
 def test_ir_version_11_needs_2022_1() -> None:
     requires = check_model(relu("opset1")).requires
     assert requires is not None
-    assert (requires.release, [demand.what for demand in requires.demands]) == ("2022.1", ["IR version 11"])
+    assert (requires.release, [demand.what for demand in requires.demands]) == ("2022.1", [mentions("IR", 11)])
 
 
 def test_demands_name_the_first_layer_and_count() -> None:
@@ -229,14 +233,19 @@ def test_demands_name_the_first_layer_and_count() -> None:
     assert requires is not None
     assert requires.release == "2023.1"
     (demand,) = requires.demands
-    assert (demand.what, demand.count, demand.location.layer_id) == ("ScatterElementsUpdate of opset12", 4, "27")
+    assert (demand.what, demand.count, demand.location.layer_id) == (
+        mentions("ScatterElementsUpdate", "opset12"),
+        4,
+        "27",
+    )
 
 
 def test_element_types_demand_releases() -> None:
     requires = check_model(relu("opset1", kind="f8e4m3")).requires
     assert requires is not None
     assert requires.release == "2024.0"
-    assert {demand.what for demand in requires.demands} == {"element type f8e4m3"}
+    assert requires.demands
+    assert all(demand.what == mentions("f8e4m3") for demand in requires.demands)
 
 
 @pytest.mark.parametrize(
@@ -252,7 +261,7 @@ def test_a_target(target: str, is_read: bool) -> None:
 
 def test_a_target_that_is_none() -> None:
     (error,) = check_model(relu("opset1"), target="latest").errors
-    assert "'latest' is not a release of OpenVINO" in error.message
+    assert error.message == mentions("latest", "release", "OpenVINO")
 
 
 def test_a_file_that_cannot_be_read_needs_nothing() -> None:

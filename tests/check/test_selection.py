@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
 import pytest
 
 from ir_exec import Report, check_model
 from ir_exec.check import Baseline, Selection, code_prefix
+from tests.helpers.facts import naming
 
 BAD = Path(__file__).parents[1] / "bad"
 MIXED = check_model(BAD / "many-independent-faults.xml")
@@ -37,7 +37,7 @@ def test_what_people_write(text: str, prefix: str) -> None:
 
 @pytest.mark.parametrize("text", ["", "IR6011", "E501", "declared"])
 def test_what_means_nothing(text: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(repr(text))):
+    with pytest.raises(ValueError, match=naming(repr(text))):
         code_prefix(text)
 
 

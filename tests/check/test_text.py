@@ -9,6 +9,7 @@ from ir_exec import Report, check_model
 from ir_exec.check import Diagnostic, Summary, render, summary_line
 from ir_exec.codes import Code
 from ir_exec.errors import Location
+from tests.helpers.facts import mentions
 from tests.test_notebook import texts
 
 BAD = Path(__file__).parents[1] / "bad"
@@ -36,21 +37,23 @@ def test_a_block() -> None:
     path = BAD / "IR601-declared-dims.xml"
     report = check_model(path)
     lines = path.read_text().splitlines()
-    (error,) = report.errors
-    assert "\n".join(render(report, lines_of=lambda path: lines)) == (
-        f"error[IR601 declared-dims]: {error.message}\n"
-        f'  --> {path}:21  layer 1 "relu" (ReLU), port output\n'
-        "   |\n"
-        '21 | <port id="1" precision="FP32">\n'
-        "   | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
-        f"   = hint: {error.hint}\n"
-    )
+    head, *place, hint, last = "\n".join(render(report, lines_of=lambda path: lines)).split("\n")
+    assert head == mentions("error[IR601 declared-dims]", "f32[2,5]", "f32[2,3]", 1, 3, 5)
+    assert place == [
+        f'  --> {path}:21  layer 1 "relu" (ReLU), port output',
+        "   |",
+        '21 | <port id="1" precision="FP32">',
+        "   | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^",
+    ]
+    assert hint.startswith("   = hint: ")
+    assert hint == mentions("f32[2,3]")
+    assert last == ""
 
 
 def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
     report = report_of(found("error", "a < b", "1"), found("warning", "attribute c", "2"))
-    assert repr(report) == "Report of 'm.xml': 1 layer checked, 0 not checked; 1 error, 1 warning"
-    assert repr(check_model(b"")).startswith("Report of bytes: 0 layers checked")
+    assert repr(report) == mentions("m.xml", 1, 0, 1, 1)
+    assert repr(check_model(b"")) == mentions("bytes", 0)
     html = report._repr_html_()
     assert texts(html, "caption") == [repr(report)]
     place = 'm.xml:7: layer 1 "name" (Type)'
@@ -60,32 +63,30 @@ def test_a_report_shows_its_counts_and_in_notebooks_its_findings() -> None:
 
 def test_the_report_as_text_ends_with_the_summary() -> None:
     text = str(check_model(BAD / "many-independent-faults.xml"))
-    assert text.endswith("\n1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings")
+    assert text.split("\n")[-1] == mentions(1, 7, 1, 5, 0)
     assert text.count("error[") == 5
 
 
 def test_bytes_have_no_path() -> None:
     raw = (BAD / "IR601-declared-dims.xml").read_bytes()
-    assert '--> <bytes>:21  layer 1 "relu" (ReLU), port output' in str(check_model(raw))
+    assert mentions(21, 1, "relu", "ReLU") in str(check_model(raw)).splitlines()
 
 
 def test_summary() -> None:
     one = report_of(found("warning", "a", "1"), found("error", "b", "1"), found("error", "c", "1"))
-    assert summary_line(Summary.of([one])) == "1 file: 1 layer checked, 0 not checked; 2 errors, 1 warning"
+    assert summary_line(Summary.of([one])) == mentions(1, 1, 0, 2, 1)
     told = report_of(found("info", "a", "1"), found("info", "b", "1"))
-    assert summary_line(Summary.of([told])) == "1 file: 1 layer checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
-    assert summary_line(Summary.of([])) == "0 files: 0 layers checked, 0 not checked; 0 errors, 0 warnings"
+    assert summary_line(Summary.of([told])) == mentions(1, 1, 0, 0, 0, 2)
+    assert summary_line(Summary.of([])) == mentions(0, 0, 0, 0, 0)
     big = Report(path=None, diagnostics=(), layers_checked=410, layers_not_checked=7)
-    assert (
-        summary_line(Summary.of([one, one, big])) == "3 files: 412 layers checked, 7 not checked; 4 errors, 2 warnings"
-    )
+    assert summary_line(Summary.of([one, one, big])) == mentions(3, 412, 7, 4, 2)
 
 
 def test_warnings_that_say_the_same_make_one_block() -> None:
     same = [found("warning", "X has no attribute y; it is ignored", str(id)) for id in range(20)]
     text = "\n".join(render(report_of(*same)))
     assert text.count("warning[") == 1
-    assert "= also: 19 other layers (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, ...)" in text
+    assert mentions(19, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12) in text.splitlines()
 
 
 def test_twelve_layers_are_listed_and_the_rest_is_left_out() -> None:
@@ -95,10 +96,10 @@ def test_twelve_layers_are_listed_and_the_rest_is_left_out() -> None:
         return line.strip()
 
     twelve = [str(id) for id in range(1, 13)]
-    assert also("1") == "= also: 1 other layer (1)"
-    assert also("1", "2", "1") == "= also: 2 other layers (1, 2)"
-    assert also(*twelve) == f"= also: 12 other layers ({', '.join(twelve)})"
-    assert also(*twelve, "13") == f"= also: 13 other layers ({', '.join(twelve)}, ...)"
+    assert also("1") == mentions(1, 1)
+    assert also("1", "2", "1") == mentions(2, 1, 2)
+    assert also(*twelve) == mentions(12, f"({', '.join(twelve)})")
+    assert also(*twelve, "13") == mentions(13, f"({', '.join(twelve)}, ...)")
 
 
 def test_every_error_has_its_block() -> None:
@@ -123,7 +124,7 @@ def test_what_a_target_does_not_read_is_one_block() -> None:
     other = found("error", "Mish is of opset4", "9", code="IR119", name="newer-than-target")
     text = "\n".join(render(report_of(*newer, other)))
     assert text.count("error[") == 2
-    assert "= also: 4 other layers (1, 2, 3, 4)" in text
+    assert mentions(4, 1, 2, 3, 4) in text.splitlines()
 
 
 def test_tensor_names_that_repeat_are_one_block() -> None:
@@ -132,14 +133,14 @@ def test_tensor_names_that_repeat_are_one_block() -> None:
     ]
     text = "\n".join(render(report_of(*same)))
     assert text.count("warning[") == 1
-    assert "= also: 4 other layers (1, 2, 3, 4)" in text
+    assert mentions(4, 1, 2, 3, 4) in text.splitlines()
 
 
 def test_ids_cannot_speak_to_the_terminal() -> None:
     same = [found("warning", "a", f"{id}\n::error::x\x1b") for id in range(3)]
     lines = list(render(report_of(*same)))
     assert not any(char in line for line in lines for char in "\x1b\n")
-    assert r"also: 2 other layers (1\n::error::x\x1b, 2\n::error::x\x1b)" in "\n".join(lines)
+    assert any(r"(1\n::error::x\x1b, 2\n::error::x\x1b)" in line for line in lines)
 
 
 def test_names_cannot_speak_to_the_terminal() -> None:
@@ -178,8 +179,8 @@ def marked(severity: str, code: str, message: str, line: str) -> str:
 
 def test_the_attribute_at_fault_is_marked() -> None:
     layer = '  <layer id="1" name="relu" type="Rellu" version="opset1">'
-    assert marked("error", Code.unknown_type, "no opset has it", layer) == 'type="Rellu"'
-    assert marked("error", Code.unknown_opset, "there is no such opset", layer) == 'version="opset1"'
+    assert marked("error", Code.unknown_type, "unknown type", layer) == 'type="Rellu"'
+    assert marked("error", Code.unknown_opset, "unknown opset", layer) == 'version="opset1"'
     assert (
         marked("error", Code.invalid_attribute, "attribute axis='x': no", '<data other_axis="1" axis="x"/>')
         == 'axis="x"'

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from lxml import etree
 
 from ir_exec.cli import main
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.items import weighed_network
 
 COMPARISONS = Path(__file__).parents[2] / "schemas" / "compare-many.schema.json"
@@ -58,7 +58,7 @@ def outputs(path: str) -> Any:
 def test_every_file_has_its_output(place: Path, inputs: str) -> None:
     found = call("run", "net.xml", "--inputs", inputs, "--output", "out")
     assert found.exit_code == 0, found.output
-    assert found.output.startswith("ran 5 items in ")
+    assert found.output.splitlines()[0] == mentions(5, "items")
     for index in range(5):
         assert outputs(f"out/{index}.npz") == (np.full((2, 4), index, np.float32) @ WEIGHTS).tolist()
     head, *lines = manifest("out")
@@ -87,8 +87,8 @@ def test_it_goes_on_where_it_stopped(place: Path) -> None:
     np.savez("data/0.npz", in0=np.full((2, 4), 0, np.float32))  # newer, with the same arrays
     found = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
     assert found.exit_code == 0
-    assert facts(found.output.splitlines()[0].partition(";")[2]) == ["1", "2"]
     assert "ran 3 items" in found.output
+    assert mentions(2, 1) in found.output.splitlines()
     assert Path("out/3.npz").stat().st_mtime_ns == written
     assert outputs("out/1.npz") == (np.full((2, 4), 7, np.float32) @ WEIGHTS).tolist()
     assert "ran 0 items" in call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out").output
@@ -111,7 +111,7 @@ def test_failed_items_are_recorded_and_tried_again(place: Path) -> None:
     Path("data/3.npz").write_bytes(b"no archive")
     found = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "out")
     assert found.exit_code == 1
-    assert "error: 2 items failed" in found.output
+    assert mentions("error", 2) in found.output.splitlines()
     errors = {line["item"]: line["error"] for line in manifest("out")[1:] if line["error"]}
     assert {name: error["code"] for name, error in errors.items()} == {"2": "IR506", "3": "IR705"}
     assert not Path("out/2.npz").exists()
@@ -143,17 +143,20 @@ def test_a_stack_for_a_network_of_one_row(place: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--inputs", "data/*.npz"], "--output"),
-        (["--inputs", "nothing/*.npz", "--output", "out"], "nothing/"),
-        (["--inputs", "data/*.npz", "--output", "out", "--repeat", "2"], "--repeat"),
-        (["--inputs", "data/*.npz", "--output", "out", "--shape", "1,4"], "--shape"),
-        (["--inputs", "data", "--output", "out", "--jobs", "2", "--scheduler", "tcp://x"], "--scheduler"),
+        (["--inputs", "data/*.npz"], mentions("--output")),
+        (["--inputs", "nothing/*.npz", "--output", "out"], mentions("nothing/")),
+        (["--inputs", "data/*.npz", "--output", "out", "--repeat", "2"], mentions("--repeat")),
+        (["--inputs", "data/*.npz", "--output", "out", "--shape", "1,4"], mentions("--shape")),
+        (
+            ["--inputs", "data", "--output", "out", "--jobs", "2", "--scheduler", "tcp://x"],
+            mentions("--jobs", "--scheduler"),
+        ),
     ],
 )
-def test_arguments_that_do_not_go_together(place: Path, arguments: list[str], message: str) -> None:
+def test_arguments_that_do_not_go_together(place: Path, arguments: list[str], message: mentions) -> None:
     found = call("run", "net.xml", *arguments)
     assert found.exit_code == 2
-    assert message in found.output
+    assert message in found.output.splitlines()
     assert not Path("out").exists()
 
 
@@ -166,7 +169,7 @@ def test_a_scheduler_that_does_not_answer(place: Path) -> None:
         other = call("check", "net.xml", "--scheduler", "tcp://127.0.0.1:1")
     assert found.exit_code == other.exit_code == 2
     for output in (found.output, other.output):
-        assert "cannot reach the Dask scheduler tcp://127.0.0.1:1" in output
+        assert mentions("Dask", "tcp://127.0.0.1:1") in output.splitlines()
 
 
 def test_a_cluster_does_the_same(place: Path) -> None:
@@ -184,13 +187,13 @@ def test_a_cluster_does_the_same(place: Path) -> None:
     assert manifest("there") == manifest("here")
     assert outputs("there/3.npz") == outputs("here/3.npz")
     assert (checked.exit_code, checked.output) == (plain.exit_code, plain.output)
-    assert "5 of 5 items are equal" in compared.output
+    assert mentions(5, 5) in compared.output.splitlines()
 
 
 def test_compare(other: str) -> None:
     equal = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
     assert equal.exit_code == 0, equal.output
-    assert "5 of 5 items are equal" in equal.output
+    assert mentions(5, 5) in equal.output.splitlines()
     found = call("compare", "net.xml", "--with", other, "--inputs", "data/*.npz", "--format", "json")
     assert found.exit_code == 1
     report = json.loads(found.output)
@@ -201,7 +204,7 @@ def test_compare(other: str) -> None:
     np.savez("data/4.npz", in0=np.zeros((2, 5), np.float32))
     broken = call("compare", "net.xml", "--with", "net.xml", "--inputs", "data/*.npz")
     assert broken.exit_code == 2
-    assert "4 of 5 items are equal" in broken.output
+    assert mentions(4, 5) in broken.output.splitlines()
 
 
 def test_compare_for_other_programs(other: str) -> None:
@@ -211,7 +214,7 @@ def test_compare_for_other_programs(other: str) -> None:
     suites = call(*arguments, "--format", "junit", "--output", "found.xml")
     assert suites.exit_code == 2
     found = {suite.get("name", ""): suite for suite in etree.parse("found.xml").getroot()}
-    assert next(iter(found)).startswith("0: net.xml against other/net.xml")
+    assert next(iter(found)) == mentions(0, "net.xml", "other/net.xml")
     assert [len(suite.findall("testcase/error")) for suite in found.values()] == [0, 0, 0, 0, 1]
     assert [suite.get("errors") for suite in found.values()] == ["0", "0", "0", "0", "1"]
     assert int(list(found.values())[3].get("failures", "")) > 0
@@ -221,7 +224,7 @@ def test_compare_for_other_programs(other: str) -> None:
     assert failed["item"] == "4"
     text = call(*arguments, "--output", "found.txt")
     assert text.exit_code == 2
-    assert Path("found.txt").read_text().splitlines()[-1].startswith("4: could not be compared: ")
+    assert Path("found.txt").read_text().splitlines()[-1].startswith("4: ")
 
 
 def test_compare_as_a_page(other: str) -> None:
@@ -232,14 +235,14 @@ def test_compare_as_a_page(other: str) -> None:
     assert found.exit_code == 2, found.output
     data = json.loads(etree.HTML(found.stdout).xpath("string(//script[@id='data'])"))
     heading, *lines = data["sections"][0]["lines"]
-    assert heading == "1 of 5 items are equal"
+    assert heading == mentions(1, 5)
     assert [line.split(":")[0] for line in lines] == list("12340")
-    assert lines[-2].startswith("4: could not be compared: ")
+    assert lines[-2].startswith("4: ")
     errors = [one["error"] for one in data["networks"][0]["graph"]["layers"] if "error" in one]
     statuses = {one["status"]: one for one in errors}
-    assert statuses["wrong"]["note"] == "wrong by itself in 4 of 5 items, worst in 0"
+    assert statuses["wrong"]["note"] == mentions(4, 5, 0)
     # Of zeros times any weights the first item makes the same.
-    assert statuses["carried"]["note"] == "worst in 1"
+    assert statuses["carried"]["note"] == mentions(1)
     report = call(*arguments, "--format", "json", "--output", "found.json")
     assert report.exit_code == 2
     assert call("view", "net.xml", "--compare", "found.json", "--output", "page.html").exit_code == 0

@@ -8,10 +8,12 @@ import zipfile
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
@@ -26,7 +28,7 @@ def run(*arguments: str | Path) -> Result:
 def test_written_and_run_again(tmp_path: Path) -> None:
     result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", "--report", SAMPLES / "gnn_step.xml")
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[-1] == f"bundle written to {tmp_path / 'b.zip'}"
+    assert result.stdout.splitlines()[-1] == mentions(tmp_path / "b.zip")
     again = run("bundle", "--run", tmp_path / "b.zip")
     assert (again.exit_code, len(again.stdout.splitlines())) == (0, 1)
     with zipfile.ZipFile(tmp_path / "b.zip") as archive:
@@ -51,10 +53,12 @@ def test_the_versions_that_differ_are_told(tmp_path: Path) -> None:
         for name, content in held.items():
             archive.writestr(name, json.dumps(about) if name == "bundle.json" else content)
     lines = run("bundle", "--run", tmp_path / "b.zip").stdout.splitlines()
-    assert len(lines) == 4
-    assert "numpy 1.0\\x1b[31m" in lines[0]
-    assert "tensorflow 2" in lines[1]
-    assert lines[2].endswith(": ask {model}")
+    assert lines[0] == mentions("numpy", "1.0\\x1b[31m", np.__version__)
+    assert lines[1:] == [
+        mentions("tensorflow", 2),
+        mentions("ask {model}"),
+        mentions(),
+    ]
 
 
 @pytest.mark.parametrize(("word", "code"), [("ScatterElementsUpdate", 0), ("messages", 1)])
@@ -72,20 +76,20 @@ def test_whether_the_fault_stays(word: str, code: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((), "MODEL or --run FILE.zip"),
-        ((GNN, "--run", "b.zip"), "MODEL or --run FILE.zip"),
-        ((GNN,), "--output"),
-        ((GNN, "--output", GNN), f"--output {GNN}"),
-        ((GNN, *INPUTS, "--output", "/no/such/b.zip"), "cannot write"),
-        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--report", "none.txt"), "none.txt cannot be read"),
-        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), "does not fail"),
-        (("--run", "none.zip"), "none.zip cannot be read"),
-        (("--run", GNN), "cannot be read: File is not a zip file"),
-        (("no/such.xml", "--output", "{tmp}/b.zip"), "IR001"),
+        ((), mentions("MODEL", "--run")),
+        ((GNN, "--run", "b.zip"), mentions("MODEL", "--run")),
+        ((GNN,), mentions("--output")),
+        ((GNN, "--output", GNN), mentions(GNN, ".zip")),
+        ((GNN, *INPUTS, "--output", "/no/such/b.zip"), mentions("/no/such/b.zip")),
+        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--report", "none.txt"), mentions("none.txt")),
+        ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), mentions("IR704")),
+        (("--run", "none.zip"), mentions("none.zip")),
+        (("--run", GNN), mentions(GNN)),
+        (("no/such.xml", "--output", "{tmp}/b.zip"), mentions("IR001")),
     ],
 )
-def test_what_cannot_be(arguments: tuple[str | Path, ...], words: str, tmp_path: Path) -> None:
+def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_path: Path) -> None:
     result = run("bundle", *(str(one).replace("{tmp}", str(tmp_path)) for one in arguments))
     assert result.exit_code == 2, result.output
-    assert words in result.stderr
+    assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())

@@ -11,8 +11,9 @@ import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
-from ir_exec.check import FORMATS, check_model
+from ir_exec.check import FORMATS
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 BAD = ROOT / "tests" / "bad"
@@ -31,7 +32,7 @@ def summary(result: Result) -> str:
 def test_a_good_file() -> None:
     result = run(GOOD)
     assert (result.exit_code, result.stderr) == (0, "")
-    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
+    assert summary(result) == mentions(1, 116, 0, 0, 0, 2)
     assert "error" not in result.stdout.partition("1 file")[0]
 
 
@@ -39,22 +40,22 @@ def test_a_broken_file() -> None:
     path = BAD / "many-independent-faults.xml"
     result = run(path)
     assert result.exit_code == 1
-    assert summary(result) == "1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings"
-    assert f'  --> {path}:21  layer 1 "relu" (ReLU), port output' in result.stdout
+    assert summary(result) == mentions(1, 7, 1, 5, 0)
+    assert mentions(f"{path}:21", 1, "relu", "ReLU") in result.stdout.splitlines()
     assert '21 | <port id="1" precision="FP16">' in result.stdout
-    assert "   = hint: did you mean Tan?" in result.stdout
+    assert mentions("hint", "Tan") in result.stdout.splitlines()
     assert "\x1b" not in result.stdout
 
 
 def test_warnings_are_no_errors() -> None:
     result = run(BAD / "IR303-unknown-attribute.xml")
     assert result.exit_code == 0
-    assert summary(result) == "1 file: 4 layers checked, 0 not checked; 0 errors, 1 warning"
+    assert summary(result) == mentions(1, 4, 0, 0, 1)
 
 
 def test_several_files_and_none_twice() -> None:
     result = run(GOOD, BAD / "IR107-cycle.xml", GOOD, GOOD.parent / "." / GOOD.name)
-    assert summary(result).startswith("2 files: 120 layers checked, 0 not checked; 1 error, 0 warnings")
+    assert summary(result) == mentions(2, 120, 0, 1, 0)
 
 
 def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +73,7 @@ def test_colours_on_request_only(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bin_means_the_xml_beside_it() -> None:
     result = run(GOOD.with_suffix(".bin"), GOOD)
     assert result.exit_code == 0
-    assert summary(result) == "1 file: 116 layers checked, 0 not checked; 0 errors, 0 warnings, 2 infos"
+    assert summary(result) == mentions(1, 116, 0, 0, 0, 2)
 
 
 class TestFolders:
@@ -91,8 +92,9 @@ class TestFolders:
     def test_folders_are_walked(self, folder: Path) -> None:
         result = run(folder)
         assert result.exit_code == 1
-        assert summary(result) == "2 files: 120 layers checked, 0 not checked; 1 error, 0 warnings, 2 infos"
-        assert "skipped 1 other .xml file" in result.stdout
+        assert summary(result) == mentions(2, 120, 0, 1, 0, 2)
+        assert "skipped" in result.stdout
+        assert mentions(1, ".xml") in result.stdout.splitlines()
 
     def test_what_was_meant_to_be_ir_is_not_skipped(self, folder: Path) -> None:
         (folder / "build.bin").write_bytes(b"")
@@ -103,12 +105,12 @@ class TestFolders:
     def test_a_file_by_name_is_not_skipped(self, folder: Path) -> None:
         result = run(folder / "build.xml")
         assert result.exit_code == 1
-        assert "its root element is <project>" in result.stdout
+        assert "<project>" in result.stdout
 
     def test_a_folder_without_ir(self, tmp_path: Path) -> None:
         result = run(tmp_path)
         assert result.exit_code == 2
-        assert str(tmp_path) in result.stderr
+        assert result.stderr == mentions("IR", "ONNX", tmp_path)
         assert result.stdout == ""
 
 
@@ -137,7 +139,7 @@ class TestUnusable:
     def test_the_other_files_are_checked_all_the_same(self) -> None:
         result = run("no/such.xml", BAD / "IR107-cycle.xml")
         assert result.exit_code == 2
-        assert summary(result) == "2 files: 4 layers checked, 0 not checked; 2 errors, 0 warnings"
+        assert summary(result) == mentions(2, 4, 0, 2, 0)
 
     @pytest.mark.parametrize("arguments", [(), ("--format", "yaml", "x.xml"), ("--nonsense", "x.xml")])
     def test_wrong_arguments(self, arguments: tuple[str, ...]) -> None:
@@ -163,13 +165,12 @@ class TestJson:
         }
         assert [file["ok"] for file in report["files"]] == [False, True]
         (found,) = report["files"][0]["diagnostics"]
-        (error,) = check_model(path).errors
         assert found == {
             "code": "IR601",
             "name": "declared-dims",
             "severity": "error",
-            "message": error.message,
-            "hint": error.hint,
+            "message": mentions("f32[2,5]", "f32[2,3]", 1, 3, 5),
+            "hint": mentions("f32[2,3]"),
             "location": {
                 "path": str(path),
                 "line": 21,

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from lxml import etree
 
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import layer, net, parameter, port
 from tests.helpers.ir_text import result as ir_result
 
@@ -39,7 +40,7 @@ class TestWhatIf:
     def test_shape(self) -> None:
         result = run(GOOD, "--shape", "b[3,4,14,15]")
         assert result.exit_code == 1
-        assert 'hint: dim 2 is fixed by layer 14 "Constant_387" (Const)' in result.stdout
+        assert mentions("hint", 2, 14, "Constant_387") in result.stdout.splitlines()
         assert run(GOOD, "--shape", "a[2,4,20]", "--shape", "b[2,4,14,15]").exit_code == 0
 
     @pytest.mark.parametrize("text", ["x[5,3]", "x=5,3", "x=[5,3]", "[5,3]", "5,3"])
@@ -52,7 +53,7 @@ class TestWhatIf:
         path.write_bytes(net(layers, [(0, 0, 1, 0), (1, 1, 2, 0)]))
         checked = run(path, "--shape", text)
         assert checked.exit_code == 0
-        assert f"{path}: outputs with these input shapes\n  y  f32[5,3]\n" in checked.stdout
+        assert "  y  f32[5,3]" in checked.stdout.splitlines()
         assert json.loads(run(path, "--shape", text, "--format", "json").stdout)["files"][0]["outputs"] == {
             "y": "f32[5,3]"
         }
@@ -62,11 +63,13 @@ class TestWhatIf:
             assert re.search(r"^y +f32 +\[5,3\]", shown.stdout, re.MULTILINE)
 
     def test_new_shapes_of_outputs_are_shown_only_where_shapes_are_asked_for(self) -> None:
-        assert "outputs with" not in run(GOOD).stdout
-        assert run(GOOD, "--batch", "2").stdout.count("outputs with these input shapes") == 1
+        outputs = json.loads(run(GOOD, "--batch", "2", "--format", "json").stdout)["files"][0]["outputs"]
+        for batch, count in (((), 0), (("--batch", "2"), 1)):
+            lines = [line.split() for line in run(GOOD, *batch).stdout.splitlines()]
+            assert [lines.count([name, type]) for name, type in outputs.items()] == [count] * len(outputs)
 
     def test_batch(self) -> None:
-        assert summary(run(GOOD, "--batch", "3")) == "1 file: 102 layers checked, 0 not checked; 2 errors, 0 warnings"
+        assert summary(run(GOOD, "--batch", "3")) == mentions(1, 102, 0, 2, 0)
 
     @pytest.mark.parametrize("text", ["a", "a[1,x]", "a[1],a[2]", "[1]x"])
     def test_shapes_that_cannot_be_read(self, text: str) -> None:
@@ -77,25 +80,22 @@ class TestWhatIf:
     def test_an_input_that_there_is_not(self) -> None:
         result = run(GOOD, "--shape", "z[1]")
         assert result.exit_code == 2
-        assert "there is no input 'z'; the inputs are: a, b, c" in result.stdout
+        assert mentions("z", "a", "b", "c") in result.stdout.splitlines()
 
     def test_requires(self) -> None:
         result = run(NETWORKS / "gnn_gcn_gat.xml", "--requires")
-        assert (
-            "gnn_gcn_gat.xml needs OpenVINO 2023.1 or newer: ScatterElementsUpdate of opset12 "
-            "(4 times, first in line 303)"
-        ) in result.stdout
-        unknown = run(BAD / "IR004-html.xml", "--requires").stdout
-        assert [line for line in unknown.splitlines() if line.startswith(f"{BAD / 'IR004-html.xml'}: ")]
+        needed = mentions("gnn_gcn_gat.xml", "OpenVINO", "2023.1", "ScatterElementsUpdate", "opset12", 4, 303)
+        assert needed in result.stdout.splitlines()
+        assert mentions("IR004-html.xml", "OpenVINO") in run(BAD / "IR004-html.xml", "--requires").stdout.splitlines()
 
     def test_target(self) -> None:
         result = run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.0")
         assert result.exit_code == 1
         assert result.stdout.count("error[IR119 newer-than-target]") == 1
-        assert "also: 3 other layers (" in result.stdout
+        assert any("also: " in line and line == mentions(3) for line in result.stdout.splitlines())
         assert "4 errors" in summary(result)
         assert run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.1").exit_code == 0
-        assert run(GOOD, "--target", "new").stderr.startswith("error: --target: 'new' is not a release")
+        assert run(GOOD, "--target", "new").stderr == mentions("--target", "new", "OpenVINO")
 
 
 class TestSelection:
@@ -106,7 +106,7 @@ class TestSelection:
         assert run(MIXED, "--ignore", "all").exit_code == 0
         result = run(MIXED, "--select", "IR6,nonsense")
         assert result.exit_code == 2
-        assert result.stderr.startswith("error: select: 'nonsense' ")
+        assert result.stderr == mentions("select", "nonsense")
 
     def test_strict(self) -> None:
         for name in ("IR303-unknown-attribute", "IR902-extension-operator"):
@@ -132,7 +132,7 @@ class TestSelection:
         (tmp_path / "deep" / "er").mkdir(parents=True)
         monkeypatch.chdir(tmp_path / "deep" / "er")
         result = run(MIXED)
-        assert summary(result) == "1 file: 7 layers checked, 1 not checked; 2 errors, 1 warning"
+        assert summary(result) == mentions(1, 7, 1, 2, 1)
         assert result.exit_code == 1
 
     def test_other_tools_have_a_pyproject_too(self, tmp_path: Path) -> None:
@@ -142,18 +142,18 @@ class TestSelection:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("ignore = 3", "ir-exec.toml: ignore is 3"),
-            ("ignroe = []", "ir-exec.toml: there is no setting 'ignroe'; did you mean 'ignore'?"),
-            ("ignore = [", "ir-exec.toml is not valid TOML"),
-            ('ignore = ["x"]', "ignore: 'x' "),
-            ('severity = {IR6 = "fatal"}', "severity.IR6"),
+            ("ignore = 3", mentions("ir-exec.toml", "ignore")),
+            ("ignroe = []", mentions("ir-exec.toml", "ignroe", "ignore")),
+            ("ignore = [", mentions("ir-exec.toml", "TOML")),
+            ('ignore = ["x"]', mentions("ignore", "x")),
+            ('severity = {IR6 = "fatal"}', mentions("severity.IR6")),
         ],
     )
-    def test_settings_that_cannot_be_used(self, text: str, message: str, tmp_path: Path) -> None:
+    def test_settings_that_cannot_be_used(self, text: str, message: mentions, tmp_path: Path) -> None:
         (tmp_path / "ir-exec.toml").write_text(text)
         result = run(MIXED)
         assert (result.exit_code, result.stdout) == (2, "")
-        assert message in result.stderr
+        assert message in result.stderr.splitlines()
 
     def test_a_settings_file_by_name(self, tmp_path: Path) -> None:
         (tmp_path / "other.toml").write_text('select = ["IR6"]')
@@ -166,7 +166,7 @@ def test_baseline(tmp_path: Path) -> None:
     shutil.copy(MIXED, path)
     shutil.copy(MIXED.with_suffix(".bin"), tmp_path / "old.bin")
     result = run("old.xml", "--write-baseline", "known.json")
-    assert (result.exit_code, result.stdout) == (0, "5 findings written to known.json\n")
+    assert (result.exit_code, result.stdout) == (0, mentions(5, "known.json"))
     assert run("old.xml", "--baseline", "known.json").exit_code == 0
     (tmp_path / "ir-exec.toml").write_text('baseline = "known.json"')
     assert run("old.xml").exit_code == 0
@@ -176,29 +176,28 @@ def test_baseline(tmp_path: Path) -> None:
     assert "Nonesuch" in result.stdout
     assert "Tahn" not in result.stdout
     (tmp_path / "known.json").write_text("{}")
-    refusal = "cannot read the baseline known.json: "
-    assert run("old.xml").stderr.startswith(f"error: {tmp_path / 'ir-exec.toml'}: baseline: {refusal}")
-    assert run("old.xml", "--baseline", "known.json").stderr.startswith(f"error: {refusal}")
+    assert run("old.xml").stderr == mentions("error", tmp_path / "ir-exec.toml", "baseline", "known.json")
+    assert run("old.xml", "--baseline", "known.json").stderr == mentions("error", "known.json")
 
 
 class TestOutput:
     def test_quiet_shows_errors_only(self) -> None:
         assert "IR303" in run(BAD / "IR303-unknown-attribute.xml").stdout
         result = run(BAD / "IR303-unknown-attribute.xml", "--quiet")
-        assert result.stdout == "1 file: 4 layers checked, 0 not checked; 0 errors, 1 warning\n"
+        assert result.stdout == mentions(1, 4, 0, 0, 1)
 
     def test_statistics(self) -> None:
         result = run(MIXED, BAD / "IR601-declared-dims.xml", "--statistics", "--quiet")
         table = result.stdout.splitlines()[-7:-2]
-        assert table[0] == "2  IR601  error    declared-dims"
-        assert table[1] == "1  IR116  error    unknown-type"
+        assert table[0] == mentions(2, "IR601", "error", "declared-dims")
+        assert table[1] == mentions(1, "IR116", "error", "unknown-type")
 
     @pytest.mark.parametrize("name", ["json", "sarif", "gitlab"])
     def test_json_formats_are_json_alone(self, name: str) -> None:
         result = run(MIXED, "--format", name)
         assert result.exit_code == 1
         json.loads(result.stdout)
-        assert result.stderr == "1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings\n"
+        assert result.stderr == mentions(1, 7, 1, 5, 0)
 
     def test_junit(self) -> None:
         assert etree.fromstring(run(MIXED, "--format", "junit").stdout.encode()).tag == "testsuites"
@@ -210,7 +209,7 @@ class TestOutput:
 
     def test_to_a_file(self, tmp_path: Path) -> None:
         result = run(MIXED, "--format", "sarif", "--output", "report.sarif")
-        assert result.stdout == "1 file: 7 layers checked, 1 not checked; 5 errors, 0 warnings\n"
+        assert result.stdout == mentions(1, 7, 1, 5, 0)
         assert json.loads((tmp_path / "report.sarif").read_text())["version"] == "2.1.0"
         result = CliRunner().invoke(main, ["check", str(MIXED), "--output", "report.txt"], color=True)
         text = (tmp_path / "report.txt").read_text()
@@ -221,7 +220,7 @@ class TestOutput:
     def test_a_file_that_cannot_be_written(self) -> None:
         result = run(MIXED, "--output", "no/such/folder.txt")
         assert result.exit_code == 2
-        assert "cannot write no/such/folder.txt: No such file or directory" in result.stderr
+        assert mentions("no/such/folder.txt") in result.stderr.splitlines()
 
 
 class TestRepository:
@@ -276,31 +275,28 @@ class TestFix:
 
     def test_other_errors(self) -> None:
         result = run(MIXED, "--diff")
-        assert re.findall(r"\bIR\d{3}\b", result.stderr) == ["IR116", "IR204", "IR503"]
+        assert mentions("IR116", "IR204", "IR503") in result.stderr.splitlines()
 
     def test_what_is_fixed_in_part(self, tmp_path: Path) -> None:
         for suffix in (".xml", ".bin"):
             shutil.copy(MIXED.with_suffix(suffix), tmp_path / f"net{suffix}")
         result = run("net.xml", "--fix")
         assert result.exit_code == 1
-        left, done = result.stderr.splitlines()[:2]
-        assert (left.split()[0], re.findall(r"\bIR\d{3}\b", left)) == ("net.xml", ["IR116", "IR204", "IR503"])
-        assert done == "fixed 1 file"
+        assert result.stderr.splitlines()[0] == mentions("net.xml", "IR116", "IR204", "IR503")
+        assert result.stderr.endswith("fixed 1 file\n")
         assert summary(result).endswith("; 3 errors, 0 warnings")
 
     def test_declare(self, tmp_path: Path) -> None:
         shutil.copy(BAD / "IR601-attribute-changed.xml", tmp_path / "net.xml")
         result = run("net.xml", "--fix")
         assert result.exit_code == 1
-        left, hint = result.stderr.splitlines()[:2]
-        assert (left.split()[0], re.findall(r"\bIR\d{3}\b", left)) == ("net.xml", ["IR601"])
-        assert hint.startswith("hint: ")
-        assert "--declare" in hint
+        refused, hint, *_ = result.stderr.splitlines()
+        assert refused == mentions("net.xml", "IR601")
+        assert hint == mentions("hint", "--declare")
         assert run("net.xml", "--diff", "--declare").exit_code == 1
         result = run("net.xml", "--fix", "--declare")
         assert (result.exit_code, result.stderr) == (0, "fixed 1 file\n")
-        alone = run("net.xml", "--declare")
-        assert (alone.exit_code, "--declare" in alone.stderr) == (2, True)
+        assert run("net.xml", "--declare").stderr == mentions("--declare", "--fix", "--diff")
 
 
 class TestJobs:

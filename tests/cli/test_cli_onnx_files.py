@@ -12,6 +12,7 @@ from onnx import numpy_helper
 
 from ir_exec import readers
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 from tests.onnx.files import model, stored
 
 WEIGHTS = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
@@ -43,7 +44,7 @@ class TestFolders:
         result = run("check", "models", "--level", "error")
         assert result.exit_code == 1
         assert 'models/bad.onnx  node 0 "dense" (MatMul)' in result.stdout
-        assert 'models/bad.onnx  node 1 "y" (Relu), port nothing' in result.stdout
+        assert mentions("models/bad.onnx", 1, "y", "nothing") in result.stdout.splitlines()
         assert result.stdout.splitlines()[-1].startswith("2 files: ")
 
     def test_processes_find_the_same(self, folder: Path) -> None:
@@ -74,9 +75,8 @@ class TestFolders:
         )
         monkeypatch.setattr(readers, "find_spec", lambda name: None)
         result = run("check", "models")
-        assert "skipped 1 other .xml file\n" in result.stdout
-        assert "skipped 2 ONNX files: " in result.stdout
-        assert "pip install 'ir-exec[onnx]'" in result.stdout
+        assert mentions(1, ".xml") in result.stdout.splitlines()
+        assert mentions(2, "ONNX", "ir-exec[onnx]") in result.stdout.splitlines()
         assert result.stdout.splitlines()[-1].startswith("1 file: ")
 
 

@@ -15,6 +15,7 @@ from lxml import etree
 from ir_exec.cli import main
 from ir_exec.codes import Code
 from ir_exec.types import Array
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
@@ -66,8 +67,7 @@ def test_every_layer_and_chosen_metrics(changed: Path) -> None:
     result = run(GNN, "--with", changed, *INPUTS, "--all", "--metric", "max_ulp", "--metric", f"{__name__}:norm")
     assert result.exit_code == 1
     heads = next(line for line in result.stdout.splitlines() if line.startswith("id"))
-    assert "own max ulp" in heads
-    assert "carried norm" in heads
+    assert (heads.count("max ulp"), heads.count("norm")) == (2, 2)
     assert sum(" equal " in line for line in result.stdout.splitlines()) > 10
 
 
@@ -130,7 +130,7 @@ def test_tolerances(tmp_path: Path) -> None:
 def test_fewer_bits(tmp_path: Path) -> None:
     result = run(GNN, "--precision", "f16", *INPUTS)
     assert result.exit_code == 0, result.output
-    assert "in f16: " in result.stdout
+    assert mentions("f16") in result.stdout.splitlines()
     result = run(GNN, "--precision", "bf16", *INPUTS, "--rtol", "1e-6", "--format", "json")
     assert result.exit_code == 1
     assert json.loads(result.stdout)["keep"]
@@ -139,23 +139,23 @@ def test_fewer_bits(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([GNN], "--with REFERENCE"),
-        ([GNN, "--with", GNN, "--precision", "f16"], "--with REFERENCE"),
-        ([GNN, "--with", GNN, "--metric", "nothing"], "'nothing'"),
-        ([GNN, "--with", GNN, "--metric", "no.such:thing"], "'no.such:thing'"),
-        ([GNN, "--with", "no/such.npz"], "no/such.npz cannot be read"),
-        ([GNN, "--with", "no/such.xml"], Code.unreadable_path),
-        (["no/such.xml", "--with", GNN], Code.unreadable_path),
-        ([GNN, "--with", "something"], "'something'"),
-        ([GNN, "--with", SAMPLES / "gather_elements.xml"], "no value in common"),
-        ([GNN, "--with", GNN, "--inputs", "no/such.npz"], "cannot read arrays"),
-        ([GNN, "--precision", "f16", "--format", "html"], "--format is html"),
+        ([GNN], mentions("--with", "--precision", "f16", "bf16")),
+        ([GNN, "--with", GNN, "--precision", "f16"], mentions("--with", "--precision")),
+        ([GNN, "--with", GNN, "--metric", "nothing"], mentions("nothing", "max_abs")),
+        ([GNN, "--with", GNN, "--metric", "no.such:thing"], mentions("no.such:thing")),
+        ([GNN, "--with", "no/such.npz"], mentions("no/such.npz")),
+        ([GNN, "--with", "no/such.xml"], mentions(Code.unreadable_path)),
+        (["no/such.xml", "--with", GNN], mentions(Code.unreadable_path)),
+        ([GNN, "--with", "something"], mentions("something")),
+        ([GNN, "--with", SAMPLES / "gather_elements.xml"], mentions("IR705", "gather_elements.xml")),
+        ([GNN, "--with", GNN, "--inputs", "no/such.npz"], mentions("no/such.npz")),
+        ([GNN, "--precision", "f16", "--format", "html"], mentions("--precision", "text", "json")),
     ],
 )
-def test_what_cannot_be_compared(arguments: list[str | Path], words: str) -> None:
+def test_what_cannot_be_compared(arguments: list[str | Path], words: mentions) -> None:
     result = run(*arguments)
     assert result.exit_code == 2
-    assert words in result.stderr
+    assert words in result.stderr.splitlines()
     assert result.stderr.count("error") == 1 or "error[" in result.stderr
     assert "Traceback" not in result.stderr
 
@@ -173,7 +173,7 @@ class TestReferencesThatCannotBeRead:
     def test_a_missing_file(self) -> None:
         result = run(GNN, "--with", "missing.npz", "--shape", "features=5,4", "--shape", "edges=2,6")
         assert result.exit_code == 2
-        assert "missing.npz cannot be read" in result.stderr
+        assert result.stderr == mentions("missing.npz")
         assert "hint" not in result.stderr
 
     def test_a_trace_of_another_model(self, tmp_path: Path) -> None:
@@ -190,7 +190,7 @@ class TestReferencesThatCannotBeRead:
         path.write_bytes(b"no archive")
         result = run(GNN, "--with", str(path), "--shape", "features=5,4", "--shape", "edges=2,6")
         assert result.exit_code == 2
-        assert ".npz" in result.stderr
+        assert result.stderr == mentions(path)
         assert "pickle" not in result.stderr
 
 
@@ -216,15 +216,15 @@ def test_calls_in_a_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (("--inputs", "samples/*.npz", "--calls", "2"), "--calls"),
-        (("--precision", "bf16", "--calls", "2"), "--precision bf16"),
-        (("--with", "samples/gnn_step.outputs.npz", "--calls", "2"), "has the values of one call"),
-        (("--then", "nothing.npz"), "cannot read arrays from nothing.npz"),
+        (("--inputs", "samples/*.npz", "--calls", "2"), mentions("--then", "--calls")),
+        (("--precision", "bf16", "--calls", "2"), mentions("--precision")),
+        (("--with", "samples/gnn_step.outputs.npz", "--calls", "2"), mentions("samples/gnn_step.outputs.npz")),
+        (("--then", "nothing.npz"), mentions("nothing.npz")),
     ],
 )
-def test_calls_that_cannot_be(more: tuple[str, ...], message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_cannot_be(more: tuple[str, ...], message: mentions, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     reference = () if {"--with", "--precision"} & set(more) else ("--with", "samples/gnn_step.xml")
     result = run("samples/gnn_step.xml", *reference, *more)
     assert result.exit_code == 2
-    assert message in result.stderr
+    assert message in result.stderr.splitlines()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
@@ -28,50 +30,49 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("text", "named"),
     [
-        ("strct = true", ["'strct'", "did you mean 'strict'?"]),
-        ("weights_value = true", ["'weights_value'", "did you mean 'weights-values'?"]),
-        ("zzz = 1", ["'zzz'"]),
-        ('strict = "perhaps"', ["strict", "'perhaps'"]),
-        ("jobs = 0", ["jobs", "0"]),
-        ("target = 3", ["target", "3"]),
-        ("ignore = 3", ["ignore", "3"]),
-        ("ignore = [3]", ["ignore.0", "3"]),
-        ('level = "loud"', ["level", "'loud'"]),
-        ("severity = 1", ["severity", "1"]),
-        ('severity.IR6 = "fatal"', ["severity.IR6", "'fatal'"]),
-        ('per-file-ignores."*.xml" = 3', ["per-file-ignores.*.xml", "3"]),
-        ('target = "new"', ["target", "'new'"]),
-        ('select = ["declard-dims"]', ["select", "'declard-dims'"]),
-        ('severity.declard-dims = "info"', ["severity", "'declard-dims'"]),
-        ('per-file-ignores."*.xml" = ["x"]', ["per-file-ignores.*.xml", "'x'"]),
-        ('baseline = "no.json"', ["baseline", "no.json"]),
+        ("strct = true", mentions("strct", "strict")),
+        ("weights_value = true", mentions("weights_value", "weights-values")),
+        ("zzz = 1", mentions("zzz")),
+        ('strict = "perhaps"', mentions("strict", "true", "false", "perhaps")),
+        ("jobs = 0", mentions("jobs", 1, 0)),
+        ("target = 3", mentions("target", "OpenVINO", 3)),
+        ("ignore = 3", mentions("ignore", 3)),
+        ("ignore = [3]", mentions("ignore.0", 3)),
+        ('level = "loud"', mentions("level", "error", "warning", "info", "loud")),
+        ("severity = 1", mentions("severity", 1)),
+        ('severity.IR6 = "fatal"', mentions("severity.IR6", "error", "warning", "info", "fatal")),
+        ('per-file-ignores."*.xml" = 3', mentions("per-file-ignores.*.xml", 3)),
+        ('target = "new"', mentions("target", "new", "OpenVINO")),
+        ('select = ["declard-dims"]', mentions("select", "declard-dims")),
+        ('severity.declard-dims = "info"', mentions("severity", "declard-dims")),
+        ('per-file-ignores."*.xml" = ["x"]', mentions("per-file-ignores.*.xml", "x")),
+        ('baseline = "no.json"', mentions("baseline", "no.json")),
     ],
 )
 @pytest.mark.parametrize("name", ["ir-exec.toml", "pyproject.toml"])
-def test_faults_of_a_file(text: str, named: list[str], name: str, tmp_path: Path) -> None:
+def test_faults_of_a_file(text: str, message: mentions, name: str, tmp_path: Path) -> None:
     head = "[tool.ir-exec]\n" if name == "pyproject.toml" else ""
     path = tmp_path / name
     path.write_text(head + text)
     result = run(WARNED)
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {path}: ")
-    assert [one for one in named if one not in result.stderr] == []
+    assert result.stderr == message
     assert "pydantic" not in result.stderr
     assert "--" not in result.stderr
 
 
 def test_a_table_that_is_none(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text("[tool]\nir-exec = 3")
-    result = run(WARNED)
-    assert (result.exit_code, "[tool.ir-exec] is 3" in result.stderr) == (2, True)
+    assert mentions("[tool.ir-exec]") in run(WARNED).stderr.splitlines()
 
 
 def test_did_you_mean() -> None:
-    assert "did you mean declared-dims?" in run(WARNED, "--ignore", "declard-dims").stderr
+    assert run(WARNED, "--ignore", "declard-dims").stderr == mentions("declard-dims", "declared-dims")
     result = CliRunner().invoke(main, ["explain", "declard-dims"])
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: there is no rule 'declard-dims'; did you mean declared-dims?\n",
+        mentions("declard-dims", "declared-dims"),
     )
 
 
@@ -155,15 +156,22 @@ def extension(folder: Path, kind: str) -> str:
     return "operators/scale.py" if kind == "file" else (folder / "module.txt").read_text()
 
 
+def is_implemented(*options: str) -> bool:
+    """Return True if `inspect` finds each operator of the file."""
+    summary = json.loads(call("inspect", "net.xml", "--format", "json", "--summary", *options).stdout)
+    return all(operator["is_implemented"] for operator in summary["operators"])
+
+
 @pytest.mark.parametrize("kind", ["file", "module"])
 def test_from_the_command_line(folder: Path, kind: str) -> None:
     assert "IR902" in call("check", "net.xml").stdout
     assert call("run", "net.xml").exit_code == 1
+    assert not is_implemented()
     text = extension(folder, kind)
     checked = call("check", "net.xml", "--extension", text, "--strict")
     assert (checked.exit_code, "IR902" in checked.stdout) == (0, False)
     assert call("run", "net.xml", "--extension", text).exit_code == 0
-    assert "not implemented" not in call("inspect", "net.xml", "--extension", text).stdout
+    assert is_implemented("--extension", text)
 
 
 @pytest.mark.parametrize("kind", ["file", "module"])
@@ -177,8 +185,8 @@ def test_lists_of_operators(folder: Path, kind: str) -> None:
     for name in ("scale", "SCALE-MINE"):
         told = call("ops", name, "--extension", text)
         assert (told.exit_code, told.stdout.splitlines()[0]) == (0, "Scale-mine")
-        assert "inputs      data: float" in told.stdout
-    assert "did you mean Scale?" in call("ops", "Scalee", "--extension", text).stderr
+        assert mentions("data", "float") in told.stdout.splitlines()
+    assert mentions("Scale") in call("ops", "Scalee", "--extension", text).stderr.splitlines()
     assert call("ops", "--markdown", "--extension", text).stdout == page
 
 
@@ -187,7 +195,7 @@ def test_from_the_settings(folder: Path, kind: str) -> None:
     (folder / "ir-exec.toml").write_text(f'extensions = ["{extension(folder, kind)}"]\n')
     assert call("check", "net.xml", "--strict").exit_code == 0
     assert call("run", "net.xml").exit_code == 0
-    assert "not implemented" not in call("inspect", "net.xml").stdout
+    assert is_implemented()
     assert call("ops", "Scale-mine").exit_code == 0
 
 
@@ -209,16 +217,16 @@ def test_every_process_has_them(folder: Path) -> None:
         (folder / f"net{number}.xml").write_bytes((folder / "net.xml").read_bytes())
     checked = call("check", ".", "--jobs", "2", "--extension", "operators/scale.py", "--strict")
     assert checked.exit_code == 0, checked.output
-    assert "4 files: 12 layers checked, 0 not checked" in checked.stdout
+    assert mentions(4, 12, 0) in checked.stdout.splitlines()
 
 
 @pytest.mark.parametrize(
     ("name", "content", "words"),
     [
-        ("missing.py", None, "extension missing.py: FileNotFoundError"),
+        ("missing.py", None, "extension missing.py: FileNotFoundError: "),
         ("no_such_module_at_all", None, "extension no_such_module_at_all: ModuleNotFoundError"),
         ("broken.py", "def", "extension broken.py: SyntaxError"),
-        ("fails.py", "1 / 0", "extension fails.py: ZeroDivisionError: division by zero"),
+        ("fails.py", "1 / 0", "extension fails.py: ZeroDivisionError: "),
         (
             "taken.py",
             "import ir_exec\n@ir_exec.register_op('Add', version='opset1')\nclass Add(ir_exec.Op): pass",

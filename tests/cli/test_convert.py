@@ -10,6 +10,7 @@ from onnx import numpy_helper
 
 import ir_exec
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 from tests.onnx.files import model, stored
 
 WEIGHTS = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
@@ -112,7 +113,7 @@ def test_what_an_older_release_has_not_is_named(tmp_path: Path) -> None:
     for option, value, reader in (("--target", "2023.0", "OpenVINO 2023.0"), ("--to-opset", "12", "opset12")):
         result = CliRunner().invoke(main, ["convert", str(path), "-o", str(out), option, value])
         assert result.exit_code == 1
-        assert f'1 layer cannot be written for {reader}: BitwiseNot "invert" (version 13' in result.stderr
+        assert mentions(1, reader, "BitwiseNot", "invert", 13) in result.stderr.splitlines()
         assert not out.exists()
 
 

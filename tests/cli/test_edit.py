@@ -12,6 +12,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.cli import main
 from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from tests.helpers.facts import mentions
 
 
 @pytest.fixture
@@ -118,38 +119,38 @@ def test_element_types_and_files_that_are_replaced(path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        (["--rename", "x"], "--rename is 'x'"),
-        (["--rename", "z=w"], "there is no layer or tensor 'z'"),
-        (["--set-attribute", "axis=1"], "--set-attribute is 'axis'"),
-        (["--set-attribute", "soft.axes=1"], "SoftMax has no attribute axes; it has: axis"),
-        (["--set-attribute", "soft.axis=7"], "axis 7 is out of range"),
-        (["--set-constant", "a.b=two=two"], "--set-constant is 'two'"),
-        (["--set-constant", "a.b=two=missing.npy"], "cannot read the array missing.npy"),
-        (["--set-constant", "soft=1"], "is a SoftMax, no constant"),
-        (["--shape", "z[1]"], "there is no input 'z'"),
-        (["--type", "x=f17"], "'f17' is no element type"),
-        (["--remove", "x"], "nothing can take its place"),
-        (["--insert", "dou.ble"], "NAME=TYPE(input, attribute=value)"),
-        (["--insert", "dou.ble=Add("], "NAME=TYPE(input, attribute=value)"),
-        (["--insert", "dou.ble=Add(1 2)"], "'dou.ble=Add(1 2)'"),
-        (["--insert", "dou.ble=Add(**{})"], "'dou.ble=Add(**{})'"),
-        (["--insert", "dou.ble=Add(__import__('os'))"], "dou.ble=Add(__import__('os'))"),
-        (["--insert", "dou.ble=Add({1: 2})"], "'dou.ble=Add({1: 2})'"),
-        (["--insert", "dou.ble=Add(" + "[" * 500 + "]" * 500 + ")"], "'dou.ble=Add([["),
-        (["--insert", "dou.ble=Adder"], "Adder"),
-        (["--insert", "dou.ble=Add('z')"], "there is no layer or tensor 'z'"),
-        (["--insert", "dou.ble=Add('z.npy')"], "cannot read the array z.npy"),
-        (["--insert", "dou.ble=TopK(1, axis=1, mode=max, sort=none)"], "the layer has 2 outputs"),
-        (["--replace", "soft=Clamp(min=0)"], "max"),
-        (["--replace", "soft=Clamp(min=0, max=1, least=3)"], "has no attribute least"),
-        (["--replace", "z=Clamp(min=0, max=1)"], "there is no layer or tensor 'z'"),
-        (["--replace", "soft=Softmax(axis=1, opset=77)"], "opset77"),
+        (["--rename", "x"], mentions("--rename", "x", "NAME=VALUE")),
+        (["--rename", "z=w"], mentions("z")),
+        (["--set-attribute", "axis=1"], mentions("--set-attribute", "axis", "LAYER.NAME=VALUE")),
+        (["--set-attribute", "soft.axes=1"], mentions("SoftMax", "axes", "axis")),
+        (["--set-attribute", "soft.axis=7"], mentions("axis", 7)),
+        (["--set-constant", "a.b=two=two"], mentions("two")),
+        (["--set-constant", "a.b=two=missing.npy"], mentions("missing.npy")),
+        (["--set-constant", "soft=1"], mentions("soft", "SoftMax")),
+        (["--shape", "z[1]"], mentions("z")),
+        (["--type", "x=f17"], mentions("f17")),
+        (["--remove", "x"], mentions("x")),
+        (["--insert", "dou.ble"], mentions("NAME=TYPE")),
+        (["--insert", "dou.ble=Add("], mentions("NAME=TYPE")),
+        (["--insert", "dou.ble=Add(1 2)"], mentions("[lists]")),
+        (["--insert", "dou.ble=Add(**{})"], mentions("[lists]")),
+        (["--insert", "dou.ble=Add(__import__('os'))"], mentions("[lists]")),
+        (["--insert", "dou.ble=Add({1: 2})"], mentions("[lists]")),
+        (["--insert", "dou.ble=Add(" + "[" * 500 + "]" * 500 + ")"], mentions("[lists]")),
+        (["--insert", "dou.ble=Adder"], mentions("Adder")),
+        (["--insert", "dou.ble=Add('z')"], mentions("z")),
+        (["--insert", "dou.ble=Add('z.npy')"], mentions("z.npy")),
+        (["--insert", "dou.ble=TopK(1, axis=1, mode=max, sort=none)"], mentions(2)),
+        (["--replace", "soft=Clamp(min=0)"], mentions("max")),
+        (["--replace", "soft=Clamp(min=0, max=1, least=3)"], mentions("least")),
+        (["--replace", "z=Clamp(min=0, max=1)"], mentions("z")),
+        (["--replace", "soft=Softmax(axis=1, opset=77)"], mentions("opset77")),
     ],
 )
-def test_what_cannot_be(path: Path, options: list[str], told: str) -> None:
+def test_what_cannot_be(path: Path, options: list[str], told: mentions) -> None:
     result = edit(path, *options)
     assert result.exit_code == 2
-    assert told in result.stderr
+    assert told in result.stderr.splitlines()
     assert "Traceback" not in result.stderr
     assert not path.with_name("out.xml").exists()
 
@@ -157,7 +158,7 @@ def test_what_cannot_be(path: Path, options: list[str], told: str) -> None:
 def test_only_xml_is_written(path: Path) -> None:
     result = CliRunner().invoke(main, ["edit", str(path), "-o", "out.bin"])
     assert result.exit_code == 2
-    assert "--output is out.bin" in result.stderr
+    assert result.stderr == mentions(".xml")
 
 
 def linear(path: Path) -> np.ndarray:

@@ -12,6 +12,7 @@ from ir_exec import read_model
 from ir_exec.cli import main
 from tests.conformance.networks import arrays
 from tests.debug.cuts.test_extracting import LOOP
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 SAMPLES = ROOT / "samples"
@@ -27,7 +28,7 @@ def test_a_part_with_its_values(tmp_path: Path) -> None:
     cut = tmp_path / "cut.xml"
     result = run("extract", GNN, "--from", "messages", "--to", "hidden", "--output", cut, *INPUTS)
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[-1].startswith("6 of 11 layers written to ")
+    assert result.stdout.splitlines()[-1] == mentions(6, 11, cut)
     assert {path.name for path in tmp_path.iterdir()} == {"cut.xml", "cut.bin", "cut.inputs.npz", "cut.outputs.npz"}
     again = run("run", cut, "--inputs", tmp_path / "cut.inputs.npz", "--expected", tmp_path / "cut.outputs.npz")
     assert again.exit_code == 0, again.output
@@ -59,19 +60,22 @@ def test_inside_of_a_body(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((GNN, "--output", "{tmp}/c.xml"), "--from NAME"),
-        ((GNN, "--to", "hidden"), "Missing option '-o' / '--output'"),
-        ((GNN, "--to", "hidden", "--output", "{tmp}/c.bin"), "--output is "),
-        ((GNN, "--to", "hiden", "--output", "{tmp}/c.xml"), "did you mean hidden"),
-        ((GNN, "--from", "hidden", "--to", "messages", "--output", "{tmp}/c.xml"), "does not depend on 'hidden'"),
-        ((GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "x"), "--iteration is 'x'"),
-        ((GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "1,2", "--seed", "1"), "in no body"),
-        ((GNN, "--to", "hidden", "--output", "/no/such/c.xml"), "IR009"),
-        (("no/such.xml", "--to", "hidden", "--output", "{tmp}/c.xml"), "IR001"),
+        ((GNN, "--output", "{tmp}/c.xml"), mentions("--from", "--to")),
+        ((GNN, "--to", "hidden"), mentions("--output")),
+        ((GNN, "--to", "hidden", "--output", "{tmp}/c.bin"), mentions(".xml")),
+        ((GNN, "--to", "hiden", "--output", "{tmp}/c.xml"), mentions("hidden")),
+        ((GNN, "--from", "hidden", "--to", "messages", "--output", "{tmp}/c.xml"), mentions("hidden", "messages")),
+        ((GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "x"), mentions("x", 0)),
+        (
+            (GNN, "--to", "hidden", "--output", "{tmp}/c.xml", "--iteration", "1,2", "--seed", "1"),
+            mentions("IR705", "1,2"),
+        ),
+        ((GNN, "--to", "hidden", "--output", "/no/such/c.xml"), mentions("IR009")),
+        (("no/such.xml", "--to", "hidden", "--output", "{tmp}/c.xml"), mentions("IR001")),
     ],
 )
-def test_what_cannot_be(arguments: tuple[str | Path, ...], words: str, tmp_path: Path) -> None:
+def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_path: Path) -> None:
     result = run("extract", *(str(one).replace("{tmp}", str(tmp_path)) for one in arguments))
     assert result.exit_code == 2, result.output
-    assert words in result.stderr
+    assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())

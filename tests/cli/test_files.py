@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from ir_exec.cli import main
 from ir_exec.cli.files import write_bytes, writing
 from ir_exec.cli.terminal import Unusable
+from tests.helpers.facts import mentions
 
 BAD = Path(__file__).parents[1] / "bad" / "IR601-declared-dims.xml"
 FIXED = BAD.read_bytes().replace(b"<dim>5</dim>", b"<dim>3</dim>")
@@ -102,7 +103,7 @@ def test_a_file_with_two_names_is_refused(broken: Path, tmp_path: Path) -> None:
     os.link(broken, tmp_path / "other.xml")
     result = run("check", broken, "--fix")
     assert result.exit_code == 2
-    assert f"cannot write {broken}: the file has 2 names (hard links)" in result.stderr
+    assert mentions(str(broken), 2) in result.stderr.splitlines()
     assert broken.read_bytes() == BAD.read_bytes()
 
 
@@ -110,7 +111,7 @@ def test_a_file_that_is_read_only_is_refused(broken: Path) -> None:
     broken.chmod(0o444)
     result = run("check", broken, "--fix")
     assert result.exit_code == 2
-    assert f"cannot write {broken}: the file is read-only" in result.stderr
+    assert mentions(broken) in result.stderr.splitlines()
     assert broken.read_bytes() == BAD.read_bytes()
 
 

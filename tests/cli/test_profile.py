@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 GNN = ROOT / "samples" / "gnn_step.xml"
@@ -25,7 +26,6 @@ def run(*arguments: str | Path) -> Result:
 def test_text() -> None:
     result = run(GNN, *INPUTS)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("one run takes ")
     for title in ("Layers\n", "Types\n"):
         assert title in result.stdout
     (row,) = [line.split() for line in result.stdout.splitlines() if line.startswith("total ")]
@@ -35,7 +35,6 @@ def test_text() -> None:
 def test_openvino_beside_it() -> None:
     result = run(GNN, *INPUTS, "--with", "openvino")
     assert result.exit_code == 0, result.output
-    assert "times as long" in result.stdout
     assert "\nOpenVINO\n" in result.stdout
 
 
@@ -68,16 +67,16 @@ def test_trace_events(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (("--with", "onnx"), 2, "'onnx' is not 'openvino'"),
-        (("--device", "NONE", "--with", "openvino"), 1, "OpenVINO has no device 'NONE'"),
-        (("--trace-events", "no/such/folder/x.json"), 2, "cannot write"),
-        (("--repeat", "0"), 2, "--repeat"),
+        (("--with", "onnx"), 2, mentions("onnx", "openvino")),
+        (("--device", "NONE", "--with", "openvino"), 1, mentions("OpenVINO", "NONE")),
+        (("--trace-events", "no/such/folder/x.json"), 2, mentions("no/such/folder/x.json")),
+        (("--repeat", "0"), 2, mentions("--repeat")),
     ],
 )
-def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, message: str) -> None:
+def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, message: mentions) -> None:
     result = run(GNN, *INPUTS, *arguments)
     assert result.exit_code == code, result.output
-    assert message in result.stderr
+    assert message in result.stderr.splitlines()
 
 
 def test_the_schema_is_current() -> None:
@@ -102,5 +101,5 @@ def test_plan_as_json(engine: tuple[str, ...]) -> None:
 def test_plan_as_text_shows_fusions_that_nearly_matched() -> None:
     result = run("--plan", ROOT / "tests" / "networks" / "conv_zoo.xml")
     assert result.exit_code == 0, result.output
-    row = result.stdout[result.stdout.index("Fusions that nearly matched") :]
-    assert "aten::glu/Sigmoid" in row
+    rows = [line for line in result.stdout.splitlines() if "fuse_activation" in line]
+    assert any("aten::glu/Sigmoid" in line for line in rows)

@@ -18,6 +18,7 @@ from ir_exec import read_model
 from ir_exec.cli import main
 from tests.cli.test_cli_endings import IR_EXEC
 from tests.debug.cuts.test_reducing import computing, thousand
+from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[2]
 GNN = ROOT / "samples" / "gnn_step.xml"
@@ -42,7 +43,7 @@ def test_a_command_and_a_thousand_layers(search: str, tmp_path: Path) -> None:
     result = run("reduce", tmp_path / "whole.xml", "--until", search, "--output", tmp_path / "small.xml")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines[0].startswith("1000 layers reduced to 1 (and 1 Parameter, 1 Result) in ")
+    assert lines[0] == mentions(1000, 1, 1, 1, "Parameter", "Result")
     assert lines[1].endswith("(Sin)")
     assert computing(read_model(tmp_path / "small.xml")) == ["Sin"]
     assert [(tmp_path / f"whole.{end}").read_bytes() for end in ("xml", "bin")] == before
@@ -76,11 +77,11 @@ def test_interrupted(name: str, tmp_path: Path) -> None:
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     assert done.returncode == 130, done.stderr
-    assert [line.partition(":")[0] for line in done.stderr.splitlines()] == ["interrupted"]
+    assert len(done.stderr.splitlines()) == 1
     layers = computing(read_model(small))
     assert "Sin" in layers
-    assert done.stdout.startswith(f"1000 layers reduced to {len(layers)} (")
-    assert f"written to {small}, " in done.stdout
+    assert done.stdout.splitlines()[0] == mentions(1000, len(layers))
+    assert mentions(small) in done.stdout.splitlines()
 
 
 @pytest.mark.broad
@@ -110,21 +111,24 @@ def test_inputs_are_handed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ((GNN,), "--passes"),
-        ((GNN, "--until", "true"), "{model}"),
-        ((GNN, "--until", "true {model}"), "does not fail"),
-        ((GNN, "--until", "no-such-program {model}"), "cannot start 'no-such-program'"),
-        ((GNN, "--until", "false {model}", "--output", GNN), f"--output {GNN}"),
-        ((GNN, "--until", "false {model}", "--output", "small.txt"), "--output is small.txt"),
-        ((GNN, "--until", "false {model}", "--bad-exit", "x"), "'x'"),
-        ((GNN, "--until", "false {model}", "--output", "/no/such/folder/small.xml"), "cannot write"),
-        (("no/such.xml", "--until", "false {model}"), "IR001"),
+        ((GNN,), mentions("--passes")),
+        ((GNN, "--until", "true"), mentions("{model}", "true")),
+        ((GNN, "--until", "true {model}"), mentions("IR704")),
+        ((GNN, "--until", "no-such-program {model}"), mentions("no-such-program")),
+        ((GNN, "--until", "false {model}", "--output", GNN), mentions(GNN)),
+        ((GNN, "--until", "false {model}", "--output", "small.txt"), mentions(".xml")),
+        ((GNN, "--until", "false {model}", "--bad-exit", "x"), mentions("--bad-exit", "x")),
+        (
+            (GNN, "--until", "false {model}", "--output", "/no/such/folder/small.xml"),
+            mentions("/no/such/folder/small.xml"),
+        ),
+        (("no/such.xml", "--until", "false {model}"), mentions("IR001")),
     ],
 )
-def test_what_cannot_be(arguments: tuple[str | Path, ...], words: str) -> None:
+def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions) -> None:
     result = run("reduce", *arguments)
     assert result.exit_code == 2, result.output
-    assert words in result.stderr
+    assert words in result.stderr.splitlines()
     assert "Traceback" not in result.stderr
 
 

@@ -27,6 +27,7 @@ from ir_exec.debug.traces.run_report import output_of
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
 from ir_exec.types import ALL, ElementType, Shape
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 
@@ -240,7 +241,7 @@ class TestInputs:
         np.save(tmp_path / "x=1.npy", np.array([[1, 2, 4]], np.float32))
         array = str(tmp_path / "x=1.npy")
         result = run(sum_file, "--input", f"in1={array}", "--input", f"x={array}", "--shape", "in0[1,3]")
-        assert (result.exit_code, "--shape" in result.stderr) == (2, True)
+        assert (result.exit_code, result.stderr) == (2, mentions("x"))
         result = run(sum_file, "--input", f"in1={array}", "--input", f"in0={array}")
         assert rows(result, "Outputs") == [["out", "f32", "[1,3]", "2", "8", "4.66667", "0"]]
         # One array for two inputs, and no name.
@@ -257,7 +258,7 @@ class TestInputs:
         np.savez(tmp_path / "in.npz", **arrays)  # type: ignore[arg-type]  # the stub names a keyword of its own
         result = run(sum_file, "--inputs", tmp_path / "in.npz", "--output", tmp_path / "out.npz")
         assert result.exit_code == 0, result.output
-        assert result.stdout.rstrip().endswith(f"outputs written to {tmp_path / 'out.npz'}")
+        assert result.stdout.splitlines()[-1] == mentions(tmp_path / "out.npz")
         with np.load(tmp_path / "out.npz") as written:
             assert written.files == ["out"]
             np.testing.assert_array_equal(written["out"], np.full((2, 3), 3, np.float32))
@@ -309,51 +310,51 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [
-            (["--input", "z=a.npy"], "the inputs are: x, y"),
-            (["--input", "x"], "--input is 'x'"),
-            (["--input", "x=no/such.npy"], "cannot read arrays from no/such.npy"),
-            (["--input", f"x={GNN}"], "cannot read arrays from"),
-            (["--inputs", "no/such.npz"], "cannot read arrays from no/such.npz"),
-            (["--shape", "x=1,two"], "'two' is not a dim"),
-            (["--shape", "q=1"], "the inputs are: x, y"),
-            (["--max-seconds", "0"], "Invalid value for '--max-seconds': 0.0 is not in the range x>0"),
-            (["--max-seconds", "-1"], "Invalid value for '--max-seconds': -1.0 is not in the range x>0"),
-            (["--max-seconds", "nan"], "Invalid value for '--max-seconds': nan is not a finite number"),
-            (["--max-seconds", "inf"], "Invalid value for '--max-seconds': inf is not a finite number"),
-            (["--rtol", "nan"], "Invalid value for '--rtol': nan is not a finite number"),
-            (["--atol", "inf"], "Invalid value for '--atol': inf is not a finite number"),
-            (["--seed", "-1"], "Invalid value for '--seed'"),
-            (["--precision", "f16"], "'f16' is not one of 'f32', 'file'"),
-            (["--output", "no/such/folder/out.npz"], "cannot write no/such/folder/out.npz"),
+            (["--input", "z=a.npy"], mentions("z", "x", "y")),
+            (["--input", "x"], mentions("NAME=VALUE")),
+            (["--input", "x=no/such.npy"], mentions("no/such.npy")),
+            (["--input", f"x={GNN}"], mentions(GNN)),
+            (["--inputs", "no/such.npz"], mentions("no/such.npz")),
+            (["--shape", "x=1,two"], mentions("two")),
+            (["--shape", "q=1"], mentions("q", "x", "y")),
+            (["--max-seconds", "0"], mentions("--max-seconds", "0.0")),
+            (["--max-seconds", "-1"], mentions("--max-seconds", "-1.0")),
+            (["--max-seconds", "nan"], mentions("--max-seconds", "nan")),
+            (["--max-seconds", "inf"], mentions("--max-seconds", "inf")),
+            (["--rtol", "nan"], mentions("--rtol", "nan")),
+            (["--atol", "inf"], mentions("--atol", "inf")),
+            (["--seed", "-1"], mentions("--seed")),
+            (["--precision", "f16"], mentions("f16", "f32", "file")),
+            (["--output", "no/such/folder/out.npz"], mentions("no/such/folder/out.npz")),
         ],
     )
-    def test_arguments_that_cannot_be_used(self, arguments: list[str], words: str, sum_file: Path) -> None:
+    def test_arguments_that_cannot_be_used(self, arguments: list[str], words: mentions, sum_file: Path) -> None:
         result = run(sum_file, *arguments)
         assert result.exit_code == 2
-        assert words in result.stderr
+        assert words in result.stderr.splitlines()
         assert "Traceback" not in result.stderr
 
     def test_wrong_archives(self, sum_file: Path, tmp_path: Path) -> None:
         np.savez(tmp_path / "in.npz", q=np.ones(3))
-        assert "'q'" in run(sum_file, "--inputs", tmp_path / "in.npz").stderr
-        assert "several arrays" in run(sum_file, "--input", f"x={tmp_path / 'in.npz'}").stderr
+        assert mentions("q") in run(sum_file, "--inputs", tmp_path / "in.npz").stderr.splitlines()
+        assert run(sum_file, "--input", f"x={tmp_path / 'in.npz'}").stderr == mentions(tmp_path / "in.npz")
         np.save(tmp_path / "in.npy", np.ones(3))
-        assert f"--input NAME={tmp_path / 'in.npy'}" in run(sum_file, "--inputs", tmp_path / "in.npy").stderr
+        assert run(sum_file, "--inputs", tmp_path / "in.npy").stderr == mentions(f"--input NAME={tmp_path / 'in.npy'}")
         np.save(tmp_path / "pickled.npy", np.array([{}], object), allow_pickle=True)
-        assert "cannot read arrays" in run(sum_file, "--input", f"x={tmp_path / 'pickled.npy'}").stderr
+        assert run(sum_file, "--input", f"x={tmp_path / 'pickled.npy'}").stderr == mentions(tmp_path / "pickled.npy")
 
     def test_inputs_that_do_not_fit(self, sum_file: Path, tmp_path: Path) -> None:
         np.save(tmp_path / "x.npy", np.ones((2, 5), np.float32))
         result = run(sum_file, "--input", f"x={tmp_path / 'x.npy'}")
         assert result.exit_code == 1
-        assert result.stderr.startswith("error[IR506 input-array-shape]: input 'x' has shape [2,5], expected [?,3]")
+        assert result.stderr == mentions("error[IR506 input-array-shape]", "x", "[2,5]", "[?,3]")
 
     def test_a_run_that_fails_names_its_layer(self, sum_file: Path) -> None:
         result = run(sum_file, "--shape", "x=2,3", "--shape", "y=5,3")
         assert result.exit_code == 1
         assert "error[IR504 no-broadcast]" in result.stderr
         assert 'layer 2 "sum" (Add)' in result.stderr
-        assert "`ir-exec shapes MODEL`" in result.stderr
+        assert mentions("drawn") in result.stderr.splitlines()
 
     def test_a_run_that_takes_too_long(self, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert run(sum_file, "--max-seconds", "1000").exit_code == 0
@@ -362,7 +363,7 @@ class TestErrors:
         result = run(sum_file, "--max-seconds", "50")
         assert result.exit_code == 1
         assert "error[IR006 limit-exceeded]" in result.stderr
-        assert "the run takes longer than 50 seconds" in result.stderr
+        assert mentions(50) in result.stderr.splitlines()
 
     def test_a_broken_file(self) -> None:
         path = BAD / "IR107-cycle.xml"
@@ -370,7 +371,7 @@ class TestErrors:
         assert result.exit_code == 1
         assert result.stdout == ""
         assert result.stderr.count("error[") == 1
-        assert f"`ir-exec check {path}`" in result.stderr
+        assert mentions(f"ir-exec check {path}") in result.stderr.splitlines()
 
     def test_operators_that_are_missing(self) -> None:
         result = run(BAD / "IR902-extension-operator.xml")
@@ -381,19 +382,19 @@ class TestErrors:
     def test_a_file_that_does_not_exist(self) -> None:
         result = run("no/such.xml")
         assert result.exit_code == 2
-        assert "error[IR001 unreadable-path]: cannot read the file" in result.stderr
+        assert mentions("error[IR001 unreadable-path]") in result.stderr.splitlines()
         assert "ir-exec check" not in result.stderr
 
     def test_an_unknown_rank_needs_a_shape(self, tmp_path: Path) -> None:
         text = adding("f32", (2,)).replace(b'shape="2"', b'shape="..."')
         path = write(tmp_path, text.replace(b"<dim>2</dim>", b""))
-        assert "--shape x=..." in run(path).stderr
+        assert mentions("--shape x=...") in run(path).stderr.splitlines()
         assert run(path, "--shape", "x=2", "--shape", "y=2,1").exit_code == 0
 
     def test_inputs_beyond_all_memory(self, sum_file: Path) -> None:
         result = run(sum_file, "--shape", "x=1000000000000000,3")
         assert result.exit_code == 1
-        assert "does not fit into memory" in result.stderr
+        assert "error[IR006 limit-exceeded]" in result.stderr
 
     def test_a_fault_of_ours_is_one_message(self, sum_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def broken(*args: object, **keywords: object) -> None:
@@ -402,7 +403,7 @@ class TestErrors:
         monkeypatch.setattr("ir_exec.cli.run.compile_model", broken)
         result = run(sum_file)
         assert result.exit_code == 1
-        assert "ir_exec failed with KeyError: 'oops'" in result.stderr
+        assert mentions("ir_exec", "KeyError", "oops") in result.stderr.splitlines()
         assert "Traceback" not in result.stderr
 
 

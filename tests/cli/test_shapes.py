@@ -29,7 +29,6 @@ def test_text() -> None:
     assert rows[0][:5] == ["input_ids[1]", "?", "at", "most", "64"]
     assert rows[1][:6] == ["token_type_ids[1]", "?", "=", "input_ids[1],", "or", "one"]
     assert "  input_ids[1] = 65: layer " in result.stdout
-    assert "fixed by layer" in result.stdout
 
 
 def test_json() -> None:

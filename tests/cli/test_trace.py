@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 from ir_exec.cli import main
 from ir_exec.codes import Code
 from ir_exec.debug import Trace
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText
 
 ROOT = Path(__file__).parents[2]
@@ -29,7 +30,7 @@ class TestTrace:
     def test_a_folder_of_values(self, tmp_path: Path) -> None:
         result = run("trace", GNN, *INPUTS, "--output", tmp_path / "t")
         assert result.exit_code == 0, result.output
-        assert result.stdout.rstrip().endswith(f"18 values written to {tmp_path / 't'}")
+        assert result.stdout.splitlines()[-1] == mentions(18, tmp_path / "t")
         index = json.loads((tmp_path / "t" / "index.json").read_text())
         jsonschema.validate(index, json.loads((ROOT / "schemas" / "trace.schema.json").read_text()))
         with np.load(SAMPLES / "gnn_step.outputs.npz") as expected:
@@ -43,7 +44,7 @@ class TestTrace:
     def test_the_shapes_that_were_drawn_are_told(self, tmp_path: Path) -> None:
         result = run("trace", GNN, "--seed", "4", "--shape", "features[3,?]", "--output", tmp_path)
         assert result.exit_code == 0, result.output
-        assert result.stderr.startswith("drawn with seed 4: features f32[3,4] normal; edges i64[2,8] indices below 3")
+        assert result.stderr.splitlines()[0] == mentions(4, "features", "f32[3,4]", "edges", "i64[2,8]", 3)
         assert Trace(tmp_path)["features"].shape == (3, 4)
         result = run("trace", GNN, *INPUTS, "--output", tmp_path)
         assert not result.stderr
@@ -55,23 +56,25 @@ class TestTrace:
     def test_long_tables_are_cut(self, tmp_path: Path) -> None:
         arguments = ("trace", SAMPLES / "bert.xml", "--output", tmp_path / "t", "--shape", "input_ids=1,2")
         result = run(*arguments, "--shape", "attention_mask=1,2")
-        assert "... 117 more; " in result.stdout
-        assert "more" not in run(*arguments, "--shape", "attention_mask=1,2", "--all").stdout
+        assert mentions(117, "--all") in result.stdout.splitlines()
+        whole = run(*arguments, "--shape", "attention_mask=1,2", "--all")
+        assert mentions(117, "--all") not in whole.stdout.splitlines()
+        assert len(whole.stdout.splitlines()) > len(result.stdout.splitlines()) + 100
 
     @pytest.mark.parametrize(
         ("arguments", "code", "words"),
         [
-            ([GNN], 2, "Missing option '-o' / '--output'"),
-            ([GNN, "--output", "{tmp}", "--layers", "hiden"], 1, "did you mean hidden"),
-            (["no/such.xml", "--output", "{tmp}"], 2, Code.unreadable_path),
-            ([GNN, "--output", "/dev/null/x"], 1, "cannot write"),
-            ([GNN, "--output", "{tmp}", "--shape", "features=x"], 2, "is not a dim"),
+            ([GNN], 2, mentions("--output")),
+            ([GNN, "--output", "{tmp}", "--layers", "hiden"], 1, mentions("hidden")),
+            (["no/such.xml", "--output", "{tmp}"], 2, mentions(Code.unreadable_path)),
+            ([GNN, "--output", "/dev/null/x"], 1, mentions("/dev/null/x")),
+            ([GNN, "--output", "{tmp}", "--shape", "features=x"], 2, mentions("x")),
         ],
     )
     def test_trouble(self, arguments: list[str | Path], code: int, words: str, tmp_path: Path) -> None:
         result = run("trace", *(str(one).replace("{tmp}", str(tmp_path / "t")) for one in arguments))
         assert result.exit_code == code
-        assert words in result.stderr
+        assert words in result.stderr.splitlines()
         assert "Traceback" not in result.stderr
 
 
@@ -89,7 +92,7 @@ class TestRun:
         np.savez(tmp_path / "in.npz", in0=np.array([0, 1], np.float32))
         result = run("run", path, "--validate", "--inputs", tmp_path / "in.npz")
         assert result.exit_code == 1
-        assert result.stderr.startswith("error: layer 2 'log2' (Log) ")
+        assert result.stderr == mentions("error", 2, "log2", "Log", "infinities", 1)
         assert run("run", path, "--validate").exit_code == 0
 
     def test_expected(self, tmp_path: Path) -> None:
@@ -97,18 +100,18 @@ class TestRun:
         np.savez(tmp_path / "in.npz", in0=np.array([1, np.e], np.float32))
         arguments = ("run", path, "--inputs", tmp_path / "in.npz", "--expected", tmp_path / "out.npz")
         np.savez(tmp_path / "out.npz", log2=np.array([0, 1], np.float32))
-        assert "as expected" in run(*arguments).stdout
+        assert run(*arguments).exit_code == 0
         np.savez(tmp_path / "out.npz", out0=np.array([0, 1.05], np.float32))
         result = run(*arguments)
         assert result.exit_code == 1
-        assert "not as expected: 1 of 1 outputs differ" in result.stdout
-        assert "at [1] 1 instead of 1.05" in result.stdout
+        assert mentions(1, 1) in result.stdout.splitlines()
+        assert mentions("[1]", 1, "1.05") in result.stdout.splitlines()
         assert run(*arguments, "--rtol", "0.1").exit_code == 0
         assert run(*arguments, "--atol", "0.01").exit_code == 1
         np.savez(tmp_path / "out.npz", other=np.zeros(2))
         result = run(*arguments)
         assert result.exit_code == 2
-        assert "no value in common" in result.stderr
+        assert result.stderr == mentions("IR705")
         result = run(*arguments[:-1], tmp_path / "none.npz")
         assert result.exit_code == 2
 

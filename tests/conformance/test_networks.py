@@ -15,6 +15,7 @@ from tests.conformance.build import IRFile
 from tests.conformance.compare import type_faults
 from tests.conformance.networks import COLLECTION, RUNNABLE, arrays, ir_file, missing_operators, networks
 from tests.conformance.oracle import NodeTypes, Oracle, Refused
+from tests.helpers.facts import mentions
 from tests.helpers.short_floats import in_short_floats
 
 NETWORKS = networks()
@@ -170,7 +171,7 @@ def test_wrong_outputs_are_seen() -> None:
     assert output_fault(np.nan_to_num(wanted), wanted) is not None
     assert output_fault(wanted[:2], wanted) is not None
     assert output_fault(wanted.astype(np.float64), wanted) is not None
-    assert output_fault(np.array([1, 2]), np.array([1, 3])) == "1 elements differ"
+    assert output_fault(np.array([1, 2]), np.array([1, 3])) == mentions(1)
 
 
 @each_network

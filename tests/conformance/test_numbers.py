@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from ir_exec.kernels.gemm.strips import strip_of
+from ir_exec.kernels.gemm.tiles import tile_size
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, TensorType
@@ -136,11 +136,11 @@ def _bits(found: list[tuple[Array, ...]]) -> list[list[object]]:
 
 def test_numbers_are_replaced_for_a_while() -> None:
     kept = dict(vars(thresholds))
-    assert strip_of(8, 768, 3072, is_turned=False) is not None
+    assert tile_size(8, 768, 3072, is_turned=False) is not None
     with replaced(cut(2)):
         assert thresholds.CHUNK_ELEMENTS == 2
-        assert thresholds.MOST_PIECES == 2**40
+        assert thresholds.MOST_CHUNKS == 2**40
     with replaced(whole()):
-        assert strip_of(8, 768, 3072, is_turned=False) is None
+        assert tile_size(8, 768, 3072, is_turned=False) is None
     assert vars(thresholds) == kept
-    assert strip_of(8, 768, 3072, is_turned=False) is not None
+    assert tile_size(8, 768, 3072, is_turned=False) is not None

@@ -17,6 +17,7 @@ from tests.conformance.compare import type_faults, value_faults
 from tests.conformance.kept import KeptAnswers
 from tests.conformance.oracle import Oracle, Refused, Request
 from tests.conformance.packing import pack, unpack
+from tests.helpers.facts import mentions
 
 DATA = np.arange(6, dtype=np.float32).reshape(2, 3)
 INDICES = np.array([[0, 1, 0]], np.int64)
@@ -153,19 +154,19 @@ def test_refusal_carries_the_reason(oracle: Oracle) -> None:
 @pytest.mark.parametrize(
     ("found", "wanted", "fault"),
     [
-        (np.zeros(2, np.float32), np.zeros(2, np.float64), "element type"),
-        (np.zeros((1, 2), np.float32), np.zeros(2, np.float32), "shape"),
-        (np.array([1, 2.5]), np.array([1, 2.0]), "first at [1]: 2.5, expected 2.0"),
-        (np.array([np.nan]), np.array([np.inf]), "1 of 1 differ"),
-        (np.array([1]), np.array([np.iinfo(np.int64).max]), "first at [0]"),
-        (np.array(["a", "b"], object), np.array(["a", "c"], object), "first at [1]: b, expected c"),
-        (np.array([(1,)], ElementType.u1.dtype), np.array([(0,)], ElementType.u1.dtype), "first at [0]"),
+        (np.zeros(2, np.float32), np.zeros(2, np.float64), mentions("float32", "float64")),
+        (np.zeros((1, 2), np.float32), np.zeros(2, np.float32), mentions("shape")),
+        (np.array([1, 2.5]), np.array([1, 2.0]), mentions("[1]", "2.5", "2.0")),
+        (np.array([np.nan]), np.array([np.inf]), mentions(1, 1)),
+        (np.array([1]), np.array([np.iinfo(np.int64).max]), mentions("[0]")),
+        (np.array(["a", "b"], object), np.array(["a", "c"], object), mentions("[1]", "b", "c")),
+        (np.array([(1,)], ElementType.u1.dtype), np.array([(0,)], ElementType.u1.dtype), mentions("[0]")),
     ],
 )
-def test_differences_are_seen(found: np.ndarray, wanted: np.ndarray, fault: str) -> None:
-    assert fault in value_faults([found], [wanted])[0]
+def test_differences_are_seen(found: np.ndarray, wanted: np.ndarray, fault: mentions) -> None:
+    assert value_faults([found], [wanted])[0] == fault
     assert value_faults([found], [found]) == []
-    assert value_faults([found], []) == ["1 outputs, expected 0"]
+    assert value_faults([found], []) == [mentions(1, 0)]
 
 
 def test_tolerance() -> None:
@@ -226,7 +227,7 @@ def test_operators_that_misbehave_are_seen(monkeypatch: pytest.MonkeyPatch, orac
 
     monkeypatch.setattr(ours, "evaluate", writes)
     faults = check_values(GATHER, oracle)
-    assert "evaluate changed input 0" in faults
+    assert mentions("evaluate", 0) in faults
     assert any("shares memory" in fault for fault in faults)
     assert any("against OpenVINO (plugin)" in fault for fault in faults)
 

@@ -214,12 +214,12 @@ def asks_for_moon(self: Op, data: object, *, moon: object) -> None: ...
 @pytest.mark.parametrize(
     ("infer", "evaluate", "message"),
     [
-        (takes_data, takes_nothing, "evaluate are not its inputs"),
-        (takes_indices, takes_data, "infer are not its inputs"),
-        (takes_many, takes_data, "variadic"),
-        (takes_data, takes_optional, "optional"),
-        (takes_data, asks_for_moon, "moon"),
-        (takes_data, None, "has no evaluate"),
+        (takes_data, takes_nothing, naming("evaluate")),
+        (takes_indices, takes_data, naming("infer")),
+        (takes_many, takes_data, naming("variadic")),
+        (takes_data, takes_optional, naming("optional")),
+        (takes_data, asks_for_moon, naming("moon")),
+        (takes_data, None, naming("evaluate")),
     ],
 )
 def test_wrong_signatures_are_refused(infer: object, evaluate: object, message: str) -> None:
@@ -240,12 +240,12 @@ def takes_any(self: Op, *, data: object, **others: object) -> None: ...
 @pytest.mark.parametrize(
     ("inputs", "infer", "evaluate", "message"),
     [
-        ((In("data"), In("scale", optional=True)), takes_any, needs_scale, "evaluate_inputs: scale is optional"),
-        ((In("data"),), needs_scale, needs_data, "infer_inputs are not its inputs"),
-        ((In("data"), In("bias")), takes_any, needs_data, "evaluate_inputs are not its inputs"),
-        ((In("data", variadic=True),), takes_any, takes_any, "infer_inputs are not its inputs"),
-        ((In("data"),), takes_data, takes_any, "infer_inputs are not its inputs"),
-        ((In("data"),), takes_any, None, "has no evaluate_inputs"),
+        ((In("data"), In("scale", optional=True)), takes_any, needs_scale, naming("evaluate_inputs", "optional")),
+        ((In("data"),), needs_scale, needs_data, naming("infer_inputs")),
+        ((In("data"), In("bias")), takes_any, needs_data, naming("evaluate_inputs")),
+        ((In("data", variadic=True),), takes_any, takes_any, naming("infer_inputs")),
+        ((In("data"),), takes_data, takes_any, naming("infer_inputs")),
+        ((In("data"),), takes_any, None, naming("evaluate_inputs")),
     ],
 )
 def test_wrong_signatures_of_families_are_refused(

@@ -30,7 +30,7 @@ class OtherPart:
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
         self.runs += 1
         if self._fails:
-            raise EvaluationError("the other engine fails")
+            raise EvaluationError("other-engine-fails")
         return list(self._compiled(list(arrays)).to_tuple())
 
     def times(self) -> list[LayerTime]:
@@ -58,11 +58,11 @@ class OtherEngine:
         return self
 
     def refusals(self, model: Model) -> Mapping[Node, str]:
-        refused = {node: "it is refused" for node in model.graph.nodes if node.type in self.refuses}
+        refused = {node: "refused" for node in model.graph.nodes if node.type in self.refuses}
         return {**guarded(model), **refused}
 
     def compile(self, part: Cut) -> OtherPart:
-        blamed = {node.id: "it is refused late" for node in part.model.graph.nodes if node.type in self.late}
+        blamed = {node.id: "refused-late" for node in part.model.graph.nodes if node.type in self.late}
         if blamed:
             raise PartRefused("refused", blamed if self.names else {})
         self.parts.append(OtherPart(part.model, fails=self.fails))

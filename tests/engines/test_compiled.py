@@ -58,7 +58,7 @@ def test_the_partition_says_who_runs_what(register: Register) -> None:
     assert (report.engine, report.layers, report.on_engine, report.crossings) == ("other 1.0", 7, 6, 3)
     assert [part.engine for part in report.parts] == [True, False, True]
     assert report.parts[1].layers == ("middle",)
-    assert [(one.name, one.type, one.reason) for one in report.interpreted] == [("middle", "Tanh", "it is refused")]
+    assert [(one.name, one.type, one.reason) for one in report.interpreted] == [("middle", "Tanh", "refused")]
     assert len(str(report).splitlines()) == 5
 
 
@@ -128,7 +128,7 @@ def test_what_fails_on_the_engine_is_interpreted_and_told(register: Register) ->
     model = compiled(network())
     for _ in range(2):
         np.testing.assert_allclose(model([X])["y"], compile_model(network())([X])["y"], rtol=1e-6)
-    assert model.partition.failures == ("the other engine fails",)
+    assert model.partition.failures == ("other-engine-fails",)
 
 
 def test_an_error_is_that_of_the_layer(register: Register) -> None:

@@ -6,6 +6,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import build_graph
 from ir_exec.ir import Weights, read_document
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 
@@ -92,78 +93,78 @@ def test_names_need_not_be_unique():
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.duplicate_layer_id,
             "1",
-            "is taken by layer",
+            mentions("layer1", "ReLU", 9),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0), (8, 0, 1, 0)],
             Code.dangling_edge,
             "1",
-            "no layer 8",
+            mentions(8),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 5, 1, 0), (1, 1, 2, 0)],
             Code.wrong_port,
             "1",
-            "no output port 5 (it has: 0)",
+            mentions(5, 0),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (0, 0, 1, 4), (1, 1, 2, 0)],
             Code.wrong_port,
             "1",
-            "no input port 4",
+            mentions(4),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (0, 0, 1, 0), (1, 1, 2, 0)],
             Code.two_edges,
             "1",
-            "more than one edge",
+            mentions(0),
         ),
         (
             [parameter(0), add(1), result(2)],
             [(0, 0, 1, 0), (1, 2, 2, 0)],
             Code.input_without_edge,
             "1",
-            "input port 1 has no edge",
+            mentions(1),
         ),
-        ([parameter(0), unary(1)], [(0, 0, 1, 0)], Code.no_result, None, "no Result"),
+        ([parameter(0), unary(1)], [(0, 0, 1, 0)], Code.no_result, None, mentions("Result")),
         (
             [parameter(0), unary(1, type="Frobnicate"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.unknown_type,
             "1",
-            "Frobnicate",
+            mentions("Frobnicate"),
         ),
         (
             [parameter(0), unary(1, type="TensorIterator"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.body_port_map,
             "1",
-            "no <body>, as every TensorIterator",
+            mentions("TensorIterator"),
         ),
         (
             [parameter(0), unary(1, type="If", opset="opset8"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.body_port_map,
             "1",
-            "no <then_body> and no <else_body>",
+            mentions("then_body", "else_body"),
         ),
         (
             [parameter(0), unary(1, type="TensorIterator", inner="<port_map></port_map>"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.body_port_map,
             "1",
-            "no <body>",
+            mentions("<body>"),
         ),
     ],
 )
 def test_each_fault_is_one_error_at_its_layer(layers, ends, code, layer_id, words):
     _, faults = graph_of(net(layers, ends))
     assert [(fault.code, fault.location.layer_id) for fault in faults] == [(code, layer_id)]
-    assert words in faults[0].message
+    assert faults[0].message == words
 
 
 def test_a_cycle_is_shown_whole_and_once():
@@ -218,7 +219,7 @@ def variables(read, assigned):
         ("ab", "ab", []),
         ("ab", "a", [("1", None)]),
         ("a", "ab", [("21", None)]),
-        ("ab", "ac", [("1", "variable 'c' is the only other one without a pair: check if one of the two was renamed")]),
+        ("ab", "ac", [("1", mentions("c"))]),
         ("abb", "ac", [("1", None), ("2", None), ("21", None)]),
         ("abd", "ac", [("1", None), ("2", None), ("21", None)]),
         ("abc", "a", [("1", None), ("2", None)]),

@@ -8,7 +8,6 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph, build_graph, last_uses
 from ir_exec.ir import read_document
-from tests.helpers.facts import facts
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 
@@ -61,7 +60,7 @@ def test_a_cycle_is_told_from_its_first_layer_on(count: int) -> None:
     shown = [f'layer {id} "layer{id}"' for id in ids]
     if count > 12:
         shown[6:-5] = [f"... {count - 11} more ..."]
-    assert facts(fault.message) == facts(f"the layers form a cycle: {' -> '.join([*shown, shown[0]])}")
+    assert " -> ".join([*shown, shown[0]]) in fault.message
     assert fault.location.layer_id == "3"
 
 

@@ -12,7 +12,7 @@ from tests.helpers.deadly import Wrong
 from tests.helpers.items import arrays, weighed_network
 
 if __name__ == "__main__":
-    items = [*arrays(int(sys.argv[1])), Wrong("no such thing")]
+    items = [*arrays(int(sys.argv[1])), Wrong("no-such-thing")]
     with MPIPoolExecutor() as executor:
         results = list(batch.run(weighed_network(), items, executor))
     found = [str(result.error) if result.outputs is None else result.outputs[0].tolist() for result in results]

@@ -12,6 +12,7 @@ from ir_exec.errors import IRError, ParseError, ResourceError
 from ir_exec.ir import read_document
 from ir_exec.ir.markup import MAX_XML_BYTES
 from ir_exec.ir.reader import MAX_BODY_DEPTH
+from tests.helpers.facts import mentions
 from tests.helpers.ir_files import RELU
 from tests.helpers.steps import steps_of
 
@@ -106,26 +107,24 @@ def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> No
     compiled = ov.Core().compile_model(ov.Core().read_model(RELU.encode(), b""), "CPU")
     exported = compiled.export_model()
     blob = exported if isinstance(exported, bytes) else exported.getvalue()
-    assert "compiled and exported" in refused(bytes(blob)).message
+    assert refused(bytes(blob)).message == mentions("OpenVINO")
     path = tmp_path / "execution.xml"
     ov.save_model(compiled.get_runtime_model(), path, compress_to_fp16=False)
     error = refused(path)
     assert (error.code, error.location.path) == ("IR004", str(path))
-    assert "execution graph" in error.message
 
 
 def test_an_execution_graph() -> None:
     text = RELU.replace(' version="opset1"', "").replace("<data ", '<data execOrder="0" originalLayersNames="x" ')
     error = refused(text.encode())
     assert error.code == "IR004"
-    assert "execution graph" in error.message
 
 
 @pytest.mark.parametrize("version", ["2", "7", "9", "12", "-3", "0"])
 def test_other_versions(version: str) -> None:
     error = refused(RELU.replace('version="11"', f'version="{version}"').encode())
     assert error.code == "IR005"
-    assert f"version {version} is not supported" in error.message
+    assert error.message == mentions(version)
     assert (error.hint is not None) == (int(version) < 10)
 
 
@@ -181,8 +180,7 @@ def test_predefined_entities_are_text() -> None:
 def test_truncated_files(part: float) -> None:
     error = refused(RELU[: int(len(RELU) * part)].encode())
     assert error.code == "IR002"
-    assert error.hint is not None
-    assert "cut off" in error.hint
+    assert error.hint == mentions("</net>")
 
 
 def test_an_error_in_the_markup_has_its_line() -> None:

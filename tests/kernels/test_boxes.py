@@ -13,7 +13,7 @@ from ir_exec.kernels.boxes import CornerOverlaps, Overlaps, keep_best, keep_few_
 from ir_exec.kernels.rotated_boxes import RotatedOverlaps
 from ir_exec.tuning.thresholds import BOXES_AT_ONCE
 from ir_exec.types import Array
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 
 @pytest.mark.parametrize("count", [BOXES_AT_ONCE - 1, BOXES_AT_ONCE, BOXES_AT_ONCE + 1, 3 * BOXES_AT_ONCE])
@@ -66,7 +66,7 @@ def test_groups_that_do_not_overlap_keep_what_all_together_keep(seed: int, least
     boxes[:, :2] = random.choice([np.nan, np.inf, -np.inf, 1.0], (4, 2)) if seed % 2 else 0
     with np.errstate(all="ignore"), pytest.MonkeyPatch.context() as patch:
         expected = keep_best(300, CornerOverlaps(boxes), 0.3, most=most)
-        in_pieces(patch, "BOXES_AT_ONCE", least)
+        in_chunks(patch, "BOXES_AT_ONCE", least)
         assert keep_best(300, CornerOverlaps(boxes), 0.3, most=most).tolist() == expected.tolist()
 
 
@@ -156,7 +156,7 @@ def test_a_threshold_above_one_half_shrinks_with_each_kept_box(
             if shrink < 1 and limit > 0.5:
                 limit *= np.float32(shrink)
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "BOXES_AT_ONCE", 4)
+        in_chunks(patch, "BOXES_AT_ONCE", 4)
         assert keep_best(count, CornerOverlaps(boxes), threshold, most=most, shrink=shrink).tolist() == kept
 
 

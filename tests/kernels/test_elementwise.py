@@ -23,7 +23,7 @@ from ir_exec.kernels.elementwise import (
     truncated_remainder,
 )
 from ir_exec.types import Array
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 FLOATS = (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)
 INTEGERS = (np.int8, np.uint8, np.int16, np.int32, np.int64, np.uint64)
@@ -37,8 +37,8 @@ def in_place(numbers: Array) -> Array:
 
 @pytest.fixture(params=[1, 4, 2**16], ids=["one by one", "by fours", "at once"])
 def _pieces(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", request.param)
-    in_pieces(monkeypatch, "SPLIT_ELEMENTS", 4 * request.param)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", request.param)
+    in_chunks(monkeypatch, "SPLIT_ELEMENTS", 4 * request.param)
 
 
 @pytest.mark.usefixtures("_pieces")
@@ -93,7 +93,7 @@ def test_elements_may_lie_in_any_order(lie: Callable[[Array], Array], dtype: typ
 
 
 def test_transposed_tensors_stay_transposed(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 4)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 4)
     data = np.ones((1, 6, 4), np.float32).transpose(0, 2, 1)
     for found in (apply_real(in_place, data), of_copy(in_place, data)):
         assert found[0].strides == data[0].strides

@@ -17,6 +17,7 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
 from tests.conformance.numbers import replaced
+from tests.helpers.facts import mentions
 from tests.helpers.operators import make
 
 CONSTANTS = {
@@ -24,9 +25,9 @@ CONSTANTS = {
     "FEW_ELEMENTS": (1, 2, 30),
     "TABLE_ELEMENTS": (0, 0, 5),
     "INTERMEDIATE_ELEMENTS": (0, 0, 10),
-    "PIECE_NANOSECONDS": (1, 10, 100),
+    "CHUNK_NANOSECONDS": (1, 10, 100),
     "RUN_ELEMENTS": (1, 4, 64),
-    "HELD_ELEMENTS": (1, 10, 400, 10**6),
+    "WORKING_ELEMENTS": (1, 10, 400, 10**6),
     "LONG_ROW": (1, 8, 64),
     "CALL_ELEMENTS": (1, 4, 16),
     "SHARED_NANOSECONDS": (0,),
@@ -205,7 +206,7 @@ def test_an_index_out_of_range_is_named_whichever_chunk_it_is_in(rng: np.random.
     row, column = (int(number) for number in rng.integers(0, (7, 5)))
     indices = rng.integers(0, 5, (7, 5))
     indices[row, column] = 5
-    message = f"indices[{row},{column}] is 5, expected -5 to 4: axis 1 of data has size 5"
+    message = mentions(f"indices[{row},{column}]", 5, -5, 4, "axis", 1, "data", 5)
     for operator, rest in [
         (make("GatherElements", 6, axis=1), (indices,)),
         (make("Gather", 7), (indices, np.array(1))),

@@ -29,7 +29,7 @@ def counting(done: list[int]) -> Callable[[], Callable[[int], None]]:
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
-def test_every_piece_is_done_once(threads: int, count: int) -> None:
+def test_every_chunk_is_done_once(threads: int, count: int) -> None:
     done: list[int] = []
     for_each(count, counting(done))
     assert sorted(done) == list(range(count))
@@ -78,7 +78,7 @@ def test_every_thread_has_its_own_worker() -> None:
     assert len(set(owners)) == 2
 
 
-def test_the_error_of_the_first_piece_is_raised(threads: int) -> None:
+def test_the_error_of_the_first_chunk_is_raised(threads: int) -> None:
     def work(number: int) -> None:
         if number >= 7:
             raise ValueError(number)
@@ -87,7 +87,7 @@ def test_the_error_of_the_first_piece_is_raised(threads: int) -> None:
         for_each(50, lambda: work)
     assert caught.value.args == (7,)
     # And the threads go on to serve.
-    test_every_piece_is_done_once(threads, 10)
+    test_every_chunk_is_done_once(threads, 10)
 
 
 def test_workers_see_the_context_of_the_caller(threads: int) -> None:
@@ -193,5 +193,5 @@ def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> Non
 @pytest.mark.parametrize(
     ("wanted", "count"), [(0, 2), (0.4, 2), (1, 2), (2, 2), (2.9, 2), (3.1, 4), (4.9, 4), (5.1, 6), (8, 8)]
 )
-def test_pieces_are_an_even_number(wanted: float, count: int) -> None:
+def test_chunks_are_an_even_number(wanted: float, count: int) -> None:
     assert even_count(wanted) == count

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ir_exec.kernels.pool import greatest, reduce_bins
 from ir_exec.kernels.windows import SlidingAxis
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 
 @pytest.mark.parametrize("special", [np.nan, -np.inf, np.inf])
@@ -58,7 +58,7 @@ def test_bins_are_reduced_one_by_one(
         part = images[numbers[region], top:bottom, left:right].reshape(-1, CHANNELS)
         wanted[region, h, w] = ufunc.reduce(part, axis=0, initial=neutral)
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "INTERMEDIATE_ELEMENTS", chunk)
-        in_pieces(patch, "CHUNK_ELEMENTS", worth)
+        in_chunks(patch, "INTERMEDIATE_ELEMENTS", chunk)
+        in_chunks(patch, "CHUNK_ELEMENTS", worth)
         found = reduce_bins(ufunc, images.reshape(-1, CHANNELS), WIDTH, starts, rows, columns, neutral)
     assert np.array_equal(found, wanted)

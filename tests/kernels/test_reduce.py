@@ -9,7 +9,7 @@ import pytest
 
 from ir_exec.kernels.reduce import reduce_rows, summing
 from ir_exec.tuning import thresholds
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 
 @pytest.mark.parametrize("keep_dims", [False, True])
@@ -41,7 +41,7 @@ def test_sums_along_axes(sizes: tuple[int, ...], axes: tuple[int, ...], keep_dim
 @pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.minimum, np.multiply])
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 16, 17, thresholds.RUN_ELEMENTS, thresholds.RUN_ELEMENTS + 1])
 def test_rows_of_any_length(ufunc: np.ufunc, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 1000)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 1000)
     data = np.random.default_rng(0).standard_normal((40, 90, size)).astype(np.float32)
     data[3, 4, 0], data[3, 5, -1] = np.nan, -np.inf
     for keep_dims, array in product((False, True), (data, np.asfortranarray(data))):

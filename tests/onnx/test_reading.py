@@ -21,7 +21,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, ParseError, ResourceError, UnsupportedError, WeightsError
 from ir_exec.onnx import reading
 from ir_exec.onnx.reading import read_proto, without_large_tensors
-from tests.helpers.facts import facts, naming
+from tests.helpers.facts import facts, mentions, naming
 from tests.onnx.files import external, model, stored
 
 ADD = "g (float[2] x) => (float[2] y) { y = Add(x, w) }"
@@ -168,20 +168,20 @@ def test_a_sparse_tensor_takes_no_memory_for_its_zeros() -> None:
     assert compiled({"x": np.zeros(2, np.float32)})["y"].tolist() == [1, 0]
 
 
-def test_other_files_called_onnx(tmp_path: Path) -> None:
-    contents = [
-        b"",
-        b"this is a text\nof two lines\n",
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-        b"\x08\x07\x3a\xff\xff\x03",
-        b"\x08\x07",
-    ]
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", mentions()),
+        (b"this is a text\nof two lines\n", mentions()),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n", mentions("LFS")),
+        (b"\x08\x07\x3a\xff\xff\x03", mentions()),
+        (b"\x08\x07", mentions()),
+    ],
+)
+def test_other_files_called_onnx(tmp_path: Path, content: bytes, said: mentions) -> None:
     path = tmp_path / "model.onnx"
-    found = set()
-    for content in contents:
-        path.write_bytes(content)
-        found.add(refused(path, ParseError, Code.not_ir))
-    assert len(found) == len(contents), "each kind has a message"
+    path.write_bytes(content)
+    assert refused(path, ParseError, Code.not_ir) == said
 
 
 def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
@@ -196,7 +196,7 @@ def test_functions_that_call_themselves() -> None:
         further='"own" : 1',
         functions='<domain: "own", opset_import: ["own" : 1]> F (a) => (b) { b = own.F(a) }',
     )
-    assert "calls itself" in refused(proto.SerializeToString(), GraphError, Code.cycle)
+    assert refused(proto.SerializeToString(), GraphError, Code.cycle) == mentions("F")
 
 
 @pytest.mark.broad
@@ -237,9 +237,9 @@ def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> 
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     first, second = message.split("; ")
     assert "StringConcat (2 nodes)" in first
-    assert "(version 20 of ai.onnx)" in first
+    assert first == mentions("ai.onnx", 20)
     assert "own:Other (1 node)" in second
-    assert "(version 1 of own)" in second
+    assert second == mentions("own", 1)
 
 
 def test_operators_with_one_reason_are_told_together() -> None:
@@ -247,14 +247,14 @@ def test_operators_with_one_reason_are_told_together() -> None:
     proto = model(body, further='"own" : 1')
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     assert "own:Bar (1 node), own:Foo (2 nodes)" in message
-    assert message.count("(version 1 of own)") == 1
+    assert message.count("version 1 ") == 1
 
 
 def test_why_an_operator_cannot_be_said() -> None:
     proto = model("g (float[2] x) => (float[2] y) { y = StringSplit(x) }", opset=20)
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     assert "StringSplit (1 node)" in message
-    assert "(version 20 of ai.onnx)" in message
+    assert message == mentions("ai.onnx", 20)
 
 
 def test_operators_are_counted_behind_others_and_inside_of_bodies() -> None:

@@ -22,6 +22,7 @@ from ir_exec.ops.normalization import (
     NormalizeL2,
 )
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.facts import mentions
 from tests.helpers.operators import refused
 from tests.helpers.values import known, typed
 
@@ -43,9 +44,9 @@ def test_the_channels_of_batch_norm() -> None:
     assert five.infer(data, unknown, vector, unknown, typed("?")) == typed("2,3,4")
     assert one.infer(vector, unknown, data, unknown, unknown) == typed("2,3,4")
     assert five.infer(unknown, vector, vector, vector, vector) == unknown
-    message = "the channels of data and variance must be equal, found 3 and 4"
+    message = mentions("data", "variance", 3, 4)
     assert refused(five, data, vector, vector, vector, typed("4")) == ("IR502", message)
-    message = "data has rank 1 ([3]), expected 2 or more"
+    message = mentions("data", 1, "[3]", 2)
     assert refused(five, vector, vector, vector, vector, vector) == ("IR501", message)
     assert refused(one, typed("3,1"), vector, data, vector, vector)[0] == "IR501"
 
@@ -59,11 +60,11 @@ def test_epsilon_is_not_negative() -> None:
 def test_groups_of_channels() -> None:
     operator = GroupNormalization(num_groups=3, epsilon=1e-5)
     vector = typed("4")
-    message = "4 channels cannot be divided into 3 groups"
+    message = mentions(4, 3)
     assert refused(operator, typed("2,?,5"), vector, typed("?")) == ("IR502", message)
     assert refused(operator, typed("2,0,5"), typed("0"), typed("0"))[0] == "IR502"
     assert refused(operator, typed("4"), vector, vector)[0] == "IR501"
-    message = "the channels of data and bias must be equal, found 6 and 4"
+    message = mentions("data", "bias", 6, 4)
     assert refused(operator, typed("1,6"), typed("..."), vector) == ("IR502", message)
     assert operator.infer(typed("..."), typed("6"), typed("?")) == typed("...")
     with pytest.raises(InvalidAttributeError) as error:
@@ -100,7 +101,7 @@ def test_a_region_larger_than_the_data_costs_nothing_more() -> None:
 @pytest.mark.parametrize("operator", [LRN(alpha=1.0, beta=1.0, bias=1.0, size=3), NormalizeL2(eps=1.0, eps_mode="add")])
 def test_axes(operator: Any) -> None:
     data = typed("2,?")
-    message = "axis 2 is out of range for rank 2 (allowed: -2 to 1)"
+    message = mentions("axis", 2, 2, -2, 1)
     assert refused(operator, data, known([2])) == ("IR503", message)
     assert refused(operator, data, typed("1,1", "i64"))[0] == "IR501"
     assert operator.infer(data, typed("...", "i64")) == data
@@ -116,7 +117,7 @@ def test_an_axis_may_be_a_scalar_for_one_only() -> None:
 
 
 def test_grn_has_channels() -> None:
-    assert refused(GRN(bias=1.0), typed("3")) == ("IR501", "data has rank 1 ([3]), expected 2 or 3 or 4")
+    assert refused(GRN(bias=1.0), typed("3")) == ("IR501", mentions("data", 1, "[3]", 2, 3, 4))
     assert refused(GRN(bias=1.0), typed("1,1,1,1,1"))[0] == "IR501"
     assert GRN(bias=1.0).infer(typed("...")) == typed("...")
 
@@ -142,12 +143,12 @@ def mvn6(axes: TensorType, data: str = "2,3") -> TensorType:
 @pytest.mark.parametrize(
     ("axes", "code", "message"),
     [
-        (TensorType.of(np.array(1)), "IR501", "axes has rank 0 ([]), expected 1"),
-        (TensorType.of(np.array([0, 1, 0])), "IR505", "axes has 3 elements, data [2,3] has 2 axes"),
-        (TensorType.of(np.array([2])), "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (TensorType.of(np.array(1)), "IR501", mentions(0, "[]", 1)),
+        (TensorType.of(np.array([0, 1, 0])), "IR505", mentions(3, "data", "[2,3]", 2)),
+        (TensorType.of(np.array([2])), "IR503", mentions("axis", 2, 2, -2, 1)),
     ],
 )
-def test_axes_that_do_not_fit(axes: TensorType, code: str, message: str) -> None:
+def test_axes_that_do_not_fit(axes: TensorType, code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         mvn6(axes)
     assert (error.value.code, error.value.message) == (code, message)

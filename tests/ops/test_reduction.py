@@ -24,6 +24,7 @@ from ir_exec.ops.reduction import (
     ReduceSum,
 )
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+from tests.helpers.facts import mentions
 
 UNBOUNDED = np.iinfo(np.int64).max
 
@@ -43,12 +44,12 @@ ONE_UNKNOWN_AXIS = TensorType(ElementType.i64, Shape([1]))
 @pytest.mark.parametrize(
     ("axis", "rank", "message"),
     [
-        (2, 2, "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
-        (-3, 2, "axis -3 is out of range for rank 2 (allowed: -2 to 1)"),
-        (0, 0, "axis 0 is out of range for rank 0 (allowed: none, the tensor is a scalar)"),
+        (2, 2, mentions("axis", 2, 2, -2, 1)),
+        (-3, 2, mentions("axis", -3, 2, -2, 1)),
+        (0, 0, mentions("axis", 0, 0)),
     ],
 )
-def test_an_axis_out_of_range_is_an_error(axis: int, rank: int, message: str) -> None:
+def test_an_axis_out_of_range_is_an_error(axis: int, rank: int, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         ReduceSum(keep_dims=True).infer(f32(*[3] * rank), axes(axis))
     assert (error.value.code, error.value.message) == ("IR503", message)

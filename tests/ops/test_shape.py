@@ -11,7 +11,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, U
 from ir_exec.ops import Op
 from ir_exec.types import UNBOUNDED, Array, Shape, TensorType
 from tests.helpers.drawing import draw_data, draw_shape, draw_unsure, draw_wider
-from tests.helpers.facts import naming
+from tests.helpers.facts import mentions, naming
 from tests.helpers.operators import assert_holds, make, run
 from tests.helpers.values import between, known, typed
 
@@ -118,34 +118,34 @@ def test_ShapeOf_knows_bounds() -> None:
 @pytest.mark.parametrize(
     ("operator", "shape", "value", "code", "message"),
     [
-        (RESHAPE, "[2,3]", known([-1, 4]), "IR505", "the 6 elements of data of shape [2,3] do not make rows of 4"),
-        (RESHAPE, "[5..7]", known([4, 2, -1]), "IR505", "the elements of data of shape [5..7] do not make rows of 8"),
-        (RESHAPE, "[2,3]", known([0, 0, 0]), "IR505", "data of shape [2,3] does not fit [0,0,0]"),
-        (RESHAPE, "[2,3]", known([-1, 2, -1]), "IR505", "shape has -1 at 0 and at 2, expected at most one -1"),
-        (RESHAPE, "[2,3]", known([6, -2]), "IR505", "-2 at 1 of shape is invalid, expected -1 or more"),
-        (RESHAPE, "[2,3]", known(6), "IR501", "shape has rank 0 ([]), expected 1"),
-        (RESHAPE, "[2,3]", known(np.zeros(0)), "IR505", "data of shape [2,3] does not fit []"),
-        (RESHAPE, "[3..7]", known([2, 4]), "IR505", "data of shape [3..7] does not fit [2,4]"),
-        (RESHAPE, "[2,3]", known([0, -1]), "IR505", "no size next to 0 makes the elements of data of shape [2,3]"),
+        (RESHAPE, "[2,3]", known([-1, 4]), "IR505", mentions(6, "data", "[2,3]", 4)),
+        (RESHAPE, "[5..7]", known([4, 2, -1]), "IR505", mentions("data", "[5..7]", 8)),
+        (RESHAPE, "[2,3]", known([0, 0, 0]), "IR505", mentions("data", "[2,3]", "[0,0,0]")),
+        (RESHAPE, "[2,3]", known([-1, 2, -1]), "IR505", mentions(-1, 0, 2, -1)),
+        (RESHAPE, "[2,3]", known([6, -2]), "IR505", mentions(-2, 1, -1)),
+        (RESHAPE, "[2,3]", known(6), "IR501", mentions(0, "[]", 1)),
+        (RESHAPE, "[2,3]", known(np.zeros(0)), "IR505", mentions("data", "[2,3]", "[]")),
+        (RESHAPE, "[3..7]", known([2, 4]), "IR505", mentions("data", "[3..7]", "[2,4]")),
+        (RESHAPE, "[2,3]", known([0, -1]), "IR505", mentions(0, "data", "[2,3]")),
         (
             COPYING,
             "[2,3]",
             known([1, 2, 0]),
             "IR505",
-            "0 at 2 of shape copies a dim that data of shape [2,3] does not have",
+            mentions(0, 2, "data", "[2,3]"),
         ),
         # OpenVINO takes this and reads two elements beyond the tensor.
-        (COPYING, "[2,3]", known([0, 4]), "IR505", "data of shape [2,3] does not fit [2,4]"),
-        (SQUEEZE, "[1,3,1]", known([3]), "IR503", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
-        (SQUEEZE, "[1,3,1]", known([-4]), "IR503", "axes -4 is out of range for rank 3 (allowed: -3 to 2)"),
-        (SQUEEZE, "[]", known([1]), "IR503", "axes 1 is out of range for rank 1 (allowed: -1 to 0)"),
-        (SQUEEZE15, "[1]", known([[0]]), "IR501", "axes has rank 2 ([1,1]), expected 0 or 1"),
-        (UNSQUEEZE, "[2,3]", known([3]), "IR503", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
-        (UNSQUEEZE, "[2,3]", known([-1, 5]), "IR503", "axes 5 is out of range for rank 4 (allowed: -4 to 3)"),
-        (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", "axes are empty, expected at least one"),
+        (COPYING, "[2,3]", known([0, 4]), "IR505", mentions("data", "[2,3]", "[2,4]")),
+        (SQUEEZE, "[1,3,1]", known([3]), "IR503", mentions(3, 3, -3, 2)),
+        (SQUEEZE, "[1,3,1]", known([-4]), "IR503", mentions(-4, 3, -3, 2)),
+        (SQUEEZE, "[]", known([1]), "IR503", mentions(1, 1, -1, 0)),
+        (SQUEEZE15, "[1]", known([[0]]), "IR501", mentions(2, "[1,1]", 0, 1)),
+        (UNSQUEEZE, "[2,3]", known([3]), "IR503", mentions(3, 3, -3, 2)),
+        (UNSQUEEZE, "[2,3]", known([-1, 5]), "IR503", mentions(5, 4, -4, 3)),
+        (UNSQUEEZE, "[2,3]", known(np.zeros(0)), "IR505", mentions("axes")),
     ],
 )
-def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: str) -> None:
+def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as caught:
         operator.infer(typed(shape), value)
     assert (caught.value.code, caught.value.message) == (code, message)
@@ -171,9 +171,9 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
 
 
 def test_ranks_that_no_array_has() -> None:
-    with pytest.raises(UnsupportedError, match="rank 65"):
+    with pytest.raises(UnsupportedError, match=naming(65)):
         RESHAPE.infer(typed("[1]"), known(np.ones(65)))
-    with pytest.raises(UnsupportedError, match="rank 66"):
+    with pytest.raises(UnsupportedError, match=naming(66)):
         UNSQUEEZE.infer(typed("[1]"), known(np.arange(65)))
     assert RESHAPE.infer(typed("[1]"), typed("[4000000000000]", "i64")).shape == Shape.unknown()
 

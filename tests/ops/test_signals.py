@@ -12,6 +12,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.signals import DFT, IDFT, IRDFT, ISTFT, RDFT, STFT
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.drawing import draw_wider
+from tests.helpers.facts import mentions
 from tests.helpers.operators import assert_holds
 from tests.helpers.values import between, known, typed
 
@@ -51,43 +52,43 @@ def test_partly_known_transforms(operator: Op, types: tuple[TensorType, ...], wa
 @pytest.mark.parametrize(
     ("operator", "types", "code", "message"),
     [
-        (DFT(), (typed("2"), VECTOR), "IR501", "data has rank 1 ([2]), expected 2 or more"),
-        (RDFT(), (typed(""), VECTOR), "IR501", "data has rank 0 ([]), expected 1 or more"),
+        (DFT(), (typed("2"), VECTOR), "IR501", mentions("data", 1, "[2]", 2)),
+        (RDFT(), (typed(""), VECTOR), "IR501", mentions("data", 0, "[]", 1)),
         (
             IDFT(),
             (typed("3,4"), VECTOR),
             "IR502",
-            "the last axis of data and the parts of a complex number must be equal, found 4 and 2",
+            mentions("axis", "data", 4, 2),
         ),
-        (DFT(), (typed("3,5,2"), known([2])), "IR503", "axes 2 is out of range for rank 2 (allowed: -2 to 1)"),
-        (DFT(), (typed("3,5,2"), known([0, -2])), "IR503", "axes [0, 0] contain duplicates, expected distinct axes"),
+        (DFT(), (typed("3,5,2"), known([2])), "IR503", mentions(2, 2, -2, 1)),
+        (DFT(), (typed("3,5,2"), known([0, -2])), "IR503", mentions("[0, 0]")),
         (
             DFT(),
             (typed("3,2"), typed("2", ElementType.i64)),
             "IR505",
-            "axes has 2 elements, data has 1 axes to transform",
+            mentions(2, "data", 1),
         ),
         (
             RDFT(),
             (typed("3"), known([])),
             "IR505",
-            "axes is empty, expected one axis or more",
+            mentions("axis"),
         ),
         (
             DFT(),
             (typed("3,5,2"), known([1]), known([-2])),
             "IR505",
-            "signal_size[0] is -2, expected 0 or more, or -1 for the size of the axis",
+            mentions("signal_size[0]", -2, 0, -1, "axis"),
         ),
         (
             DFT(),
             (typed("3,5,2"), known([1]), known([1, 2])),
             "IR502",
-            "the lengths of axes and signal_size must be equal, found 1 and 2",
+            mentions("signal_size", 1, 2),
         ),
     ],
 )
-def test_errors_of_transforms(operator: Op, types: tuple[TensorType, ...], code: str, message: str) -> None:
+def test_errors_of_transforms(operator: Op, types: tuple[TensorType, ...], code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert (error.value.code, error.value.message) == (code, message)
@@ -175,41 +176,41 @@ def test_partly_known_signals(types: tuple[TensorType, ...], wanted: str) -> Non
 @pytest.mark.parametrize(
     ("operator", "types", "code", "message"),
     [
-        (STFT(), (typed("1,2,3"), *FRAMES), "IR501", "signal has rank 3 ([1,2,3]), expected 1 or 2"),
-        (STFT(), (typed("9"), typed("2,2"), SCALAR, SCALAR), "IR501", "window has rank 2 ([2,2]), expected 1"),
-        (STFT(), (typed("9"), typed("?"), known([3]), SCALAR), "IR501", "frame_size has rank 1 ([1]), expected 0"),
-        (STFT(), (typed("9"), typed("?"), number(0), SCALAR), "IR505", "frame_size is 0, expected 1 or more"),
-        (STFT(), (typed("9"), typed("?"), SCALAR, number(-1)), "IR505", "frame_step is -1, expected 1 or more"),
+        (STFT(), (typed("1,2,3"), *FRAMES), "IR501", mentions("signal", 3, "[1,2,3]", 1, 2)),
+        (STFT(), (typed("9"), typed("2,2"), SCALAR, SCALAR), "IR501", mentions("window", 2, "[2,2]", 1)),
+        (STFT(), (typed("9"), typed("?"), known([3]), SCALAR), "IR501", mentions("frame_size", 1, "[1]", 0)),
+        (STFT(), (typed("9"), typed("?"), number(0), SCALAR), "IR505", mentions("frame_size", 0, 1)),
+        (STFT(), (typed("9"), typed("?"), SCALAR, number(-1)), "IR505", mentions("frame_step", -1, 1)),
         (
             STFT(),
             (typed("9"), typed("4"), number(3), SCALAR),
             "IR505",
-            "window has 4 elements, expected 1 to frame_size, which is 3",
+            mentions("window", 4, 1, "frame_size", 3),
         ),
-        (STFT(), (typed("9"), typed("0"), SCALAR, SCALAR), "IR505", "window has 0 elements, expected 1 to frame_size"),
+        (STFT(), (typed("9"), typed("0"), SCALAR, SCALAR), "IR505", mentions("window", 0, 1, "frame_size")),
         (
             STFT(),
             (typed("4..9"), typed("?"), number(10), SCALAR),
             "IR505",
-            "frame_size is 10, expected at most the length of the signal, 4..9",
+            mentions("frame_size", 10, "signal", 4, 9),
         ),
-        (ISTFT(), (typed("1,2"), *FRAMES), "IR501", "data has rank 2 ([1,2]), expected 3 or 4"),
+        (ISTFT(), (typed("1,2"), *FRAMES), "IR501", mentions("data", 2, "[1,2]", 3, 4)),
         (
             ISTFT(),
             (typed("5,4,2"), typed("?"), number(6), SCALAR),
             "IR502",
-            "axis -3 of data and frame_size // 2 + 1 must be equal, found 5 and 4",
+            mentions("axis", -3, "data", "frame_size", 2, 1, 5, 4),
         ),
-        (ISTFT(), (typed("?,4,2"), *FRAMES, number(-3)), "IR505", "signal_length is -3, expected 0 or more"),
+        (ISTFT(), (typed("?,4,2"), *FRAMES, number(-3)), "IR505", mentions("signal_length", -3, 0)),
         (
             ISTFT(),
             (typed("?,4,2"), *FRAMES, known([1, 2])),
             "IR502",
-            "signal_length has shape [2], expected one element",
+            mentions("signal_length", "[2]"),
         ),
     ],
 )
-def test_errors_of_frames(operator: Op, types: tuple[TensorType, ...], code: str, message: str) -> None:
+def test_errors_of_frames(operator: Op, types: tuple[TensorType, ...], code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert (error.value.code, error.value.message) == (code, message)

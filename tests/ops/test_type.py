@@ -12,9 +12,9 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops import Op
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import naming
+from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import mentions, naming
 from tests.helpers.operators import inferred, make
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -38,13 +38,13 @@ def test_what_nothing_can_be_converted_to(kind: str) -> None:
         make("Convert", 1, destination_type=kind).infer(typed("[2]"))
     assert caught.value.code == "IR401"
     if kind == "string":
-        with pytest.raises(ElementTypeError, match="no values can be converted to string"):
+        with pytest.raises(ElementTypeError, match=naming("string")):
             make("ConvertLike", 1).infer(typed("[2]"), typed("[2]", "string"))
 
 
 def test_strings_are_not_converted() -> None:
     operator = make("Convert", 1, destination_type="i32")
-    with pytest.raises(ElementTypeError, match="data is string"):
+    with pytest.raises(ElementTypeError, match=naming("data", "string")):
         operator.check_inputs([typed("[2]", "string")], raise_error)
 
 
@@ -117,7 +117,7 @@ def test_promotion(operator: Op, a: str, b: str, wanted: str) -> None:
     ],
 )
 def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
-    with pytest.raises(ElementTypeError, match="no common type") as caught:
+    with pytest.raises(ElementTypeError, match=naming(a, b)) as caught:
         operator.infer(typed("[2]", a), typed("[]", b))
     assert caught.value.code == "IR402"
     assert "promote_unsafe" in str(caught.value.hint)
@@ -125,7 +125,7 @@ def test_promotion_that_may_lose_values(operator: Op, a: str, b: str) -> None:
 
 def test_promotion_of_types_without_rules() -> None:
     for kind in ("u2", "u3", "u6", "nf4", "f4e2m1", "f8e8m0", "string"):
-        with pytest.raises(ElementTypeError, match=f"input_1 is {kind}"):
+        with pytest.raises(ElementTypeError, match=naming("input_1", kind)):
             UNSAFE.check_inputs([typed("[2]"), typed("[2]", kind)], raise_error)
 
 
@@ -155,8 +155,8 @@ def test_pieces_and_threads_change_nothing(
     data = np.arange(-60, 60).reshape(8, 15).astype(ElementType[source].dtype)
     operator = make("Convert", 1, destination_type=target)
     expected = operator.evaluate(data)
-    in_pieces(monkeypatch, "SPLIT_ELEMENTS", 10)
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 7)
+    in_chunks(monkeypatch, "SPLIT_ELEMENTS", 10)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 7)
     before = THREADS.set(threads)
     found = operator.evaluate(data)
     THREADS.reset(before)
@@ -181,12 +181,12 @@ def test_what_both_ends_allow() -> None:
 @pytest.mark.parametrize(
     ("types", "code", "port", "message"),
     [
-        (("2", "3", "9"), "IR502", "ends", "the shapes of begins and ends must be equal, found [2] and [3]"),
-        (("2", "2,1", "9"), "IR501", "ends", "the shapes of begins and ends must be equal, found [2] and [2,1]"),
-        (("2", "2", "3,3"), "IR501", "symbols", "symbols has rank 2 ([3,3]), expected 1"),
+        (("2", "3", "9"), "IR502", "ends", mentions("begins", "ends", "[2]", "[3]")),
+        (("2", "2,1", "9"), "IR501", "ends", mentions("begins", "ends", "[2]", "[2,1]")),
+        (("2", "2", "3,3"), "IR501", "symbols", mentions("symbols", 2, "[3,3]", 1)),
     ],
 )
-def test_errors(types: tuple[str, str, str], code: str, port: str, message: str) -> None:
+def test_errors(types: tuple[str, str, str], code: str, port: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         StringTensorPack().infer(integers(types[0]), integers(types[1]), symbols(types[2]))
     assert (error.value.code, error.value.location.port, error.value.message) == (code, port, message)
@@ -195,11 +195,11 @@ def test_errors(types: tuple[str, str, str], code: str, port: str, message: str)
 @pytest.mark.parametrize(
     ("begins", "ends", "message"),
     [
-        ([0, -1], [1, 2], "begins holds -1, expected 0 to 3, the length of symbols"),
-        ([0, 3], [1, 4], "ends holds 4, expected 0 to 3, the length of symbols"),
+        ([0, -1], [1, 2], mentions("begins", -1, 0, 3, "symbols")),
+        ([0, 3], [1, 4], mentions("ends", 4, 0, 3, "symbols")),
     ],
 )
-def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], message: str) -> None:
+def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], message: mentions) -> None:
     with pytest.raises(EvaluationError) as error:
         StringTensorPack().evaluate(np.array(begins), np.array(ends), np.frombuffer(b"abc", np.uint8))
     assert (error.value.code, error.value.message) == ("IR701", message)

@@ -105,7 +105,7 @@ def test_an_open_input_needs_a_shape():
         compiled.memory_plan()
     assert caught.value.code == "IR506"
     assert compiled.memory_plan({"x": (500, 1000)}).peak == 4 * 500_000
-    with pytest.raises(ir_exec.ShapeError, match="expected"):
+    with pytest.raises(ir_exec.ShapeError, match=naming("x", "[500,999]", "[?,1000]")):
         compiled.memory_plan({"x": (500, 999)})
 
 
@@ -134,7 +134,7 @@ def test_what_is_larger_than_the_inputs_is_no_view_of_them(type, data, dims):
     size = int(np.prod(dims)) * (8 if type == "Convert" else 4)
     weights = np.array(dims, np.int64).tobytes()
     compiled = ir_exec.compile_model(net(layers, ends), weights=weights, max_memory=size - 1)
-    with pytest.raises(ir_exec.ResourceError, match=f"takes {size:,} bytes at this layer"):
+    with pytest.raises(ir_exec.ResourceError, match=naming(f"{size:,}")):
         compiled([np.ones((2, 2), np.float32)])
 
 

@@ -85,7 +85,7 @@ def _step(step: Step, plan: Plan, names: dict[Node, str]) -> str:
         parts[0] += f" of {made.__name__}"
     if place is not None:
         parts.append(f"in place of input {place}")
-    if step.held is not None:
+    if step.dynamic_memory is not None:
         parts.append("memory shows in the run")
     if step.members:
         parts.append("of " + " + ".join(names[member] for member in step.members))

@@ -35,7 +35,7 @@ class TestArguments:
 
     @pytest.mark.parametrize("device", ["GPU", "cpu", "", None, 3])
     def test_other_devices(self, device: str) -> None:
-        with pytest.raises(ir_exec.EvaluationError, match=f'there is no device {device!r}, expected "CPU"') as caught:
+        with pytest.raises(ir_exec.EvaluationError, match=naming(device, "CPU")) as caught:
             ir_exec.compile_model(GATHER, device)
         assert caught.value.code == "IR704"
 
@@ -59,11 +59,11 @@ class TestPorts:
     @pytest.mark.parametrize(
         ("key", "words"),
         [
-            (7, "there is no input 7; the inputs are: data, indices"),
-            (-1, "there is no input -1"),
-            ("dat", "there is no input 'dat'; the inputs are: data, indices"),
-            (1.5, "there is no input 1.5"),
-            (None, naming("2", "data", "indices")),
+            (7, naming(7, "data", "indices")),
+            (-1, naming(-1)),
+            ("dat", naming("dat", "data", "indices")),
+            (1.5, naming("1.5")),
+            (None, naming(2, "data", "indices")),
         ],
     )
     def test_there_is_no_such_port(self, key: str, words: str) -> None:
@@ -126,13 +126,13 @@ class TestCasts:
 
     def test_what_is_too_large_is_infinite_and_numpy_says_so(self) -> None:
         network = net([parameter(0, "f32", (2,), "x"), result(1, "f32", (2,))], [(0, 0, 1, 0)])
-        with pytest.warns(RuntimeWarning, match="overflow encountered in cast"):
+        with pytest.warns(RuntimeWarning, match="overflow"):
             assert ir_exec.compile_model(network)([np.array([1e300, 1])])[0].tolist() == [np.inf, 1]
 
     @pytest.mark.parametrize(("kind", "dtype"), [("i64", np.float64), ("f32", np.int64), ("i32", np.int64)])
     def test_integers_are_not(self, kind: str, dtype: type) -> None:
         network = net([parameter(0, kind, (2,), "x"), result(1, kind, (2,))], [(0, 0, 1, 0)])
-        with pytest.raises(ir_exec.ElementTypeError, match="the cast could lose something"):
+        with pytest.raises(ir_exec.ElementTypeError, match=naming("x", np.dtype(dtype).name, kind)):
             ir_exec.compile_model(network)([np.array([1, 2], dtype)])
 
 
@@ -161,13 +161,13 @@ class TestInferRequests:
     def test_before_the_first_run(self) -> None:
         request = ir_exec.compile_model(GATHER).create_infer_request()
         for ask in (lambda: request.get_tensor("output"), lambda: request.results, request.get_output_tensor):
-            with pytest.raises(ir_exec.EvaluationError, match=r"before its first infer\(\)"):
+            with pytest.raises(ir_exec.EvaluationError, match=naming("infer()")):
                 ask()
 
     def test_unknown_names(self) -> None:
         request = ir_exec.compile_model(GATHER).create_infer_request()
         for key in ("nope", 0):
-            with pytest.raises(ir_exec.EvaluationError, match=f"{key!r}; they are: data, indices, output") as caught:
+            with pytest.raises(ir_exec.EvaluationError, match=naming(key, "data", "indices")) as caught:
                 request.get_tensor(key)
             assert caught.value.code == "IR705"
 

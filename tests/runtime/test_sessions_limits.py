@@ -20,9 +20,9 @@ from ir_exec.ops.base.shapes import LARGEST_SEARCHED
 from ir_exec.runtime import executor
 from ir_exec.runtime import loop as running
 from ir_exec.types import Array
-from tests.helpers.facts import facts, naming
+from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import coded, facts, naming
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
-from tests.helpers.pieces import in_pieces
 
 MIB = 2**20
 TRUE = np.array(True)
@@ -502,12 +502,12 @@ def test_time_is_looked_at_within_layers(
     net.result(found)
     clock = Clock()
     monkeypatch.setattr(limiting, "monotonic", clock)
-    in_pieces(monkeypatch, "INTERMEDIATE_ELEMENTS", 1)
+    in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", 1)
     compiled = compiled_of(net, max_seconds=1e9, threads=threads)
     x = np.ones(compiled.inputs[0].shape.static, np.float32)
     compiled([x])
     looks = clock.now
-    with pytest.raises(ir_exec.ResourceError, match="the run takes longer") as caught:
+    with pytest.raises(ir_exec.ResourceError, check=coded("IR006")) as caught:
         compiled_of(net, max_seconds=looks - 3, threads=threads)([x])
     assert caught.value.location.layer_id == str(found.layer)
 
@@ -525,7 +525,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     limits.keep(first)
     view = first[10:]
     limits.keep(view)
-    limits.keep(np.zeros(2000, np.uint8), besides=owners([first]))
+    limits.keep(np.zeros(2000, np.uint8), excluded=owners([first]))
     limits.require(5000)
     with pytest.raises(ir_exec.ResourceError):
         limits.require(6000)
@@ -535,7 +535,7 @@ def test_memory_is_counted_for_as_long_as_it_lives() -> None:
     del view
     limits.require(10_000)
     shared = np.zeros(9000, np.uint8)
-    limits.keep(shared[:10], besides=owners([shared[20:]]))
+    limits.keep(shared[:10], excluded=owners([shared[20:]]))
     limits.require(10_000)
     limits.keep(shared, planned=9000)
     with pytest.raises(ir_exec.ResourceError):

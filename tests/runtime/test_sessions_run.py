@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from tests.helpers.facts import naming
+from tests.helpers.facts import mentions, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 
@@ -61,28 +61,28 @@ def test_results_are_a_mapping_by_name_and_position(compiled):
 @pytest.mark.parametrize(
     ("inputs", "error", "code", "words"),
     [
-        ([X], ir_exec.EvaluationError, "IR705", "expected 2 inputs (x, w), found 1"),
-        (None, ir_exec.EvaluationError, "IR705", "no value for input 'x', 'w'"),
-        ({"x": X}, ir_exec.EvaluationError, "IR705", "no value for input 'w'"),
-        ({"x": X, "v": X}, ir_exec.EvaluationError, "IR705", "there is no input 'v'; the inputs are: x, w"),
-        ({"x": X, 0: X, "w": X}, ir_exec.EvaluationError, "IR705", "given more than once"),
-        (3, ir_exec.EvaluationError, "IR705", "a mapping or a sequence"),
-        ("xw", ir_exec.EvaluationError, "IR705", "a mapping or a sequence"),
-        ([X, X[0]], ir_exec.ShapeError, "IR506", "input 'w' has shape [3], expected [?,3]"),
-        ([X, X[:, :2]], ir_exec.ShapeError, "IR506", "[2,2]"),
-        ([X, X.astype(np.int64)], ir_exec.ElementTypeError, "IR403", "int64, expected f32"),
-        ([X, X.astype(str)], ir_exec.ElementTypeError, "IR403", "expected f32"),
-        ([X, [[1, 2], [3]]], ir_exec.EvaluationError, "IR705", "is no array"),
-        ([X, {"a": 1}], ir_exec.ElementTypeError, "IR403", "expected f32"),
-        ([X, X.astype(np.complex64)], ir_exec.ElementTypeError, "IR403", "complex64"),
-        ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", "do not broadcast"),
+        ([X], ir_exec.EvaluationError, "IR705", mentions(2, "x", "w", 1)),
+        (None, ir_exec.EvaluationError, "IR705", mentions("x", "w")),
+        ({"x": X}, ir_exec.EvaluationError, "IR705", mentions("w")),
+        ({"x": X, "v": X}, ir_exec.EvaluationError, "IR705", mentions("v", "x", "w")),
+        ({"x": X, 0: X, "w": X}, ir_exec.EvaluationError, "IR705", mentions("x")),
+        (3, ir_exec.EvaluationError, "IR705", mentions("int")),
+        ("xw", ir_exec.EvaluationError, "IR705", mentions("str")),
+        ([X, X[0]], ir_exec.ShapeError, "IR506", mentions("w", "[3]", "[?,3]")),
+        ([X, X[:, :2]], ir_exec.ShapeError, "IR506", mentions("[2,2]")),
+        ([X, X.astype(np.int64)], ir_exec.ElementTypeError, "IR403", mentions("int64", "f32")),
+        ([X, X.astype(str)], ir_exec.ElementTypeError, "IR403", mentions("f32")),
+        ([X, [[1, 2], [3]]], ir_exec.EvaluationError, "IR705", mentions("w", "ValueError")),
+        ([X, {"a": 1}], ir_exec.ElementTypeError, "IR403", mentions("f32")),
+        ([X, X.astype(np.complex64)], ir_exec.ElementTypeError, "IR403", mentions("complex64")),
+        ([X, np.zeros((4, 3), np.float32)], ir_exec.ShapeError, "IR504", mentions("node2", "[2,3]", "[4,3]", 2, 4)),
     ],
 )
 def test_what_does_not_fit_is_refused_with_the_reason(compiled, inputs, error, code, words):
     with pytest.raises(error) as caught:
         compiled(inputs)
     assert caught.value.code == code
-    assert words in str(caught.value)
+    assert str(caught.value) == words
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.int8, np.uint16, np.bool_])
@@ -96,9 +96,9 @@ def test_a_cast_that_loses_nothing_is_made(compiled, dtype):
 def test_numbers_of_python_must_fit_the_element_type():
     compiled = ir_exec.compile_model(sum_network("i8"))
     assert compiled([[[100, 1, -1]], [[1, 1, 1]]])[0].tolist() == [[101, 2, 0]]
-    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+    with pytest.raises(ir_exec.ElementTypeError, match=naming("x", "i8")):
         compiled([[[200, 1, 1]], [[1, 1, 1]]])
-    with pytest.raises(ir_exec.ElementTypeError, match="cannot hold"):
+    with pytest.raises(ir_exec.ElementTypeError, match=naming("x", "i8")):
         compiled([[[0.5, 1, 1]], [[1, 1, 1]]])
 
 
@@ -235,39 +235,39 @@ class Broken:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"threads": "2"}, "threads is '2', expected a whole number from 1 on"),
-        ({"threads": 1.5}, "threads is 1.5, expected a whole number from 1 on"),
-        ({"threads": True}, "threads is True, expected"),
-        ({"max_memory": float("nan")}, "max_memory is nan, expected a whole number from 0 on"),
-        ({"max_memory": -1}, "max_memory is -1, expected 0 or more"),
-        ({"max_memory": "1G"}, "max_memory is '1G', expected"),
-        ({"max_memory": [1]}, "max_memory is a list, expected"),
-        ({"max_seconds": float("nan")}, "max_seconds is nan, expected a number of seconds above 0"),
-        ({"max_seconds": 0}, "max_seconds is 0, expected"),
-        ({"max_seconds": "1"}, "max_seconds is '1', expected"),
-        ({"weights": "other.bin"}, 'the model is read already, expected "expand" or "keep"'),
+        ({"threads": "2"}, mentions("threads", 2, 1)),
+        ({"threads": 1.5}, mentions("threads", "1.5", 1)),
+        ({"threads": True}, mentions("threads", "True")),
+        ({"max_memory": float("nan")}, mentions("max_memory", "nan", 0)),
+        ({"max_memory": -1}, mentions("max_memory", -1, 0)),
+        ({"max_memory": "1G"}, mentions("max_memory", "1G")),
+        ({"max_memory": [1]}, mentions("max_memory")),
+        ({"max_seconds": float("nan")}, mentions("max_seconds", "nan", 0)),
+        ({"max_seconds": 0}, mentions("max_seconds", 0)),
+        ({"max_seconds": "1"}, mentions("max_seconds", 1)),
+        ({"weights": "other.bin"}, mentions("expand", "keep")),
     ],
 )
 def test_options_of_the_wrong_kind(arguments, words):
     with pytest.raises(ir_exec.EvaluationError) as caught:
         ir_exec.compile_model(ir_exec.read_model(sum_network()), **arguments)
-    assert words in caught.value.message
+    assert caught.value.message == words
     assert caught.value.code == "IR704"
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda compiled: compiled([X, Broken()]), "input 'w' is no array: RuntimeError: the device is gone"),
-        (lambda compiled: compiled([X, X], observe=5), "observe is 5, expected a function"),
-        (lambda compiled: compiled.memory_plan(5), "a mapping from names or positions of inputs, found int"),
-        (lambda compiled: compiled({(1, 2): X}), "there is no input (1, 2)"),
+        (lambda compiled: compiled([X, Broken()]), mentions("w", "RuntimeError")),
+        (lambda compiled: compiled([X, X], observe=5), mentions("observe", 5)),
+        (lambda compiled: compiled.memory_plan(5), mentions("int")),
+        (lambda compiled: compiled({(1, 2): X}), mentions(1, 2)),
     ],
 )
 def test_arguments_of_the_wrong_kind(compiled, call, words):
     with pytest.raises(ir_exec.EvaluationError) as caught:
         call(compiled)
-    assert words in caught.value.message
+    assert caught.value.message == words
     assert caught.value.code in ("IR704", "IR705")
 
 

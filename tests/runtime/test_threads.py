@@ -13,6 +13,7 @@ from ir_exec.runtime.threads import chosen_threads
 from ir_exec.tuning.machine import machine
 from tests.conformance.build import IRFile, build
 from tests.conformance.case import Case
+from tests.helpers.facts import mentions
 
 
 def test_the_caller_the_environment_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -26,13 +27,13 @@ def test_the_caller_the_environment_the_cores(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.parametrize(
     ("threads", "text", "message"),
     [
-        (0, None, "threads is 0, expected 1 or more"),
-        (None, "-1", "IR_EXEC_THREADS is -1, expected 1 or more"),
-        (None, "many", "IR_EXEC_THREADS is 'many', expected a whole number"),
+        (0, None, mentions("threads", 0, 1)),
+        (None, "-1", mentions("IR_EXEC_THREADS", -1, 1)),
+        (None, "many", mentions("IR_EXEC_THREADS", "many")),
     ],
 )
 def test_numbers_that_make_no_sense(
-    monkeypatch: pytest.MonkeyPatch, threads: int | None, text: str | None, message: str
+    monkeypatch: pytest.MonkeyPatch, threads: int | None, text: str | None, message: mentions
 ) -> None:
     monkeypatch.setenv("IR_EXEC_THREADS", text or "1")
     with pytest.raises(EvaluationError) as caught:

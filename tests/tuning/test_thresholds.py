@@ -46,7 +46,7 @@ def test_none_is_read_while_modules_are_imported() -> None:
                 pending += ast.iter_child_nodes(node)
 
 
-def test_no_test_sets_one_but_for_the_size_of_pieces() -> None:
+def test_no_test_sets_one_but_for_the_size_of_chunks() -> None:
     tests = Path(__file__).parent.parent
     setting = {
         path.relative_to(tests).as_posix()
@@ -55,4 +55,4 @@ def test_no_test_sets_one_but_for_the_size_of_pieces() -> None:
         and re.search(r"setattr\(\s*thresholds\b|vars\(thresholds\)\.update", path.read_text("utf-8"))
     }
     # One makes pieces small, the other one proves that no threshold changes a value.
-    assert setting == {"helpers/pieces.py", "conformance/numbers.py"}
+    assert setting == {"helpers/chunks.py", "conformance/numbers.py"}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from ir_exec.types import ALL, FLOAT, INTEGER, NUMERIC, ElementType
+from tests.helpers.facts import naming
 
 
 @pytest.mark.parametrize("kind", sorted(ALL, key=lambda kind: kind.name), ids=str)
@@ -29,7 +30,7 @@ def test_other_spellings_of_files():
 
 @pytest.mark.parametrize("text", ["", "f33", "float", "FP", "complex64"])
 def test_what_is_no_type_is_refused(text):
-    with pytest.raises(ValueError, match="unknown element type"):
+    with pytest.raises(ValueError, match=naming(repr(text))):
         ElementType.parse(text)
 
 
@@ -40,7 +41,7 @@ def test_sets():
 
 
 def test_types_that_are_not_known_have_no_dtype():
-    with pytest.raises(TypeError, match="unknown"):
+    with pytest.raises(TypeError):
         _ = ElementType.dynamic.dtype
     with pytest.raises(ValueError, match="complex64"):
         ElementType.of(np.zeros(1, np.complex64))

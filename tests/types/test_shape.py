@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from ir_exec.errors import ShapeError
 from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
+from tests.helpers.facts import coded, naming
 from tests.types.test_dim import dims
 
 shapes = st.one_of(st.just(Shape.unknown()), st.lists(dims(), max_size=4).map(Shape))
@@ -39,7 +40,7 @@ def test_unknown_rank(text):
 
 @pytest.mark.parametrize("text", ["a", "1,,2", "-2", "1.5", "5..2", "1..2..3", "[1", ",", str(2**63), "1 2", "--1"])
 def test_what_is_no_shape_is_refused(text):
-    with pytest.raises(ValueError, match="is not a dim"):
+    with pytest.raises(ValueError, match=naming("a")):
         Shape.parse(text)
 
 
@@ -79,9 +80,9 @@ def test_static_and_dynamic():
     assert Shape([2, 3]) == (2, 3)
     assert Shape([2, 3]) == [2, 3]
     assert not Shape([2, None]).is_static
-    with pytest.raises(ValueError, match="rank"):
+    with pytest.raises(ValueError, check=coded("IR506")):
         _ = Shape.unknown().static
-    with pytest.raises(ValueError, match="rank"):
+    with pytest.raises(ValueError, check=coded("IR506")):
         len(Shape.unknown())
 
 
@@ -98,12 +99,9 @@ def test_numpy_takes_static_shapes(use):
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        (Shape([2, None]), r"the dim \? is dynamic, expected a static size"),
-        (Shape([(2, 8), 3]), r"the dim 2\.\.8 is dynamic, expected a static size"),
-        (
-            Shape.unknown(),
-            "the rank is unknown, expected a static shape",
-        ),
+        (Shape([2, None]), naming("?")),
+        (Shape([(2, 8), 3]), naming("2..8")),
+        (Shape.unknown(), naming("rank")),
     ],
 )
 def test_numpy_passes_on_what_is_wrong_with_other_shapes(use, shape, message):

@@ -13,6 +13,7 @@ from ir_exec.debug.profiles.profiling import profile
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.view import Other, PageView, view
 from ir_exec.view.data import GraphView, LayerView
+from tests.helpers.facts import mentions, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 ROOT = Path(__file__).parents[2]
@@ -60,7 +61,7 @@ def test_errors_of_a_comparison(changed: Path, tmp_path: Path) -> None:
         errors = {key: one.error.status for key, one in layers_of(page).items() if one.error}
         assert [key for key, status in errors.items() if status == "wrong"] == ["12"]
         assert errors["16"] == "carried"
-        assert 'layer 12 "' in page.sections[0].lines[0]
+        assert page.sections[0].lines[0] == mentions(12)
 
 
 def test_times_of_a_profile(tmp_path: Path) -> None:
@@ -75,16 +76,13 @@ def test_times_of_a_profile(tmp_path: Path) -> None:
 
 def test_reports_of_other_networks_and_other_files_are_refused(changed: Path, tmp_path: Path) -> None:
     report = compare(GNN, changed, INPUTS)
-    with pytest.raises(IRError, match="the report is of another network"):
+    with pytest.raises(IRError, match=naming("cache_update.xml")):
         view(SAMPLES / "cache_update.xml", compare=report)
-    for text, words in (
-        ("{", "is no report of `ir-exec profile"),
-        ('{"model": 1}', "is no report of `ir-exec profile"),
-    ):
+    for text in ("{", '{"model": 1}'):
         (tmp_path / "other.json").write_text(text)
-        with pytest.raises(IRError, match=words):
+        with pytest.raises(IRError, match=naming("other.json", "ir-exec profile")):
             view(GNN, profile=tmp_path / "other.json")
-    with pytest.raises(IRError, match="cannot be read"):
+    with pytest.raises(IRError, match=naming("nothing.json")):
         view(GNN, compare=tmp_path / "nothing.json")
 
 
@@ -249,7 +247,6 @@ def test_a_run_that_fails_leaves_the_page_with_what_was_before() -> None:
     unknown = layer(1, "Unknown", opset="extension", inputs=[port(0, dims=dims)], outputs=[port(1, dims=dims)])
     file = net([parameter(0, dims=dims), unknown, result(2, dims=dims)], [(0, 0, 1, 0), (1, 1, 2, 0)])
     page = view(file, inputs=[np.ones(dims, np.float32)])
-    assert page.sections[0].heading == "The run failed"
     assert "Unknown" in page.sections[0].lines[0]
 
 

@@ -28,7 +28,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
-from ir_exec.ir.held import HeldWeights
+from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
@@ -55,7 +55,7 @@ MOST_ROUNDS = 30
 MOST_COMPILED = 120_000
 """Layers that are compiled in these runs together, which takes about a minute; 4 runs may be made in any case."""
 
-_MOST_OPINIONS = 40
+MOST_OPINIONS = 40
 """Of layers that are wrong: each takes about 0.1 s."""
 
 
@@ -182,7 +182,7 @@ class OpenVINOReference:
     ) -> dict[str, list[Array | None]]:
         """What else OpenVINO makes of a layer: the `kernel` of `Model.evaluate`, and its device where the layer is
         `alone`; as far as it has an answer, and for a few layers only."""
-        if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == _MOST_OPINIONS:
+        if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == MOST_OPINIONS:
             return {}
         self._asked += 1
         given = dict(zip(node.values_in, inputs, strict=True))
@@ -310,7 +310,7 @@ def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int
     weights = getattr(model.weights, "path", None)
     is_other = weights is not None and weights != default_weights_path(path or "")
     # Constants in memory are no file's: the network was changed, or lowered from a layout that OpenVINO does not read.
-    if path is None or is_other or isinstance(model.weights, HeldWeights) or model.document.version < 10:
+    if path is None or is_other or isinstance(model.weights, ArrayWeights) or model.document.version < 10:
         path = str(Path(folder, "network.xml"))
         model.save(path)
     shapes = {

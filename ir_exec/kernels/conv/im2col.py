@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.conv.problem import ConvProblem, ConvRun, share_parts
 from ir_exec.kernels.gemm.blas import blas_is_single_threaded
 from ir_exec.kernels.gemm.product import matrix_product, product_for
 from ir_exec.kernels.parallel import Worker
-from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.windows import (
     Covered,
     Scratch,
@@ -56,7 +56,7 @@ def im2col(problem: ConvProblem) -> ConvRun:
                 copied = scratch.array(windows.shape)
                 copy_rows(windows, copied)
                 columns = copied.reshape(*target.shape[:2], problem.column, target.shape[3])
-                matrix_product(rows[part.place[1]], columns, target, is_piece=len(parts) > 1)
+                matrix_product(rows[part.place[1]], columns, target, is_chunk=len(parts) > 1)
 
             return compute
 

@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator
-from ir_exec.kernels.windows import Covered, SlidingAxis, covered_part, portions
+from ir_exec.kernels.windows import Covered, SlidingAxis, covered_part, placed_blocks
 from ir_exec.types import Array
 
 __all__ = ["ConvPart", "ConvProblem", "ConvRun", "share_parts"]
@@ -95,7 +95,7 @@ class ConvProblem:
 
     def parts(self, sizes: Sequence[int], pairs: int) -> Iterator[ConvPart]:
         """Chunks of windows on each axis, for a number of pairs of an image and a group, at least one."""
-        for block, place, _ in portions((self.batch, self.groups), self.counts, sizes, pairs):
+        for block, place, _ in placed_blocks((self.batch, self.groups), self.counts, sizes, pairs):
             axes = tuple([axis.part(windows) for axis, windows in zip(self.axes, block, strict=True)])
             yield ConvPart(place, axes, covered_part(axes))
 

@@ -68,10 +68,10 @@ def _parts(problem: ConvProblem, high: int, copied: float, nanoseconds: float) -
     # For one image of a channel.
     elements = max(copied * problem.windows, 1.0)
     pairs = max(problem.batch * problem.groups, 1)
-    pieces = pairs * elements / thresholds.WINDOW_ELEMENTS
+    chunks = pairs * elements / thresholds.WINDOW_ELEMENTS
     if nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS:
-        pieces = even_count(pieces)
-    pairs = -(-pairs // max(round(pieces), 1))
+        chunks = even_count(chunks)
+    pairs = -(-pairs // max(round(chunks), 1))
     rows = max(first.count, 1)
     if pairs == 1:
         most = int(first.count * thresholds.WINDOW_ELEMENTS / elements)

@@ -14,7 +14,7 @@ from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.gemm.sharing import share_products
 from ir_exec.kernels.parallel import Worker
 from ir_exec.kernels.precision import accumulator, rounded, widened
-from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes, portions
+from ir_exec.kernels.windows import Block, Scratch, SlidingAxis, block_sizes, placed_blocks
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
@@ -58,7 +58,7 @@ class Deconvolver:
         pairs = thresholds.INTERMEDIATE_ELEMENTS // (each * max(prod(sizes), 1))
         self._parts = [
             (chosen, some_groups, [axis.part(windows) for axis, windows in zip(axes, block, strict=True)], block)
-            for block, chosen, some_groups in portions((data[0], groups), self._counts, sizes, pairs)
+            for block, chosen, some_groups in placed_blocks((data[0], groups), self._counts, sizes, pairs)
         ]
         self._strands = [_strands_of(part) for _, _, part, _ in self._parts] if not self._are_tiles else []
         nanoseconds = prod(self._result) * (
@@ -258,7 +258,7 @@ class _Shifts:
                 for start in range(0, length, step):
                     columns = np.ascontiguousarray(shifted[..., start : start + step])
                     columns = columns.reshape(*rows[some].shape[::2], columns.shape[-1])
-                    matrix_product(rows[some], columns, sums[..., start : start + step], is_piece=True)
+                    matrix_product(rows[some], columns, sums[..., start : start + step], is_chunk=True)
                 self._spread(sums.reshape(len(sums), outputs, *self._strands, *self._lengths), result[image, some])
 
             return work

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ir_exec.kernels.choice import KernelChoice, choosing
+from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.conv.channels_last import channels_last
 from ir_exec.kernels.conv.im2col import im2col, one_product, pointwise
 from ir_exec.kernels.conv.problem import ConvProblem, ConvRun
 from ir_exec.kernels.conv.toeplitz import toeplitz_gemm
-from ir_exec.kernels.pieces import by_rows
 from ir_exec.kernels.precision import rounded, widened
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.tuning import thresholds

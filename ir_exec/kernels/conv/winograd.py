@@ -223,7 +223,7 @@ class WinogradConvolver:
             padded = min(-(-count // thresholds.FEW_LINES) * thresholds.FEW_LINES, prod(block.sizes))
             columns = values.reshape(*filters.shape[:2], channels, -1)[..., :padded]
             products = scratch[1].array((*filters.shape[:3], padded))
-            matrix_product(filters, columns, products, is_piece=len(self.blocks) > 1)
+            matrix_product(filters, columns, products, is_chunk=len(self.blocks) > 1)
             sums = _sums(products.reshape(*[4] * axes, -1), scratch[0]).reshape(*[2] * (axes - 1), -1, 2 * padded)
             sizes = [block.sizes[0] - 1, *block.sizes[1:]]
             sizes[-1] *= 2

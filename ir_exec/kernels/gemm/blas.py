@@ -15,7 +15,7 @@ from contextvars import ContextVar
 
 from ir_exec.tuning.machine import blas_libraries, machine
 
-__all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "takes_strips"]
+__all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "prefers_tiles"]
 
 
 class BlasThreadLimit:
@@ -24,25 +24,25 @@ class BlasThreadLimit:
     It is made on first use, and ends with `release`; several threads may call.
     """
 
-    __slots__ = ("_is_held",)
+    __slots__ = ("_is_acquired",)
 
     def __init__(self) -> None:
-        self._is_held: bool | None = None
+        self._is_acquired: bool | None = None
 
     def hold(self) -> bool:
         """Limit BLAS to one thread until `release`; return True on success."""
-        if self._is_held is None:
+        if self._is_acquired is None:
             with LIMIT.lock:
-                if self._is_held is None:
-                    self._is_held = LIMIT.acquire()
-        return self._is_held
+                if self._is_acquired is None:
+                    self._is_acquired = LIMIT.acquire()
+        return self._is_acquired
 
     def release(self) -> None:
         """Restore the threads of BLAS, unless another run holds it; the claim cannot be made again."""
         with LIMIT.lock:
-            if self._is_held:
+            if self._is_acquired:
                 LIMIT.release()
-            self._is_held = False
+            self._is_acquired = False
 
 
 CLAIM: ContextVar[BlasThreadLimit | None] = ContextVar("CLAIM", default=None)
@@ -59,8 +59,8 @@ def blas_is_single_threaded() -> bool:
     return claim is not None and claim.hold()
 
 
-def takes_strips() -> bool:
-    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `multiply_in_strips`."""
+def prefers_tiles() -> bool:
+    """Return True if `blas_is_single_threaded`, and BLAS is faster for smaller products: see `multiply_in_tiles`."""
     return blas_is_single_threaded() and machine().has_small_kernels
 
 

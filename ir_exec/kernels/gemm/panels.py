@@ -6,8 +6,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from ir_exec.kernels.gemm.sharing import piece_count, product_nanoseconds, share_products
-from ir_exec.kernels.gemm.strips import even_size, multiply_in_strips
+from ir_exec.kernels.gemm.sharing import chunk_count, product_nanoseconds, share_products
+from ir_exec.kernels.gemm.tiles import even_size, multiply_in_tiles
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
@@ -50,8 +50,8 @@ class PackedMatrix:
         self.shape = (inner, columns)
         self._matrix: Array | None = matrix
         self._panels: _Panels | None = None
-        self._width: int = min(thresholds.STRIP_COLUMNS, columns)
-        longest = max(thresholds.STRIP_MULTIPLICATIONS // (self._width * thresholds.FEW_LINES // 2), 1)
+        self._width: int = min(thresholds.TILE_COLUMNS, columns)
+        longest = max(thresholds.TILE_MULTIPLICATIONS // (self._width * thresholds.FEW_LINES // 2), 1)
         self._part = -(-inner // -(-inner // longest))
 
     @classmethod
@@ -108,24 +108,24 @@ class PackedMatrix:
             return out
         matrix, panels = self._matrix, self._panels
         nanoseconds = product_nanoseconds(a.shape, self.shape, out.size, a.dtype)
-        count = min(piece_count(nanoseconds), whole // width)
+        count = min(chunk_count(nanoseconds), whole // width)
         size = -(-(whole // width) // count) * width
 
-        def piece(number: int) -> None:
+        def chunk(number: int) -> None:
             some = slice(number * size, min(number * size + size, whole))
             if panels is not None:
-                held = slice(some.start // width, some.stop // width)
-                _multiply(a, [part[held] for part in panels.parts], out[:, some])
+                chosen = slice(some.start // width, some.stop // width)
+                _multiply(a, [part[chosen] for part in panels.parts], out[:, some])
             elif matrix is not None:
                 self._multiply_copied(a, matrix[:, some], out[:, some])
 
         if count == 1:
-            piece(0)
+            chunk(0)
         else:
-            share_products(-(-whole // size), lambda: piece, nanoseconds=nanoseconds)
+            share_products(-(-whole // size), lambda: chunk, nanoseconds=nanoseconds)
         if whole < self.shape[1]:
             rest = panels.rest if panels is not None else np.ascontiguousarray(matrix[:, whole:])  # type: ignore[index]  # one of both exists
-            multiply_in_strips(a, rest, out[:, whole:])
+            multiply_in_tiles(a, rest, out[:, whole:])
         return out
 
     def _multiply_copied(self, a: Array, matrix: Array, out: Array) -> None:
@@ -182,7 +182,7 @@ def _by_tiles(a: Array, panels: Array, out: Array) -> None:
     """The adjacent products of a and panels, with chunks of rows for which BLAS copies nothing."""
     rows, (_, inner, width) = len(a), panels.shape
     most = max(
-        min(thresholds.STRIP_MULTIPLICATIONS // (width * inner), 3 * thresholds.FEW_LINES), thresholds.FEW_LINES // 2
+        min(thresholds.TILE_MULTIPLICATIONS // (width * inner), 3 * thresholds.FEW_LINES), thresholds.FEW_LINES // 2
     )
     size = rows if rows <= most else even_size(rows, most, thresholds.FEW_LINES // 2)
     whole = rows // size * size

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels.gemm.blas import blas_is_single_threaded, takes_strips
-from ir_exec.kernels.gemm.sharing import OF_BLAS, batches_at, piece_count, product_nanoseconds, share_products
-from ir_exec.kernels.gemm.strips import multiply_in_strips, strip_of
+from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
+from ir_exec.kernels.gemm.sharing import OF_BLAS, batches_at, chunk_count, product_nanoseconds, share_products
+from ir_exec.kernels.gemm.tiles import multiply_in_tiles, tile_size
 from ir_exec.kernels.parallel import for_each
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
@@ -20,21 +20,21 @@ from ir_exec.types import Array
 __all__ = ["for_blas", "matrix_product", "product_for"]
 
 
-def matrix_product(a: Array, b: Array, out: Array | None = None, *, is_piece: bool = False) -> Array:
+def matrix_product(a: Array, b: Array, out: Array | None = None, *, is_chunk: bool = False) -> Array:
     """`np.matmul`, as one large product instead of many small ones if possible, always by BLAS.
 
     Args:
         out: Receives the product, with at least two axes, like `a` and `b`, which BLAS reads in their memory layout.
-        is_piece: The product is a chunk of shared work and must not be split again.
+        is_chunk: The product is a chunk of shared work and must not be split again.
     """
     if a.ndim < 2 or b.ndim < 2:
         return _with_vectors(a, b)
     way = way_of(a.shape, b.shape, a.dtype)
     if out is not None:
-        return _write(a, b, out, way, is_piece)
+        return _write(a, b, out, way, is_chunk)
     if way.folded is not None:
         a, b = a.reshape(way.folded), b if b.ndim == 2 else b.reshape(b.shape[-2:])
-    found = _short_product(a, b, way) if way.is_small else _new(a, b, way, is_piece)
+    found = _short_product(a, b, way) if way.is_small else _new(a, b, way, is_chunk)
     return found if way.folded is None else found.reshape(way.result)
 
 
@@ -43,8 +43,8 @@ def product_for(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) ->
     nanoseconds = product_nanoseconds(a, b, a[-2] * b[-1], dtype)
     if a[-1] == 1 or nanoseconds >= thresholds.SHARED_PRODUCT_NANOSECONDS:
         return matrix_product
-    if strip_of(*a[-2:], b[-1], is_turned=False):
-        return partial(matrix_product, is_piece=True)
+    if tile_size(*a[-2:], b[-1], is_transposed=False):
+        return partial(matrix_product, is_chunk=True)
     return np.dot if a[-2] * b[-1] < thresholds.FILLED_ELEMENTS else np.matmul
 
 
@@ -85,7 +85,7 @@ def way_of(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way
     is_large = rows * columns >= 4 * thresholds.PANELLED_ELEMENTS
     has_vectors = is_matrix and is_large and 1 < product[0] <= thresholds.ROWS_AS_VECTORS
     is_long = product_nanoseconds(a, b, size, dtype) >= thresholds.SHARED_PRODUCT_NANOSECONDS
-    strips = [strip_of(product[-2], rows, columns, is_turned=is_turned) for is_turned in (False, True)]
+    tiles = [tile_size(product[-2], rows, columns, is_transposed=is_transposed) for is_transposed in (False, True)]
     are_matrices = is_matrix and prod(a) > 1 and prod(b) > 1 and size < thresholds.FILLED_ELEMENTS
     return _Way(
         folded,
@@ -94,18 +94,18 @@ def way_of(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) -> _Way
         is_small=size * a[-1] <= thresholds.UNSHARED_MULTIPLICATIONS,
         is_outer=rows == 1,
         has_vectors=has_vectors,
-        are_short=(not (is_long or strips[0]), not (is_long or strips[1])),
+        are_short=(not (is_long or tiles[0]), not (is_long or tiles[1])),
         are_matrices=are_matrices,
     )
 
 
-def _new(a: Array, b: Array, way: _Way, is_piece: bool) -> Array:
+def _new(a: Array, b: Array, way: _Way, is_chunk: bool) -> Array:
     a, b = for_blas(a), for_blas(b)
-    if way.has_vectors and not (b.T.flags.c_contiguous and takes_strips()):
+    if way.has_vectors and not (b.T.flags.c_contiguous and prefers_tiles()):
         return _row_by_row(a, b)
     if way.are_short[not b.flags.c_contiguous] and blas_is_single_threaded():
         return _short_product(a, b, way)
-    return _write(a, b, np.empty(way.product, a.dtype), way, is_piece)
+    return _write(a, b, np.empty(way.product, a.dtype), way, is_chunk)
 
 
 def _short_product(a: Array, b: Array, way: _Way) -> Array:
@@ -114,13 +114,13 @@ def _short_product(a: Array, b: Array, way: _Way) -> Array:
     return found
 
 
-def _write(a: Array, b: Array, out: Array, way: _Way, is_piece: bool) -> Array:
+def _write(a: Array, b: Array, out: Array, way: _Way, is_chunk: bool) -> Array:
     if way.is_outer:
         # np.matmul is slow for products of a column and a row.
         return np.multiply(a, b, out=out)
     if way.is_small:
         return np.matmul(a, b, out=out)
-    return multiply_in_strips(a, b, out) if is_piece else _in_pieces(a, b, out)
+    return multiply_in_tiles(a, b, out) if is_chunk else _in_chunks(a, b, out)
 
 
 def for_blas(matrices: Array) -> Array:
@@ -149,28 +149,28 @@ def _with_vectors(a: Array, b: Array) -> Array:
     return np.asarray(found)
 
 
-def _in_pieces(a: Array, b: Array, out: Array) -> Array:
+def _in_chunks(a: Array, b: Array, out: Array) -> Array:
     """out = a @ b, in chunks if BLAS is single-threaded and the product is long enough."""
     if a.dtype.char in OF_BLAS and not blas_is_single_threaded():
         return np.matmul(a, b, out=out)
-    wanted = piece_count(product_nanoseconds(a.shape, b.shape, out.size, a.dtype))
+    wanted = chunk_count(product_nanoseconds(a.shape, b.shape, out.size, a.dtype))
     cut = cut_into_chunks(out.shape, wanted) if wanted > 1 else None
-    if cut is None or cut.pieces == 1:
-        return multiply_in_strips(a, b, out)
+    if cut is None or cut.chunks == 1:
+        return multiply_in_tiles(a, b, out)
 
-    def piece(number: int) -> None:
+    def chunk(number: int) -> None:
         batches, matrix = divmod(number, cut.down * cut.along)
         down, along = divmod(matrix, cut.along)
         some = slice(batches * cut.batches, (batches + 1) * cut.batches)
         rows = slice(down * cut.rows, (down + 1) * cut.rows)
         columns = slice(along * cut.columns, (along + 1) * cut.columns)
-        multiply_in_strips(
+        multiply_in_tiles(
             batches_at(a, cut.axis, some)[..., rows, :],
             batches_at(b, cut.axis, some)[..., columns],
             batches_at(out, cut.axis, some)[..., rows, columns],
         )
 
-    for_each(cut.pieces, lambda: piece)
+    for_each(cut.chunks, lambda: chunk)
     return out
 
 
@@ -182,13 +182,13 @@ def _row_by_row(a: Array, b: Array) -> Array:
     out = np.empty((len(a), b.shape[1]), a.dtype)
     size = max(machine().core_cache_bytes // 2 // (len(b) * b.itemsize), thresholds.LONG_ROW)
 
-    def piece(number: int) -> None:
+    def chunk(number: int) -> None:
         columns = slice(number * size, number * size + size)
         for row, target in zip(a, out, strict=True):
             np.matmul(row, b[:, columns], out=target[columns])
 
     nanoseconds = b.nbytes * thresholds.BYTE_NANOSECONDS * len(a)
-    share_products(-(-b.shape[1] // size), lambda: piece, nanoseconds=nanoseconds)
+    share_products(-(-b.shape[1] // size), lambda: chunk, nanoseconds=nanoseconds)
     return out
 
 
@@ -203,7 +203,7 @@ class _Cut(NamedTuple):
         along: The number of chunks of a matrix.
     """
 
-    pieces: int
+    chunks: int
     axis: int
     batches: int
     rows: int
@@ -224,10 +224,10 @@ def cut_into_chunks(shape: tuple[int, ...], wanted: int) -> _Cut:
     batches, groups = _parts(shape[axis] if len(shape) > 2 else 1, wanted, 1)
     wanted = -(-wanted // groups)
     down = along = 1
-    least = thresholds.PIECE_LINES if rows >= thresholds.FEW_LINES else thresholds.LONG_ROW
+    least = thresholds.CHUNK_LINES if rows >= thresholds.FEW_LINES else thresholds.LONG_ROW
     # 197 rows of 192 columns are too few for two chunks, the columns are not.
-    if rows > columns and rows // thresholds.PIECE_LINES >= min(wanted, columns // least):
-        rows, down = _parts(rows, wanted, thresholds.PIECE_LINES)
+    if rows > columns and rows // thresholds.CHUNK_LINES >= min(wanted, columns // least):
+        rows, down = _parts(rows, wanted, thresholds.CHUNK_LINES)
     else:
         columns, along = _parts(columns, wanted, least)
     return _Cut(groups * down * along, axis, batches, rows, columns, down, along)

@@ -14,7 +14,7 @@ from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import machine
 from ir_exec.types import Array
 
-__all__ = ["OF_BLAS", "batches_at", "piece_count", "product_nanoseconds", "share_products"]
+__all__ = ["OF_BLAS", "batches_at", "chunk_count", "product_nanoseconds", "share_products"]
 
 OF_BLAS = "fd"
 """The kinds of elements, by NumPy's letters, whose products BLAS computes."""
@@ -37,12 +37,12 @@ def product_nanoseconds(a: tuple[int, ...], b: tuple[int, ...], elements: int, d
     return multiplications / speed + moved * thresholds.BYTE_NANOSECONDS
 
 
-def piece_count(nanoseconds: float) -> int:
+def chunk_count(nanoseconds: float) -> int:
     """The number of chunks of a product with this duration on one core: 1 if sharing is not worthwhile."""
     if nanoseconds < thresholds.SHARED_PRODUCT_NANOSECONDS:
         return 1
     # Chunks are longer than that: BLAS rearranges one of the matrices for each.
-    return min(even_count(nanoseconds / (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS)), thresholds.MOST_PIECES // 2)
+    return min(even_count(nanoseconds / (4 / 3 * thresholds.SHARED_PRODUCT_NANOSECONDS)), thresholds.MOST_CHUNKS // 2)
 
 
 def batches_at(matrices: Array, axis: int, some: slice) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
+from ir_exec.kernels.chunks import empty_in_layout_of
 from ir_exec.kernels.elementwise import (
     EXPONENT,
     Function,
@@ -31,7 +32,6 @@ from ir_exec.kernels.elementwise import (
     working_dtype,
 )
 from ir_exec.kernels.error_function import normal_odds_exponent
-from ir_exec.kernels.pieces import lying_like
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Float
@@ -211,7 +211,7 @@ def _leaky(data: Array, slope: Array) -> Array:
     if data.dtype.kind != "f" or not np.isfinite(slope).all():
         return np.where(data < 0, data * slope, data)
     shape = np.broadcast_shapes(data.shape, slope.shape)
-    out = lying_like(data) if shape == data.shape else np.empty(shape, data.dtype)
+    out = empty_in_layout_of(data) if shape == data.shape else np.empty(shape, data.dtype)
     bent = _bent_up if slope.size and slope.min() > 0 and slope.max() <= 1 else _bent
     return in_parts(bent, (data, slope), out) if out.size >= thresholds.SPLIT_ELEMENTS else bent(data, slope, out)
 

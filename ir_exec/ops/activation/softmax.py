@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import ClassVar
 
-from ir_exec.kernels.pieces import by_slices
+from ir_exec.kernels.chunks import by_slices
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.softmax import log_softmax, softmax
 from ir_exec.ops.base import In, Op, op

@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
-from ir_exec.kernels.pieces import by_slices
+from ir_exec.kernels.chunks import by_slices
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool

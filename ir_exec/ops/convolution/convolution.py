@@ -43,8 +43,8 @@ class Convolving(Windowed):
         filters = inputs[[declared.name for declared in self.inputs].index("filters")]
         return prod(outputs[0]) * prod(filters[self.filter_axes - 1 :])
 
-    def _spatial_rank(self, data: TensorType, filters: TensorType, told: int | None = None) -> int | None:
-        """The number of spatial axes, from the inputs, else `told`, else from the attributes; None if unknown."""
+    def _spatial_rank(self, data: TensorType, filters: TensorType, declared: int | None = None) -> int | None:
+        """The number of spatial axes, from the inputs, else `declared`, else from the attributes; None if unknown."""
         require_spatial(data)
         require_spatial(filters, "filters", self.filter_axes)
         ranks = [data.rank and data.rank - 2, filters.rank and filters.rank - self.filter_axes]
@@ -56,7 +56,9 @@ class Convolving(Windowed):
                 port="filters",
             )
         attributes = (self.strides, self.dilations, self.pads_begin, self.pads_end)
-        return next(iter([*known, *([told] if told else []), *(len(values) for values in attributes if values)]), None)
+        return next(
+            iter([*known, *([declared] if declared else []), *(len(values) for values in attributes if values)]), None
+        )
 
     def _steps(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
         """Stride and dilation of each spatial axis."""

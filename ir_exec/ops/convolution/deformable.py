@@ -102,19 +102,19 @@ class _Deformable(Convolving):
         columns = kernels.transpose(0, 3, 2, 1).reshape(self.group, -1, outputs // self.group)
         # If the products with all elements of the kernel are computed first, a window is one sum of rows of these.
         products = images.size // max(channels, 1) * elements * outputs
-        first = self.group == 1 and products <= thresholds.HELD_ELEMENTS // 4 and parts * outputs <= 2 * channels
+        first = self.group == 1 and products <= thresholds.WORKING_ELEMENTS // 4 and parts * outputs <= 2 * channels
         if first:
             factors = kernels.reshape(outputs, parts, -1, elements).transpose(1, 2, 3, 0)
             products_of = matrix_product(images, factors.reshape(parts, -1, elements * outputs))
         each = parts * outputs if first else channels
         sizes = block_sizes(counts, thresholds.INTERMEDIATE_ELEMENTS // max(each * elements, 1))
-        pieces = [(b, block) for b in range(batch) for block in blocks(counts, sizes)]
+        chunks = [(b, block) for b in range(batch) for block in blocks(counts, sizes)]
 
         def make_worker() -> Worker:
             scratch = Scratch(images.dtype)
 
             def work(number: int) -> None:
-                b, block = pieces[number]
+                b, block = chunks[number]
                 chosen: tuple[Any, ...] = (..., *block)
                 windows = prod([some.stop - some.start for some in block])
                 found: Any = 0
@@ -138,7 +138,7 @@ class _Deformable(Convolving):
 
         nanoseconds = result.size * columns.shape[1] / machine().multiplications_a_nanosecond
         nanoseconds += batch * prod(counts) * elements * channels * 4 * thresholds.NEAR_ELEMENT_NANOSECONDS
-        share_products(len(pieces), make_worker, nanoseconds=nanoseconds)
+        share_products(len(chunks), make_worker, nanoseconds=nanoseconds)
         return rounded(result.reshape(batch, outputs, *counts), data.dtype)
 
 

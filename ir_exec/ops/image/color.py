@@ -1,8 +1,9 @@
 """Images in YUV converted to RGB and back.
 
-NV12 and I420 store brightness for each pixel and colour for each 2x2 pixels. Images are [N, H, W, C], of even height and width, u8 or floats; the values of both are from 0 to 255. Everything is
-computed in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: ties to even on the way to RGB,
-as in OpenVINO's CPU plugin, and up on the way back, as in its reference kernel.
+NV12 and I420 store brightness for each pixel and colour for each 2x2 pixels. Images are [N, H, W, C], of even height
+and width, u8 or floats; the values of both are from 0 to 255. Everything is computed in f32 (f64 for f64), clipped to
+that range, and for u8 rounded to the nearest: ties to even on the way to RGB, as in OpenVINO's CPU plugin, and up on
+the way back, as in its reference kernel.
 """
 
 from __future__ import annotations

@@ -101,10 +101,10 @@ class GridSample(Op):
         read_by_places = output.reshape(batch, channels, -1).swapaxes(1, 2)
         at_once = max(thresholds.CHUNK_ELEMENTS // channels, 1)
         some = max(at_once // points.shape[1], 1)
-        pieces = -(-points.shape[1] // at_once)
+        chunks = -(-points.shape[1] // at_once)
 
         def work(number: int) -> None:
-            first, part = divmod(number, pieces)
+            first, part = divmod(number, chunks)
             chosen = np.s_[first * some : (first + 1) * some, part * at_once : (part + 1) * at_once]
             numbers = np.arange(batch)[chosen[0], np.newaxis]
             dtype = np.dtype(images.dtype if exact else working)
@@ -113,7 +113,7 @@ class GridSample(Op):
 
         taps = {"nearest": 1, "bilinear": 4, "bicubic": 16}[self.mode]
         nanoseconds = output.size * taps * thresholds.ELEMENT_NANOSECONDS
-        for_each(-(-batch // some) * pieces, lambda: work, nanoseconds=nanoseconds)
+        for_each(-(-batch // some) * chunks, lambda: work, nanoseconds=nanoseconds)
         return output
 
     def _read(self, images: Array, numbers: Array, places: Array, edge: int, dtype: np.dtype[Any]) -> Array:
@@ -175,11 +175,11 @@ class GridSample(Op):
         if self.padding_mode == "reflection":
             return _Tap(self._reflected(index, size), None, share)
         # NaN is clipped to the lowest index.
-        held = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
+        clipped = np.fmin(np.fmax(index, -edge), (size - 1 + edge).astype(index.dtype))
         # NaN counts as outside.
-        outside = held != index if self.padding_mode == "zeros" and not edge else None
-        held += edge
-        return _Tap(held.astype(np.int64), outside, share)
+        outside = clipped != index if self.padding_mode == "zeros" and not edge else None
+        clipped += edge
+        return _Tap(clipped.astype(np.int64), outside, share)
 
     def _reflected(self, index: Array, size: Array) -> Array:
         """The index inside the axis that a reflected index refers to; any index for NaN."""

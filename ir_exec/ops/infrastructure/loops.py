@@ -69,7 +69,7 @@ class _Iteration(Op):
         """The types of the outputs; `iterations` returns the number of iterations for the types of the Results."""
         types = _parameter_types(body.ties, values)
         initial = {edge.result: types[edge.parameter] for edge in body.ties.back_edges}
-        results = _settled(body, types)
+        results = _types_of_any_iteration(body, types)
         count = iterations(results)
         return by_position(
             {
@@ -112,7 +112,7 @@ class _Iteration(Op):
             for result, array in enumerate(results):
                 # A small Result that is not kept as a slice is freed after the next iteration.
                 if result in parts or array.nbytes > _SMALL:
-                    limits.keep(array, besides=given)
+                    limits.keep(array, excluded=given)
             for result, collected in parts.items():
                 collected.append(results[result])
             for edge in ties.back_edges:
@@ -235,7 +235,7 @@ def _endless() -> EvaluationError:
 def _always_goes_on(body: RunningBody, values: list[Array]) -> bool:
     """Return True if the condition of the body is known to be true after every iteration."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
-    return _goes_on(body.ties, _settled(body, types)) is True
+    return _goes_on(body.ties, _types_of_any_iteration(body, types)) is True
 
 
 def _parameter_types(ties: Ties, values: list[TensorType]) -> list[TensorType]:
@@ -257,7 +257,7 @@ def _sliced_type(tie: BodyInput, type: TensorType) -> TensorType:
     return type.with_shape(Shape(dims))
 
 
-def _settled(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
+def _types_of_any_iteration(body: TypedBody, types: list[TensorType]) -> list[TensorType]:
     """The types of the Results in any iteration; `types` of the Parameters are widened in place.
 
     A Parameter with a back edge has the initial value first, and then the value of a Result: its type is widened until
@@ -369,7 +369,7 @@ def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
 def _outputs_of_nothing(body: RunningBody, values: list[Array]) -> tuple[Array, ...]:
     """The layer's outputs without an iteration: initial values, and no slices; unknown dims are 0."""
     types = _parameter_types(body.ties, [TensorType.of(value) for value in values])
-    results = _settled(body, types)
+    results = _types_of_any_iteration(body, types)
     given = {tie.parameter: values[tie.position] for tie in body.ties.inputs if tie.position is not None}
     initial = {edge.result: given[edge.parameter] for edge in body.ties.back_edges}
     found: dict[int, Array] = {}

@@ -70,8 +70,8 @@ class MatMul(Op):
         *batch_b, rows_b, columns_b = _matrix_dims(b.shape, self.transpose_b, (*b.shape, Dim.of(1)))
         if columns_a & rows_b is None:
             raise ShapeError(
-                f"a has {_count(columns_a, 'column')} ({_told(a.shape, self.transpose_a)}), "
-                f"b has {_count(rows_b, 'row')} ({_told(b.shape, self.transpose_b)}), expected equal sizes",
+                f"a has {_count(columns_a, 'column')} ({_shape_text(a.shape, self.transpose_a)}), "
+                f"b has {_count(rows_b, 'row')} ({_shape_text(b.shape, self.transpose_b)}), expected equal sizes",
                 code=Code.dims_differ,
             )
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))
@@ -97,7 +97,7 @@ class MatMul(Op):
         is_read_by_columns = self.transpose_b and not self.transpose_a
         if matrix is None or matrix.ndim != 2 or matrix.dtype not in _OWN_TYPES or not is_read_by_columns:
             return None
-        if not matrix.T.flags.c_contiguous and matrix.nbytes > thresholds.HELD_ELEMENTS // 4:
+        if not matrix.T.flags.c_contiguous and matrix.nbytes > thresholds.WORKING_ELEMENTS // 4:
             return None
         return choosing(partial(_product_with, np.ascontiguousarray(matrix.T)), _TRANSPOSED)
 
@@ -132,5 +132,5 @@ def _count(dim: Dim, noun: str) -> str:
     return f"{dim} {noun}" if dim == 1 else f"{dim} {noun}s"
 
 
-def _told(shape: Shape, transpose: bool) -> str:
+def _shape_text(shape: Shape, transpose: bool) -> str:
     return f"{shape}, transposed" if transpose and len(shape) > 1 else str(shape)

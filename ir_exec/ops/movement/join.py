@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
-from ir_exec.kernels.pieces import by_rows
+from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.windows import copy_rows
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within

@@ -13,6 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
+from ir_exec.kernels.chunks import as_bits
 from ir_exec.kernels.indices import (
     Negative,
     OutOfRangeError,
@@ -23,7 +24,6 @@ from ir_exec.kernels.indices import (
     tuple_offsets,
 )
 from ir_exec.kernels.offsets import Indices
-from ir_exec.kernels.pieces import as_bits
 from ir_exec.kernels.scatter import copy_into, put_along_axis, put_slices, put_tuples, slice_offsets
 from ir_exec.kernels.scatter_reduced import ReducingUpdate, Reduction
 from ir_exec.ops.base import In, Op, op

@@ -110,7 +110,7 @@ class _Sequence(Recurrence):
 
         # Threads wait for each other if calls are short.
         each = product_nanoseconds(r[0].shape, (r.shape[2], batch), r.shape[1] * batch, wide.dtype)
-        alone = each < thresholds.PIECE_NANOSECONDS
+        alone = each < thresholds.CHUNK_NANOSECONDS
         share_products(self._directions, lambda: walk, nanoseconds=0 if alone else 2 * steps * each)
         return (y, *last)
 

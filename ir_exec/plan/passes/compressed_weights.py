@@ -19,8 +19,8 @@ from ir_exec.graph.compressed import chain_of
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import decode, is_packed, packed_size
+from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multiply_rows, take_rows
-from ir_exec.kernels.pieces import converted
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.plan.graph import Fusion

@@ -52,12 +52,12 @@ class PackedLayout(NamedTuple):
 
     Attributes:
         size: Its elements of f32 once packed.
-        beside: The original is kept too.
+        keeps_original: The original is kept too.
         hold: Takes the constant, and returns a function that converts the operator of a reader.
     """
 
     size: int
-    beside: bool
+    keeps_original: bool
     hold: Callable[[Array], _Holder]
 
 
@@ -88,24 +88,24 @@ class PackedFilters(PackedWeights):
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: WeightMemoryBudget,
+        weight_memory: WeightMemoryBudget,
     ) -> None:
-        super().__init__(room)
+        super().__init__(weight_memory)
         self.transformed: list[TransformedFilters] = []
         for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
             array = constants[value.number]
             assert array is not None, "it is a constant"
-            if not room.takes_packed(array, form.size * array.itemsize, beside=form.beside):
+            if not weight_memory.takes_packed(array, form.size * array.itemsize, keeps_original=form.keeps_original):
                 self.left_out.update(nodes)
                 continue
             holder = form.hold(array if total is None else total.scaled(constants))
             if holder.transformed is not None:
                 self.transformed.append(holder.transformed)
-            for held in [value] if total is None else total.values:
-                array, constants[held.number] = constants[held.number], None
-                if array is not None and total is not None and not form.beside:
-                    room.leave_file(array)
-                self.values.append(held)
+            for one in [value] if total is None else total.values:
+                array, constants[one.number] = constants[one.number], None
+                if array is not None and total is not None and not form.keeps_original:
+                    weight_memory.leave_file(array)
+                self.values.append(one)
             # It is freed before the next ones are summed.
             del array
             for node in nodes:
@@ -122,7 +122,7 @@ class PackedFilters(PackedWeights):
             filters = transformed.filters
             transformed.pack(memory)
             if filters is not None:
-                self.room.leave_file(filters)
+                self.weight_memory.leave_file(filters)
 
 
 class _WantedFilters(NamedTuple):

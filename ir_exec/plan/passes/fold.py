@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ir_exec.plan.planner import Kernel, Step
 
 __all__ = [
-    "Settled",
+    "PrecomputableNodes",
     "constant_values",
     "foldable",
     "hoist_past_matmul",
@@ -113,7 +113,7 @@ def _let_go(weights: Weights, evaluate: Kernel, stored: Const | None, dying: Seq
     return found
 
 
-class Settled(NamedTuple):
+class PrecomputableNodes(NamedTuple):
     """The partition of the nodes of a plan.
 
     Attributes:
@@ -134,15 +134,15 @@ def partition_precomputable(
     results: Collection[int],
     *,
     passing: Set[Value],
-    room: int,
-) -> Settled:
+    max_bytes: int,
+) -> PrecomputableNodes:
     """Partition the nodes of a plan by their dependence on values known only in a run.
 
     Args:
         slots: The known values.
         results: The numbers of the values read at the end.
         passing: Values that are not stored.
-        room: Maximum bytes of all stored values; values read by the last nodes come first.
+        max_bytes: Maximum bytes of all stored values; values read by the last nodes come first.
     """
     known = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
     early = set()
@@ -154,7 +154,7 @@ def partition_precomputable(
             early.add(node)
             known.update(node.outputs)
     if not early:
-        return Settled([], [], list(nodes))
+        return PrecomputableNodes([], [], list(nodes))
     read, needed = set(results), set[int]()
     now: list[Node] = []
     kept: list[int] = []
@@ -168,8 +168,8 @@ def partition_precomputable(
         outputs = {value.number for value in node.outputs}
         wanted = outputs & read
         size = sum(byte_size(types[number]) for number in wanted)
-        if not wanted or (size <= room and passing.isdisjoint(node.outputs)):
-            room -= size
+        if not wanted or (size <= max_bytes and passing.isdisjoint(node.outputs)):
+            max_bytes -= size
             kept += wanted
             needed |= wanted
         else:
@@ -178,7 +178,7 @@ def partition_precomputable(
         if not needed.isdisjoint(outputs):
             now.append(node)
             needed.update(inputs)
-    return Settled(now[::-1], sorted(kept), later[::-1])
+    return PrecomputableNodes(now[::-1], sorted(kept), later[::-1])
 
 
 def is_scattered(array: Array) -> bool:
@@ -189,14 +189,16 @@ def is_scattered(array: Array) -> bool:
     return 0 not in strides and array.itemsize not in strides[-2:]
 
 
-def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], room: int) -> tuple[list[Node], Types]:
+def hoist_past_matmul(
+    draft: PlanGraph, types: Types, fixed: Collection[int], max_bytes: int
+) -> tuple[list[Node], Types]:
     """Move every Gather from a fixed value after the MatMul of its result by a known matrix.
 
     This is not a `FusionRule`: two nodes are exchanged, and the fixed values differ between loops.
 
     Args:
         fixed: The numbers of values that are equal in every iteration.
-        room: Maximum bytes of a product.
+        max_bytes: Maximum bytes of a product.
 
     Returns:
         Nodes and types.
@@ -209,7 +211,7 @@ def hoist_past_matmul(draft: PlanGraph, types: Types, fixed: Collection[int], ro
         (whole, *which), (part, matrix) = node.values_in, product.values_in
         op = draft.operator(product)
         type = op.infer(types[whole.number], types[matrix.number])
-        if type.shape.size.hi * type.element_type.dtype.itemsize <= room:
+        if type.shape.size.hi * type.element_type.dtype.itemsize <= max_bytes:
             types[part.number] = type
             ordered[place] = _moved(product, op, [whole, matrix], (part,))
             ordered[ordered.index(product)] = _moved(node, draft.operator(node), [part, *which], product.outputs)

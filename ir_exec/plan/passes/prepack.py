@@ -48,13 +48,13 @@ COPIED_SHARE = 4
 COPIED_ALWAYS = 2**22
 """Bytes that may always be stored in a second memory layout: a tenth of the memory of the process without a model."""
 
-SETTLED_SHARE = 4
+PRECOMPUTED_SHARE = 4
 """The divisor of the size of the constants that limits values that follow from the input shapes of all plans."""
 
-SETTLED_ALWAYS = 2**23
+PRECOMPUTED_ALWAYS = 2**23
 """Bytes that they may always take: masks and tables of positions take 4 KB to 6 MB in transformers."""
 
-SETTLED_OF_BUDGET = 32
+PRECOMPUTED_OF_BUDGET = 32
 """The divisor of the memory that always limits them: a run counts only those of its own plan."""
 
 PACKED_SHARE = 4
@@ -118,23 +118,23 @@ class WeightMemoryBudget:
         self._weights = weights
         self._may_leave_file = may_leave_file
         self._left_of_file = budget.max_memory // PACKED_SHARE
-        self._most_settled = budget.max_memory // SETTLED_OF_BUDGET
-        self._settled: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self._most_precomputed = budget.max_memory // PRECOMPUTED_OF_BUDGET
+        self._precomputed: WeakValueDictionary[int, Array] = WeakValueDictionary()
 
     def enter(self, constants: Iterable[Array | None]) -> None:
         """Reserve memory for copies of some of these, in addition to the originals."""
         size = sum(array.nbytes for array in constants if array is not None)
         self.left = max(size // COPIED_SHARE, COPIED_ALWAYS)
-        self._most_settled = min(max(size // SETTLED_SHARE, SETTLED_ALWAYS), self._most_settled)
+        self._most_precomputed = min(max(size // PRECOMPUTED_SHARE, PRECOMPUTED_ALWAYS), self._most_precomputed)
 
     @property
-    def left_for_settled(self) -> int:
+    def left_for_precomputed(self) -> int:
         """Bytes that a new plan may store of values that follow from its input shapes; deleted plans take none."""
-        return self._most_settled - sum(array.nbytes for array in self._settled.values())
+        return self._most_precomputed - sum(array.nbytes for array in self._precomputed.values())
 
-    def settle(self, owner: Array) -> None:
+    def count_precomputed(self, owner: Array) -> None:
         """Count the memory of values that a plan stores, for its lifetime."""
-        self._settled[id(owner)] = owner
+        self._precomputed[id(owner)] = owner
 
     def is_own(self, array: Array) -> bool:
         """Return True if an array's memory belongs neither to the weights nor to another array."""
@@ -146,26 +146,26 @@ class WeightMemoryBudget:
         """Return True if an array's memory belongs to the weights."""
         return self._weights is not None and self._weights.holds(array)
 
-    def takes_packed(self, array: Array, size: int, *, beside: bool) -> bool:
+    def takes_packed(self, array: Array, size: int, *, keeps_original: bool) -> bool:
         """Reserve memory for a constant packed into this many bytes.
 
         It replaces a private array, or pages of a file, which are released; only the additional memory counts as
         growth.
 
         Args:
-            beside: The constant is kept.
+            keeps_original: The constant is kept.
 
         Returns:
             False if there is not enough.
         """
         is_mapped, is_own = self._is_mapped(array), self.is_own(array)
-        growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not beside else size
+        growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not keeps_original else size
         if growth > self.left or (is_mapped and size > self._left_of_file):
             return False
         self.left -= growth
         if is_mapped:
             self._left_of_file -= size
-        self.packed_bytes += size + (array.nbytes if is_own and beside else 0)
+        self.packed_bytes += size + (array.nbytes if is_own and keeps_original else 0)
         return True
 
     def leave_file(self, array: Array) -> None:
@@ -181,13 +181,13 @@ class PackedWeights:
     """The packed constants of one graph: the nodes that hold them, instead of the nodes that read them.
 
     Attributes:
-        room: The budget.
+        weight_memory: The budget.
         values: The constants held by these nodes.
         left_out: Nodes whose constant exceeded the memory.
     """
 
-    def __init__(self, room: WeightMemoryBudget) -> None:
-        self.room = room
+    def __init__(self, weight_memory: WeightMemoryBudget) -> None:
+        self.weight_memory = weight_memory
         self.values: list[Value] = []
         self.left_out: set[Node] = set()
         self._found: dict[Node, Node] = {}
@@ -233,9 +233,9 @@ class PackedMatrices(PackedWeights):
         constants: list[Array | None],
         types: Types,
         operator: Callable[[Node], Op],
-        room: WeightMemoryBudget,
+        weight_memory: WeightMemoryBudget,
     ) -> None:
-        super().__init__(room)
+        super().__init__(weight_memory)
         self.packed_matrices: list[PackedMatrix] = []
         wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
         # Each element saves the same time in every run, so the order matters only for memory.
@@ -245,7 +245,7 @@ class PackedMatrices(PackedWeights):
             order = _order_of(value, nodes, array, types, operator)
             if order is None:
                 continue
-            if not room.takes_packed(array, array.nbytes, beside=False):
+            if not weight_memory.takes_packed(array, array.nbytes, keeps_original=False):
                 self.left_out.update(nodes)
                 continue
             matrix = PackedMatrix(array.T if order.is_transposed else array)
@@ -258,12 +258,14 @@ class PackedMatrices(PackedWeights):
 
     def pack(self) -> None:
         """Store the panels of all matrices, each instead of the matrix."""
-        stored = [one for one in self.packed_matrices if one.matrix is not None and self.room.is_stored(one.matrix)]
+        stored = [
+            one for one in self.packed_matrices if one.matrix is not None and self.weight_memory.is_stored(one.matrix)
+        ]
         for packed, memory in zip(stored, memory_of([one.shape for one in stored]), strict=True):
             array = packed.matrix
             packed.pack(memory)
             if array is not None:
-                self.room.leave_file(array if array.flags.c_contiguous else array.T)
+                self.weight_memory.leave_file(array if array.flags.c_contiguous else array.T)
         for packed in self.packed_matrices:
             if not packed.is_packed:
                 # Each reuses the memory of the previous one.
@@ -328,8 +330,8 @@ def _order(
     if not product.is_static and inner * columns < 8 * thresholds.PANELLED_ELEMENTS:
         return None
     # For a single row, and for products that are not long, BLAS copies nothing.
-    is_copied = product.hi > columns and product.hi * inner > thresholds.STRIP_MULTIPLICATIONS
-    return is_transposed if is_copied and columns >= thresholds.STRIP_COLUMNS else None
+    is_copied = product.hi > columns and product.hi * inner > thresholds.TILE_MULTIPLICATIONS
+    return is_transposed if is_copied and columns >= thresholds.TILE_COLUMNS else None
 
 
 class PackedMatMul(HoldsInput):

@@ -1,8 +1,8 @@
-"""Networks without layers that add nothing: constant parts are computed, and what a converter leaves is taken out.
+"""Simplification of models: constant values are computed, and redundant layers of converters are removed.
 
-Every rule is exact: the layers that stay read the same elements as before. Where a copy goes, the memory layout of a
-value may be another one, and with it the order in which NumPy adds. In a Reshape of data without elements a -1 beside a
-size of 0 is the size that belongs there, where it was 1.
+Every rule is exact: the remaining layers read the same elements as before. Where a copy is removed, the memory layout
+of a value may change, and with it the order in which NumPy adds. In a Reshape of data without elements, a -1 next to a
+size of 0 is the inferred size, where it was 1.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _MOST_ROUNDS = 6
 
 
 def simplified(model: Model) -> Model:
-    """Return the same network with fewer layers.
+    """Return the same model with fewer layers.
 
-    Values that depend on no input become constants (`folded`), arithmetic of shapes becomes constant where the dims
-    allow it, layers that change nothing go, and of equal layers one stays. Dynamic dims stay dynamic, and bodies stay
-    as they are. Names of inputs, outputs and layers that stay are kept; tensor names of a layer that goes move to the
-    value in its place.
-    Raises what the layers raise for their constants.
+    Values that are independent of the inputs become constants (`folded`), arithmetic on shapes becomes constant if the
+    dims allow it, layers that change nothing are removed, and equal layers are merged. Dynamic dims stay dynamic, and
+    bodies are unchanged. Names of inputs, outputs and remaining layers are kept; tensor names of a removed layer move
+    to the value that replaces its output.
+    Raises the errors of evaluating the constant layers.
     """
     model.require_whole()
     for _ in range(_MOST_ROUNDS):
@@ -49,7 +49,7 @@ def simplified(model: Model) -> Model:
 
 
 def _declared_anew(model: Model) -> Model:
-    """Return the network in which every port declares the type that is inferred for it."""
+    """Return the model with the inferred type declared on every port."""
     layers = {}
     for node in model.graph.nodes:
         inputs = _ports(node.layer.inputs, node.inputs, model)

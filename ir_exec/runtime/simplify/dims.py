@@ -1,7 +1,7 @@
-"""Dims of the values of a network, and vectors of integers that are dims, in symbols: which of them are equal.
+"""Symbolic dims of the values of a graph, and vectors of integers that contain dims.
 
-A size is an int where it is known, else a Symbol: equal symbols are equal sizes in every run. What a rule does not
-know is a symbol of its own.
+A size is an int if it is known, else a Symbol: equal symbols are equal sizes in every run. A size outside the rules is
+a new symbol.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ir_exec.types import ElementType
 __all__ = ["Size", "Sizes", "Symbol"]
 
 _MOST_ELEMENTS = 2**6
-"""Of a vector of sizes."""
+"""Maximum elements of a vector of sizes."""
 
 _SIZES = frozenset({ElementType.i32, ElementType.i64})
-"""Element types that hold every size."""
+"""Element types that can represent every size."""
 
 
 class Symbol(NamedTuple):
-    """A size that only the run knows: of a dim (`is_dim`), or an element that may be any integer."""
+    """A size known only during a run: a dim (`is_dim`), or an element that may be any integer."""
 
     value: int
     place: int
@@ -38,7 +38,7 @@ Dims: TypeAlias = "tuple[Size, ...] | None"
 
 
 class Sizes:
-    """The dims of every value of a network, and the elements of short vectors of integers, in symbols."""
+    """The dims of every value of a graph, and the elements of short vectors of integers, in symbols."""
 
     def __init__(self, network: EditedNetwork) -> None:
         self._network = network
@@ -48,15 +48,15 @@ class Sizes:
             self._add(node)
 
     def dims(self, value: Value) -> Dims:
-        """The dims of a value, None where its rank is unknown."""
+        """Return the dims of a value, None for an unknown rank."""
         return self._dims.get(value)
 
     def elements(self, value: Value) -> tuple[Size, ...] | None:
-        """The elements of a scalar or vector of integers, None where it has too many or no integers."""
+        """Return the elements of a scalar or vector of integers, None if it has too many or is not of integers."""
         return self._elements.get(value)
 
     def known(self, value: Value) -> list[int] | None:
-        """The elements of integers where all are known."""
+        """Return the elements of integers if all are known."""
         found = self._network.known(value)
         is_integer = self._network.type(value).element_type.is_integer
         return None if found is None or not is_integer else [int(one) for one in found.reshape(-1)]
@@ -121,7 +121,7 @@ def _broadcast(shapes: Sequence[Dims]) -> Dims:
     for column in zip(*aligned, strict=True):
         others = {one for one in column if one != 1}
         numbers = [one for one in others if isinstance(one, int)]
-        # A symbol beside a size may be 1, beside another symbol either of both.
+        # A symbol next to a number may be 1; of two symbols either may be 1.
         if len(others) > 1 and len(numbers) != 1:
             return None
         found.append(numbers[0] if numbers else next(iter(others), 1))
@@ -139,8 +139,8 @@ def _matmul(sizes: Sizes, node: Node) -> Dims:
     if a is None or b is None or len(a) < 2 or len(b) < 2:
         return None
     batch = _broadcast([a[:-2], b[:-2]])
-    turned_a, turned_b = vars(node.op)["transpose_a"], vars(node.op)["transpose_b"]
-    return None if batch is None else (*batch, a[-1 if turned_a else -2], b[-2 if turned_b else -1])
+    transposed_a, transposed_b = vars(node.op)["transpose_a"], vars(node.op)["transpose_b"]
+    return None if batch is None else (*batch, a[-1 if transposed_a else -2], b[-2 if transposed_b else -1])
 
 
 def _transpose(sizes: Sizes, node: Node) -> Dims:
@@ -151,11 +151,11 @@ def _transpose(sizes: Sizes, node: Node) -> Dims:
 
 
 def _reshape(sizes: Sizes, node: Node) -> Dims:
-    dims, wanted = sizes.dims(node.values_in[0]), sizes.elements(node.values_in[1])
-    if dims is None or wanted is None:
+    dims, target = sizes.dims(node.values_in[0]), sizes.elements(node.values_in[1])
+    if dims is None or target is None:
         return None
     copies = bool(vars(node.op)["special_zero"])
-    found = list(wanted)
+    found = list(target)
     for at, size in enumerate(found):
         if size == 0 and copies:
             if at >= len(dims):
@@ -172,7 +172,7 @@ def _reshape(sizes: Sizes, node: Node) -> Dims:
 
 
 def _left(dims: Sequence[Size], others: Sequence[Size]) -> Size | None:
-    """What is left of a product of sizes, where it is one symbol; beside a size of 0 anything may be."""
+    """Return the remaining factor of a product of sizes if it is one symbol; a size of 0 allows any factor."""
     symbols = [size for size in dims if isinstance(size, Symbol)]
     product = prod([size for size in dims if isinstance(size, int)])
     numbers = [size for size in others if isinstance(size, int)]
@@ -204,7 +204,7 @@ def _unsqueeze(sizes: Sizes, node: Node) -> Dims:
 
 
 def _concat(sizes: Sizes, node: Node) -> Dims:
-    """Equal dims but for the axis, of which one input that knows it is enough."""
+    """Return the dims of a Concat: equal to those of an input, except on the axis."""
     shapes = [sizes.dims(value) for value in node.values_in]
     first = shapes[0]
     if first is None:
@@ -248,17 +248,17 @@ def _reduction(sizes: Sizes, node: Node) -> Dims:
 
 
 def _target(sizes: Sizes, node: Node) -> Dims:
-    """The dims that a Broadcast asks for."""
-    wanted, mode = sizes.elements(node.values_in[1]), getattr(node.op, "mode", None)
-    if wanted is None or any(isinstance(size, Symbol) and not size.is_dim for size in wanted):
+    """Return the target dims of a Broadcast."""
+    target, mode = sizes.elements(node.values_in[1]), getattr(node.op, "mode", None)
+    if target is None or any(isinstance(size, Symbol) and not size.is_dim for size in target):
         return None
     if mode == "bidirectional":
-        return _broadcast([sizes.dims(node.values_in[0]), wanted])
-    return wanted if mode in ("numpy", "explicit") else None
+        return _broadcast([sizes.dims(node.values_in[0]), target])
+    return target if mode in ("numpy", "explicit") else None
 
 
 def _batch(sizes: Sizes, node: Node) -> Dims:
-    """The first dim is that of the input, the others are new."""
+    """Return dims of which the first is the input's, and the others are new."""
     dims, rank = sizes.dims(node.values_in[0]), sizes.rank(node.outputs[0])
     if dims is None or rank is None or not dims:
         return None
@@ -299,10 +299,14 @@ def _shape(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
 
 
 def _picked(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    held, places = sizes.elements(node.values_in[0]), sizes.known(node.values_in[1])
-    if held is None or places is None or sizes.rank(node.values_in[0]) != 1:
+    elements, places = sizes.elements(node.values_in[0]), sizes.known(node.values_in[1])
+    if elements is None or places is None or sizes.rank(node.values_in[0]) != 1:
         return None
-    return tuple([held[place] for place in places]) if all(-len(held) <= at < len(held) for at in places) else None
+    return (
+        tuple([elements[place] for place in places])
+        if all(-len(elements) <= at < len(elements) for at in places)
+        else None
+    )
 
 
 def _joined(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
@@ -316,21 +320,21 @@ def _joined(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
 
 
 def _sliced(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    held = sizes.elements(node.values_in[0])
+    elements = sizes.elements(node.values_in[0])
     bounds = [sizes.known(value) for value in node.values_in[1:4]]
-    if held is None or any(bound is None or len(bound) != 1 for bound in bounds):
+    if elements is None or any(bound is None or len(bound) != 1 for bound in bounds):
         return None
     start, stop, step = (bound[0] for bound in bounds if bound)
-    return held[start:stop:step] if step > 0 else None
+    return elements[start:stop:step] if step > 0 else None
 
 
 def _product(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    """One size times ones, as the first dims of a Flatten are."""
-    held = sizes.elements(node.values_in[0])
-    left = [size for size in held or () if size != 1]
+    """Return a product of one size with ones, like the first dims of a Flatten."""
+    elements = sizes.elements(node.values_in[0])
+    left = [size for size in elements or () if size != 1]
     known = sizes.known(node.values_in[1])
     is_whole = known in ([0], [-1]) and sizes.rank(node.values_in[0]) == 1
-    return (left[0] if left else 1,) if held is not None and is_whole and len(left) < 2 else None
+    return (left[0] if left else 1,) if elements is not None and is_whole and len(left) < 2 else None
 
 
 _ELEMENTS: Mapping[str, Callable[[Sizes, Node], tuple[Size, ...] | None]] = {

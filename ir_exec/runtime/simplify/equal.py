@@ -1,4 +1,4 @@
-"""Of layers that compute the same from the same values one stays."""
+"""Merging of layers that compute the same from the same values."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ir_exec.runtime.simplify.network import EditedNetwork
 __all__ = ["merge_equal_layers"]
 
 _MOST_MERGED = 2**8
-"""Bytes of constants that are compared: larger ones are weights, which stay apart under their names."""
+"""Maximum bytes of constants that are compared: larger ones are weights, which are kept under their names."""
 
 
 def merge_equal_layers(network: EditedNetwork) -> None:
-    """Have equal layers without bodies, random numbers and state read once, constants up to some size among them."""
+    """Merge equal layers without bodies, random numbers and state, and equal small constants."""
     found: dict[Hashable, Node] = {}
     for node in network.graph.nodes:
         if node in network.removed:
@@ -46,10 +46,10 @@ def _key(network: EditedNetwork, node: Node) -> Hashable | None:
 
 
 def _may_share(network: EditedNetwork, value: Value) -> bool:
-    """Return False for a vector of floats with a name: it is a weight."""
+    """Return False for a named vector of floats: it is a weight."""
     return not value.names or not network.type(value).element_type.is_float or network.type(value).rank == 0
 
 
 def _is_shared_by_name(network: EditedNetwork, node: Node) -> bool:
-    """Return False where a Result reads a value: it keeps its layer."""
+    """Return False if a Result reads a value: its layer must be kept."""
     return not any(isinstance(reader.op, Result) for value in node.outputs for reader, _ in network.readers(value))

@@ -1,4 +1,4 @@
-"""Layers that give what they get."""
+"""Removal of layers that return their input."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["remove_identities"]
 
 
 def remove_identities(network: EditedNetwork, sizes: Sizes) -> None:
-    """Have the readers of every layer that changes nothing read its input."""
+    """Redirect the readers of every layer that changes nothing to its input."""
     for node in network.graph.nodes:
         rule = _RULES.get(type_key(node.type))
         if rule is None or node in network.removed or not node.is_whole or len(node.outputs) != 1:
@@ -29,7 +29,7 @@ def remove_identities(network: EditedNetwork, sizes: Sizes) -> None:
 
 
 def _always(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
-    """A Convert is none where the types are equal, which is compared for all."""
+    """Return True: a Convert is an identity if the types are equal, which is checked for all rules."""
     return True
 
 
@@ -38,13 +38,13 @@ def _has_one_input(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
 
 
 def _keeps_dims(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
-    """All elements stay in their order, so that equal dims are all there is to it."""
+    """Return True if the dims are equal, for layers that preserve the order of all elements."""
     dims = sizes.dims(node.values_in[0])
     return dims is not None and dims == sizes.dims(node.outputs[0])
 
 
 def _keeps_all(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
-    """A slice as long as the axis, with steps in its direction."""
+    """Return True for a slice as long as the axis, with steps in its direction."""
     steps = network.known(node.values_in[3]) if len(node.values_in) > 3 else None
     return steps is not None and bool((steps > 0).all()) and _keeps_dims(network, sizes, node)
 
@@ -85,4 +85,4 @@ _RULES: Mapping[str, Callable[[EditedNetwork, Sizes, Node], bool]] = {
     "transpose": _keeps_order,
     "unsqueeze": _keeps_dims,
 }
-"""By type: return True where the output is the first input. A sum with 0 is none, as it makes 0 of -0."""
+"""By type: return True if the output equals the first input. Add of 0 is not an identity: -0 becomes 0."""

@@ -1,4 +1,4 @@
-"""A network while layers are taken out of it: a graph that stays as it was, and the edits to make."""
+"""A model during simplification: an unchanged graph, and the edits to make."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir_exec.errors import raise_error
 from ir_exec.graph import Node, Value, build_graph
 from ir_exec.infer import infer_types
 from ir_exec.ir import Layer, Port
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.types import Array, ElementType, TensorType
@@ -18,13 +18,13 @@ from ir_exec.types import Array, ElementType, TensorType
 __all__ = ["EditedNetwork"]
 
 _MOST_READ = 2**12
-"""Bytes of a constant whose elements rules look at."""
+"""Maximum bytes of a constant whose elements are read by rules."""
 
 
 class EditedNetwork:
-    """The graph of a model, its types, and the edits so far; `model()` is the network with them.
+    """The graph of a model, its types, and the edits so far; `model()` applies them.
 
-    is_changed: whether there are edits. removed: nodes whose outputs nothing reads any more.
+    is_changed: true after an edit. removed: nodes whose outputs have no reader.
     """
 
     def __init__(self, model: Model) -> None:
@@ -40,7 +40,7 @@ class EditedNetwork:
                     self._readers[value].append((node, position))
         self._names: dict[Value, tuple[str, ...]] = {}
         self._instead: dict[Value, Value] = {}
-        self._held: dict[int, Array] = {}
+        self._arrays: dict[int, Array] = {}
         self._taken = {layer.name for layer in self._document.layers}
         self.removed: set[Node] = set()
         self.is_changed = False
@@ -49,7 +49,7 @@ class EditedNetwork:
         return self.types[value.number]
 
     def known(self, value: Value) -> Array | None:
-        """The elements of a small value that is known before a run."""
+        """Return the elements of a small value that is known before a run."""
         type = self.types[value.number]
         shape = type.shape
         if type.source is None or not shape.is_static or not type.element_type.is_known:
@@ -59,26 +59,27 @@ class EditedNetwork:
         return type.value
 
     def current(self, value: Value) -> Value:
-        """The value that is read in the place of this one."""
+        """Return the value that is read in place of this one."""
         while value in self._instead:
             value = self._instead[value]
         return value
 
     def inputs(self, node: Node) -> list[Value]:
-        """What a node reads now."""
+        """Return the values that a node reads after the edits."""
         return [self.current(value) for value in node.values_in]
 
     def readers(self, value: Value) -> list[tuple[Node, int]]:
-        """The nodes that read a value, with the positions of their inputs."""
+        """Return the nodes that read a value, with the positions of their inputs."""
         return [reader for reader in self._readers[value] if reader[0] not in self.removed]
 
     def names(self, value: Value) -> tuple[str, ...]:
         return self._names.get(value, value.names)
 
     def replace(self, value: Value, by: Value) -> bool:
-        """Have the readers of a value read another one, which gets its tensor names; return False where they cannot.
+        """Redirect the readers of a value to another one, which gets its tensor names; return False if that is
+        impossible.
 
-        OpenVINO gives a tensor the names of one Result alone, and a Result of an input has names of its own.
+        OpenVINO gives a tensor the names of one Result alone, and a Result of an input has separate names.
         """
         readers = self.readers(value)
         if any(isinstance(node.op, Result) for node, _ in readers) and (
@@ -98,31 +99,31 @@ class EditedNetwork:
         return True
 
     def replace_by_new(self, value: Value, place: LayerPort) -> None:
-        """Have the readers of a value read a port of a layer that is new in this round."""
+        """Redirect the readers of a value to a port of a layer that is new in this round."""
         self._redirect(value, place)
         self._readers[value] = []
         self._drop(value.node)
 
     def set_input(self, node: Node, position: int, place: LayerPort) -> None:
-        """Have an input port read an output port."""
+        """Connect an input port to an output port."""
         self._draft.sources[LayerPort(node.id, node.layer.inputs[position].id)] = place
         self.is_changed = True
 
     def read_constant(self, node: Node, position: int, place: LayerPort) -> None:
-        """Have a node read a new constant in the place of a value, which goes where nothing else reads it."""
+        """Connect an input of a node to a new constant; the old value is removed if it has no other reader."""
         value = self.current(node.values_in[position])
         self._forget(value, node, position)
         self.set_input(node, position, place)
 
     def become_reshape(self, node: Node, data: Value, shape: LayerPort) -> None:
-        """Make a node of one output a Reshape of another value."""
+        """Turn a node with one output into a Reshape of another value."""
         for position, value in enumerate(node.values_in):
             self._forget(self.current(value), node, position)
         self._rewire(node, "Reshape", {"special_zero": "false"}, [self.place(data), shape])
         self._readers[data].append((node, 0))
 
     def set_inputs(self, node: Node, sources: list[LayerPort]) -> None:
-        """Give a node that takes any number of inputs fewer others."""
+        """Give a node with a variable number of inputs fewer inputs."""
         for position, value in enumerate(node.values_in):
             self._forget(self.current(value), node, position)
         self._rewire(node, node.layer.type, node.layer.data, sources)
@@ -132,11 +133,11 @@ class EditedNetwork:
         self._draft.put(layer.model_copy(update={"data": {**layer.data, **attributes}}))
         self.is_changed = True
 
-    def constant(self, array: Array, name: str, beside: Node) -> LayerPort:
-        """Add a constant; it stands in the file where the node does."""
+    def constant(self, array: Array, name: str, neighbour: Node) -> LayerPort:
+        """Add a constant; its position in the file is next to the node."""
         size, kind = stored_size(array), ElementType.of(array)
         offset = reserve_offset(size)
-        self._held[offset] = array
+        self._arrays[offset] = array
         data = {
             "element_type": kind.name,
             "shape": ",".join(map(str, array.shape)),
@@ -144,7 +145,7 @@ class EditedNetwork:
             "size": str(size),
         }
         port = Port(id="0", precision=kind.precision, dims=array.shape)
-        return self.add("Const", "opset1", data, [], port, name, beside)
+        return self.add("Const", "opset1", data, [], port, name, neighbour)
 
     def add(
         self,
@@ -154,9 +155,9 @@ class EditedNetwork:
         sources: list[LayerPort],
         output: Port,
         name: str,
-        beside: Node,
+        neighbour: Node,
     ) -> LayerPort:
-        """Add a layer of one output; ports of inputs declare nothing, as they repeat their sources."""
+        """Add a layer with one output; its input ports declare no type, because their sources do."""
         number = 0
         free = name
         while free in self._taken:
@@ -167,19 +168,19 @@ class EditedNetwork:
         inputs = tuple([Port(id=str(at), precision=None) for at in range(len(sources))])
         output = output.model_copy(update={"id": str(len(sources))})
         layer = Layer(id=id, name=free, type=type, version=version, data=data, inputs=inputs, outputs=(output,))
-        self._draft.put_behind([layer], [beside.id])
+        self._draft.put_after([layer], [neighbour.id])
         for at, source in enumerate(sources):
             self._draft.sources[LayerPort(id, str(at))] = source
         self.is_changed = True
         return LayerPort(id, output.id)
 
     def place(self, value: Value) -> LayerPort:
-        """The output port of a value, or of what is read in its place."""
+        """Return the output port of a value, or of its replacement."""
         value = self.current(value)
         return LayerPort(value.node.id, value.node.layer.outputs[value.position].id)
 
     def model(self) -> Model:
-        """The network with the edits."""
+        """Return the model with the edits."""
         for value, names in self._names.items():
             layer = self._draft.layers[value.node.id]
             outputs = list(layer.outputs)
@@ -187,21 +188,21 @@ class EditedNetwork:
             self._draft.put(layer.model_copy(update={"outputs": tuple(outputs)}))
         layers, edges = self._draft.kept()
         changed = self._document.model_copy(update={"layers": layers, "edges": edges})
-        weights = HeldWeights(self._held, self._model.weights) if self._held else self._model.weights
+        weights = ArrayWeights(self._arrays, self._model.weights) if self._arrays else self._model.weights
         return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
 
     def _forget(self, value: Value, node: Node, position: int) -> None:
-        """Forget that a node reads a value, which goes where nothing else does."""
+        """Remove a node from the readers of a value, and the value if it has no other reader."""
         self._readers[value] = [one for one in self._readers[value] if one != (node, position)]
         self._drop(value.node)
 
     def _rewire(self, node: Node, type: str, data: Mapping[str, str], sources: list[LayerPort]) -> None:
-        """Have the first ports of a node read these places, and take the others away."""
+        """Connect the first ports of a node to these sources, and remove the other ports."""
         layer = self._draft.layers[node.id]
         ports = layer.inputs[: len(sources)]
         for port in layer.inputs:
             self._draft.sources.pop(LayerPort(node.id, port.id), None)
-        # What the ports declare is of what they read before.
+        # The declared types of the ports belong to the old sources.
         open_ports = tuple([Port(id=port.id, precision=None) for port in ports])
         version = layer.version if type == layer.type else "opset1"
         changes = {"type": type, "version": version, "data": dict(data), "inputs": open_ports}
@@ -215,7 +216,7 @@ class EditedNetwork:
             self.set_input(node, position, place)
 
     def _drop(self, node: Node) -> None:
-        """Forget a node that nothing reads, and those that only it has read."""
+        """Remove a node without readers, and nodes that only it reads."""
         pending = [node]
         while pending:
             node = pending.pop()

@@ -1,4 +1,4 @@
-"""Arithmetic of shapes: constant shapes of Reshapes where dims allow it, and sizes gathered from one shape at once."""
+"""Arithmetic on shapes: constant shapes of Reshapes if the dims allow it, and joint Gathers of sizes of one shape."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def simplify_sizes(network: EditedNetwork, sizes: Sizes) -> None:
 
 
 def _make_constant(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
-    """Give a Reshape a constant shape: dims of its input are copied, and one other size is left open."""
+    """Give a Reshape a constant shape: dims of its input are copied, and one other size is inferred (-1)."""
     shape = network.current(node.values_in[1])
     if network.known(shape) is not None:
         return
@@ -63,12 +63,12 @@ def _pattern(sizes: Sizes, data: Value, wanted: Sequence[Size] | None, node: Nod
         else:
             found.append(size)
     opened = found.count(-1) - list(wanted).count(-1)
-    # A size that is left open has no value beside a copied size of 0.
+    # An inferred size is undefined next to a copied size of 0.
     return found if opened == 0 or (opened == 1 and found.count(-1) == 1 and 0 not in found) else None
 
 
 def _join(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
-    """Have a reshape of a reshape read what that one reads, where the value between has no name and no other reader."""
+    """Connect a reshape of a reshape to the input of the first, if the value between has no name or other reader."""
     between = network.current(node.values_in[0])
     above = between.node
     if type_key(above.type) not in _MOVES or above in network.removed or network.names(between):
@@ -87,7 +87,7 @@ def _join(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
 
 
 class _Gathering:
-    """Replaces what takes sizes out of shapes by Gathers of the first shape that has them."""
+    """Replaces layers that extract sizes from shapes by Gathers of the first shape with these sizes."""
 
     def __init__(self, network: EditedNetwork, sizes: Sizes) -> None:
         self._network = network
@@ -114,7 +114,7 @@ class _Gathering:
             self._regroup(node, elements)
 
     def _source(self, elements: Sequence[Size], kind: str) -> tuple[Value, tuple[int, ...]] | None:
-        """The shape that holds these sizes, and their places in it."""
+        """Return the shape that contains these sizes, and their positions in it."""
         found = [
             self._shapes.get((size, kind)) if isinstance(size, Symbol) and size.is_dim else None for size in elements
         ]
@@ -136,14 +136,14 @@ class _Gathering:
             return
         reads_gather = type_key(node.type) in ("squeeze", "unsqueeze") and network.readers(node.values_in[0])
         if reads_gather and len(network.readers(node.values_in[0])) > 1 and key not in self._made:
-            # The Gather stays for others, and another one in the place of this layer saves nothing.
+            # The Gather is kept for other readers, and another one in place of this layer saves nothing.
             readers = [one for one, _ in network.readers(node.values_in[0])]
             if any(type_key(one.type) not in ("squeeze", "unsqueeze") for one in readers):
                 return
         network.replace_by_new(output, self._gather(key, node))
 
     def _gather(self, key: tuple[Value, tuple[int, ...], int], node: Node) -> LayerPort:
-        """A Gather of a shape."""
+        """Return a Gather of a shape."""
         if key not in self._made:
             network, (shape, places, rank) = self._network, key
             dims: tuple[int, ...] = () if rank == 0 else (len(places),)
@@ -161,28 +161,28 @@ class _Gathering:
         kind = network.type(node.outputs[0]).element_type
         parts: list[tuple[list[Size], list[int]]] = []
         for position, value in enumerate(node.values_in):
-            held = list(self._sizes.elements(value) or ())
-            if parts and self._go_together(parts[-1][0], held, str(kind)):
-                parts[-1][0].extend(held)
+            group = list(self._sizes.elements(value) or ())
+            if parts and self._go_together(parts[-1][0], group, str(kind)):
+                parts[-1][0].extend(group)
                 parts[-1][1].append(position)
             else:
-                parts.append((held, [position]))
+                parts.append((group, [position]))
         if len(parts) == len(node.values_in):
             return
         sources = []
-        for held, positions in parts:
-            source = self._source(held, str(kind))
+        for group, positions in parts:
+            source = self._source(group, str(kind))
             if len(positions) == 1:
                 sources.append(network.place(node.values_in[positions[0]]))
             elif source is not None:
                 sources.append(self._gather((source[0], source[1], 1), node))
             else:
-                sources.append(network.constant(np.array(held, kind.dtype), f"{node.name}/sizes", node))
+                sources.append(network.constant(np.array(group, kind.dtype), f"{node.name}/sizes", node))
         network.set_inputs(node, sources)
 
-    def _go_together(self, held: Sequence[Size], more: Sequence[Size], kind: str) -> bool:
-        if not held or not more:
+    def _go_together(self, group: Sequence[Size], more: Sequence[Size], kind: str) -> bool:
+        if not group or not more:
             return False
-        if all(isinstance(size, int) for size in (*held, *more)):
+        if all(isinstance(size, int) for size in (*group, *more)):
             return True
-        return self._source([*held, *more], kind) is not None
+        return self._source([*group, *more], kind) is not None

@@ -15,7 +15,7 @@ from ir_exec.debug import Comparison, compare, trace
 from ir_exec.testing import assert_same
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import facts, naming
+from tests.helpers.facts import mentions, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -80,7 +80,7 @@ class TestBetweenFiles:
         assert [fault.layer_name for fault in report.faults] == ["const2"]
         assert report.faults[0].taken_by == ("matmul3",)
         assert "layer 2" in str(report)
-        assert "taken by       matmul3" in str(report)
+        assert mentions("matmul3") in str(report).splitlines()
 
     def test_two_faults(self) -> None:
         report = compare(network(), network(np.eye(4, dtype=np.float32) * 3, middle="Sin"), [X])
@@ -107,7 +107,7 @@ class TestBetweenFiles:
         report = compare(network(), shorter, [X])
         assert not report.equal
         assert [(one.side, one.path) for one in report.unmatched] == [("model", "abs5")]
-        assert ": 1: abs5 (Abs)" in str(report)
+        assert mentions(1, "abs5") in str(report).splitlines()
         back = compare(shorter, network(), [X])
         assert [(one.side, one.path) for one in back.unmatched] == [("reference", "abs5")]
         assert back.equal
@@ -118,7 +118,7 @@ class TestBetweenFiles:
         assert first is not None
         assert first.layer_name == "const2"
         assert first.own is not None
-        assert facts(first.own.problem) == ["[4, 2]", "[4, 4]"]
+        assert first.own.problem == mentions("[4, 4]", "[4, 2]", "reference")
 
     def test_inputs_are_drawn_from_the_seed(self) -> None:
         one, again, other = (compare(network(), network(middle="Sin"), seed=seed) for seed in (3, 3, 4))
@@ -137,7 +137,7 @@ class TestBetweenFiles:
         net = NetworkText()
         net.result(net.op("Add", net.op("ReLU", net.parameter("3,4")), net.parameter("3,4")))
         file = net.file()
-        with pytest.raises(EvaluationError, match="the reference has an input"):
+        with pytest.raises(EvaluationError, match=naming("parameter2")):
             compare(network(), read_model(file.xml, weights=file.weights), [X])
 
     def test_a_network_that_does_not_run(self) -> None:
@@ -196,7 +196,7 @@ class TestFiles:
         with pytest.raises(KeyboardInterrupt):
             trace(network(), [X], output=tmp_path, progress=stop)
         report = compare(network(), tmp_path, [X])
-        assert "the trace is not complete: KeyboardInterrupt" in report.notes
+        assert mentions("KeyboardInterrupt") in report.notes
         assert {one.path for one in report.unmatched} == {"middle", "abs5"}
         assert not report.equal
 
@@ -260,9 +260,9 @@ class TestFiles:
     @pytest.mark.parametrize(
         ("reference", "words"),
         [
-            ("no/such.npz", "no/such.npz cannot be read: No such file"),
-            ("no/such", naming("no/such", "openvino", "onnxruntime")),
-            ({"nothing": np.ones(3)}, "has no value in common"),
+            ("no/such.npz", naming("no/such.npz")),
+            ("no/such", naming("no/such", "openvino", "onnxruntime", ".xml", ".npz")),
+            ({"nothing": np.ones(3)}, naming("--map")),
         ],
     )
     def test_what_cannot_be_compared(self, reference: str, words: str) -> None:
@@ -270,7 +270,7 @@ class TestFiles:
             compare(network(), reference, [X])
 
     def test_an_empty_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(EvaluationError, match=r"holds neither a trace nor \.npy files"):
+        with pytest.raises(EvaluationError, match=naming(str(tmp_path), ".npy")):
             compare(network(), tmp_path, [X])
 
 

@@ -19,7 +19,7 @@ from ir_exec.debug.comparison.items_report import junit
 from ir_exec.debug.comparison.report_text import headline
 from ir_exec.types import Array, ElementType
 from tests.debug.comparison.test_comparing import SCHEMAS
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText
 
 CLOSE = np.float32(1 + 2e-6)
@@ -40,21 +40,20 @@ def layer(type: str, inputs: list[Array], reference: list[Array], opset: int = 1
     return compare(model, dict(zip(names, reference, strict=True)), inputs[:1])
 
 
-def status(report: Comparison) -> tuple[str, list[str]]:
-    """Return the status of the only layer with a partner, and the numbers in its note."""
+def status(report: Comparison) -> tuple[str, str | None]:
     (found,) = (one for one in report.layers if one.partner is not None)
     assert (found.status == "wrong") == (report.first_fault is not None)
-    return found.status, facts(found.note)
+    return found.status, found.note
 
 
 def test_rounding() -> None:
     x = np.array([0.5, 1.2, 2.5 * CLOSE, 3.0], np.float32)
     report = layer("Round", [x], [np.array([0, 1, 2, 3], np.float32)], opset=5, mode="half_to_even")
-    assert status(report) == ("step", ["1", "4"])
+    assert status(report) == ("step", mentions(1, 4, "step"))
     report = layer("Round", [x], [np.array([0, 2, 3, 3], np.float32)], opset=5, mode="half_to_even")
-    assert status(report) == ("wrong", [])
+    assert status(report) == ("wrong", None)
     report = layer("Round", [x], [np.array([0, 1, 5, 3], np.float32)], opset=5, mode="half_to_even")
-    assert status(report) == ("wrong", [])
+    assert status(report) == ("wrong", None)
 
 
 @pytest.mark.parametrize(("type", "ours"), [("Floor", [1, 1]), ("Ceiling", [1, 2])])
@@ -82,7 +81,7 @@ def test_conversion() -> None:
 
 def test_comparison() -> None:
     x, y = np.array([1, 2], np.float32), np.array([CLOSE, 3], np.float32)
-    assert status(layer("Less", [x, y], [np.array([False, True])])) == ("step", ["1", "2"])
+    assert status(layer("Less", [x, y], [np.array([False, True])])) == ("step", mentions(1, 2, "step"))
     assert status(layer("Less", [x, y], [np.array([True, False])]))[0] == "wrong"
 
 
@@ -92,7 +91,7 @@ def test_quantization() -> None:
     found = np.array([0, 10, 101, 200], np.float32)
     assert status(layer("FakeQuantize", [x, *limits], [found], levels=256)) == (
         "step",
-        ["1", "4"],
+        mentions(1, 4, "step"),
     )
     far = np.array([0, 11, 100, 200], np.float32)
     assert status(layer("FakeQuantize", [x, *limits], [far], levels=256))[0] == "wrong"
@@ -109,7 +108,7 @@ def test_ties(indices: list[int], expected: str) -> None:
     report = layer("TopK", [x, np.array(2, np.int64)], [values, np.array(indices, np.int64)], opset=3, **attributes)
     assert status(report)[0] == expected
     if expected == "step":
-        assert "2 of 2 indices differ among equal elements" in str(report)
+        assert mentions(2, 2, "indices") in str(report).splitlines()
     assert report.equal is (expected != "wrong")
 
 
@@ -159,7 +158,7 @@ def test_numbers_without_an_integer(kind: str, least: int) -> None:
     assert report.equal
     found = next(one for one in report.layers if one.type == "Convert")
     assert found.status == "step"
-    assert "beyond the range of" in (found.note or "")
+    assert found.note == mentions(2, 4, kind)
     other[2] = 9
     assert status(layer("Convert", [x], [other], destination_type=kind))[0] == "wrong"
 
@@ -213,19 +212,16 @@ class TestThatIsNamed:
 
     def test_in_all_forms(self) -> None:
         report = compared(floor, np.floor(OFF))
-        (found,) = (one for one in report.layers if one.jump)
-        told = found.note
-        assert told is not None
-        assert set(facts(told)) >= {"2", "64", "0", "1", "third"}
         verdict = 'layer 5 "step" (Floor)'
         text = str(report)
         assert verdict in text.splitlines()[0]
-        assert f"step (Floor): {told}" in text
         parsed = json.loads(report.model_dump_json())
         jsonschema.validate(parsed, json.loads((SCHEMAS / "compare.schema.json").read_text()))
         (layer,) = (one for one in parsed["layers"] if one["jump"])
         assert layer["jump"]["made_by"] == "third"
-        assert layer["note"] == told
+        told = layer["note"]
+        assert told == mentions(2, 64, 0, "third")
+        assert told in text
         assert f"<system-out>{told}</system-out>" in unescape(junit(report))
         assert verdict in unescape(junit(report))
         assert told.replace('"', '""') in report.to_csv()
@@ -316,7 +312,7 @@ class TestWhatIsNoStep:
         report = compare(model, {"third": OFF, "step": off, "y": 1 / (off + np.float32(1e-9))}, [X])
         assert report.faults == ()
         assert [layer.status for layer in report.layers if layer.path == "y"] == ["carried"]
-        assert report.first_carried == "y"
+        assert mentions("y") in str(report).splitlines()
 
 
 def test_in_a_body(tmp_path: Path) -> None:

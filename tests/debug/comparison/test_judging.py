@@ -15,6 +15,7 @@ from ir_exec.cli import main
 from ir_exec.debug import Comparison, compare
 from ir_exec.testing import NothingComparedError, assert_same
 from ir_exec.types import Array
+from tests.helpers.facts import mentions
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "compare.schema.json"
 NAN, INF = float("nan"), float("inf")
@@ -86,7 +87,7 @@ class TestSensitivity:
         report = compare(network("relu"), network("relu"), inputs(0.0, x=-1.0))
         assert self.statuses(report)["inner"] == "constant"
         assert report.untested == sum(layer.untested is not None for layer in report.layers) > 0
-        assert f"not tested by these inputs: {report.untested} of" in str(report)
+        assert mentions(report.untested) in str(report).splitlines()
 
     def test_not_finite(self) -> None:
         found = self.statuses(compare(network(), network(), inputs(NAN)))
@@ -112,8 +113,7 @@ class TestOutputsFirst:
         report = compare(network(factor=1.0), network(factor=1.0001), inputs(0.0))
         assert report.faults
         assert report.equal
-        (fault,) = report.faults
-        assert f'layer {fault.layer_id} "{fault.path}"' in str(report).splitlines()[1]
+        assert str(report).splitlines()[1] == mentions(report.faults[0].layer_name)
         assert assert_same(network(factor=1.0), network(factor=1.0001), inputs(0.0)).equal
         with pytest.raises(AssertionError):
             assert_same(network(factor=1.0), network(factor=1.0001), inputs(0.0), fail_on="layers")

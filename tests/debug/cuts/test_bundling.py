@@ -14,7 +14,7 @@ import pytest
 from ir_exec import EvaluationError, IRError, Model, check_model, read_model
 from ir_exec.debug import Bundle, bundle, rerun
 from tests.conformance.networks import arrays
-from tests.helpers.facts import naming
+from tests.helpers.facts import coded, naming
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 GNN = NETWORKS / "gnn_gcn_gat.xml"
@@ -98,7 +98,7 @@ def test_reports_are_added(tmp_path: Path) -> None:
     bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", reports=[report])
     assert members(tmp_path / "b.zip")["reports/compare.json"] == b"{}"
     assert rerun(tmp_path / "b.zip").equal
-    with pytest.raises(IRError, match=r"none\.json cannot be read"):
+    with pytest.raises(IRError, match=naming("none.json")):
         bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "c.zip", reports=[tmp_path / "none.json"])
     assert not (tmp_path / "c.zip").exists()
 
@@ -150,7 +150,7 @@ def test_the_command_is_told(tmp_path: Path) -> None:
 
 
 def test_a_fault_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(EvaluationError, match="does not fail"):
+    with pytest.raises(EvaluationError, check=coded("IR704")):
         bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", fails=lambda *_: False)
     assert not list(tmp_path.iterdir())
 
@@ -173,26 +173,29 @@ def compressed() -> bytes:
 DAMAGED: dict[str, tuple[Callable[[Members], Members], str]] = {
     "no bundle.json": (lambda held: {"model.xml": held["model.xml"]}, naming("bundle.json")),
     "another json": (lambda held: held | {"bundle.json": b"[]"}, naming("bundle.json")),
-    "a long json": (lambda held: held | {"bundle.json": b" " * 2**21}, naming("bundle.json", "1,048,576")),
-    "no network": (lambda held: {name: text for name, text in held.items() if name != "model.xml"}, "no item named"),
-    "another network": (
-        lambda held: held | {"model.xml": held["model.xml"] + b" "},
-        naming("model.xml", "bundle.json"),
+    "a long json": (lambda held: held | {"bundle.json": b" " * 2**21}, naming("bundle.json")),
+    "no network": (
+        lambda held: {name: text for name, text in held.items() if name != "model.xml"},
+        naming("model.xml"),
     ),
-    "a shorter .bin": (lambda held: held | {"model.bin": held["model.bin"][:-1]}, naming("model.bin", "bundle.json")),
-    "more than it says": (lambda held: held | {"model.bin": bytes(2**25)}, naming("model.bin", "bundle.json")),
-    "more than is allowed": (lambda held: retold(held | {"model.bin": bytes(2**25)}), naming("16,777,216")),
-    "many members": (lambda held: held | {f"x{i}": b"" for i in range(200)}, naming("100")),
-    "a large array": (lambda held: retold(held | {"model.inputs.npz": npz("(10**9, 10**9)")}), "cannot be read"),
+    "another network": (lambda held: held | {"model.xml": held["model.xml"] + b" "}, naming("model.xml")),
+    "a shorter .bin": (lambda held: held | {"model.bin": held["model.bin"][:-1]}, naming("model.bin")),
+    "more than it says": (lambda held: held | {"model.bin": bytes(2**25)}, naming("model.bin")),
+    "more than is allowed": (lambda held: retold(held | {"model.bin": bytes(2**25)}), naming(f"{2**24:,}")),
+    "many members": (lambda held: held | {f"x{i}": b"" for i in range(200)}, naming("damaged.zip")),
+    "a large array": (
+        lambda held: retold(held | {"model.inputs.npz": npz("(10**9, 10**9)")}),
+        naming("model.inputs.npz"),
+    ),
     "a larger array": (
         lambda held: retold(held | {"model.inputs.npz": npz("(1000000000, 1000)")}),
-        r"\w+\.npy",
+        naming("x.npy"),
     ),
-    "a compressed array": (lambda held: retold(held | {"model.inputs.npz": compressed()}), "compressed"),
-    "no arrays": (lambda held: retold(held | {"model.inputs.npz": b"PK"}), "cannot be read"),
+    "a compressed array": (lambda held: retold(held | {"model.inputs.npz": compressed()}), naming("model.inputs.npz")),
+    "no arrays": (lambda held: retold(held | {"model.inputs.npz": b"PK"}), naming("model.inputs.npz")),
     "other files to be read": (
         lambda held: held | {"bundle.json": held["bundle.json"].replace(b"model.bin", b"../../model.bin")},
-        naming("bundle.json", "model.bin"),
+        naming("model.bin"),
     ),
 }
 
@@ -216,7 +219,7 @@ def test_members_that_lie_elsewhere_are_not_read(made: Path, tmp_path: Path) -> 
 @pytest.mark.parametrize("cut", [0, 1, 30, 1000, -1, -30])
 def test_files_that_are_cut_off(cut: int, made: Path, tmp_path: Path) -> None:
     (tmp_path / "short.zip").write_bytes(made.read_bytes()[:cut])
-    with pytest.raises(EvaluationError, match="cannot be read"):
+    with pytest.raises(EvaluationError, match=naming("short.zip")):
         rerun(tmp_path / "short.zip")
 
 
@@ -231,5 +234,5 @@ def test_flipped_bits(made: Path, tmp_path: Path) -> None:
         try:
             assert rerun(tmp_path / "b.zip").equal
         except IRError as error:
-            told.add(error.message.partition(" cannot be read")[1])
-    assert told == {" cannot be read"}
+            told.add(error.code)
+    assert told == {"IR705"}

@@ -86,8 +86,8 @@ def test_a_whole_network_that_takes_too_long_is_told() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("true", naming("{model}")),
-        ("'true {model}", "No closing quotation"),
+        ("true", naming("{model}", "'true'")),
+        ("'true {model}", naming("'true {model}")),
     ],
 )
 def test_what_is_no_command(text: str, words: str) -> None:

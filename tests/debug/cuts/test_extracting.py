@@ -17,7 +17,7 @@ from ir_exec.debug.values.entries import entries_of
 from ir_exec.debug.values.files import load_npz, nearest
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import naming
+from tests.helpers.facts import facts, naming
 from tests.helpers.ir_files import networks
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
 
@@ -160,19 +160,19 @@ class TestNames:
     @pytest.mark.parametrize(
         ("begin", "end", "words"),
         [
-            ("relu", (), "there is no layer or tensor 'relu'"),
-            ((), "mathmul6", "did you mean matmul6"),
-            ("matmul6", "add3", "'add3' does not depend on 'matmul6'"),
-            (("relu1", "parameter0"), "tanh2", "'tanh2' does not depend on 'relu1'"),
-            ("add3", "add3", "'add3'"),
-            ("abs13", (), "no output depends on 'abs13'"),
-            ((), (), "start"),
+            ("relu", (), naming("relu")),
+            ((), "mathmul6", naming("matmul6")),
+            ("matmul6", "add3", naming("add3", "matmul6")),
+            (("relu1", "parameter0"), "tanh2", naming("tanh2", "relu1")),
+            ("add3", "add3", naming("add3")),
+            ("abs13", (), naming("abs13")),
+            ((), (), naming()),
         ],
     )
     def test_what_cannot_be(
         self, branched: Path, begin: str | Sequence[str], end: str | Sequence[str], words: str
     ) -> None:
-        with pytest.raises(EvaluationError, match="(?s)" + words):
+        with pytest.raises(EvaluationError, match=words):
             extract(branched, from_=begin, to=end)
 
     def test_in_two_bodies(self) -> None:
@@ -205,7 +205,7 @@ class TestBodies:
         inside = [entry.path for entry in entries_of(read_model(LOOP)) if entry.scope and entry.type != "Const"]
         with pytest.raises(EvaluationError, match=naming("999")):
             extract(LOOP, inputs, to=inside[-1], iteration=999)
-        with pytest.raises(EvaluationError, match="one body"):
+        with pytest.raises(EvaluationError, match=naming("0,1")):
             extract(LOOP, inputs, to=inside[-1], iteration=(0, 1))
 
     def test_a_body_in_a_body(self) -> None:
@@ -259,7 +259,7 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
         try:
             extract(model, inputs, from_=begin, to=end, output=tmp_path / "cut.xml")
         except EvaluationError as error:
-            if "depend" not in error.message and "itself" not in error.message:
+            if not {*facts(error.message)} <= {*begin, *end}:
                 raise
             continue
         report = check_model(tmp_path / "cut.xml")
@@ -273,7 +273,7 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
             results = compiled([nearest(given[port.name], port.element_type) for port in cut.inputs])
         except RuntimeError as error:
             # The plugin takes the initial value's static dim of 0 for the variable's where attention is not fused.
-            if "Node Assign" in str(error) and "Can not clone with new dims" in str(error):
+            if "Node Assign" in str(error) and "Can not clone" in str(error):
                 continue
             raise
         for position, port in enumerate(cut.outputs):

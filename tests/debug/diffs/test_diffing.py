@@ -17,6 +17,7 @@ from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
 from tests.conformance.networks import arrays
 from tests.debug.comparison.planted import faults
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -123,7 +124,7 @@ def test_an_attribute() -> None:
     found = changes(network(), network(axis=0))
     (layer,) = found.changed
     assert layer.type == "SoftMax"
-    assert [(one.what, one.before, one.after) for one in layer.changes] == [("attribute axis", "1", "0")]
+    assert [(one.what, one.before, one.after) for one in layer.changes] == [(mentions("axis"), "1", "0")]
     assert str(found).splitlines()[0] == "different: layers: 0 added, 0 removed, 1 changed; 5 unchanged"
 
 
@@ -174,7 +175,7 @@ def test_weights_in_fewer_bits() -> None:
     found = changes(quantised(weight, 8), quantised(weight, 4))
     layer = next(layer for layer in found.changed if layer.type == "MatMul")
     (change,) = layer.changes
-    error = re.fullmatch(r"weights of input 1, requantised: max abs ([\d.]+), SQNR [\d.]+ dB", change.what)
+    error = re.search(r"max abs ([\d.]+), SQNR [\d.]+ dB", change.what)
     assert error is not None
     assert 0 < float(error[1]) < np.abs(weight).max() / 7
     net = NetworkText()
@@ -226,8 +227,8 @@ def test_without_the_bin(tmp_path: Path) -> None:
     found = diff(tmp_path / "a.xml", b[0], weights=(None, b[1]))
     assert [layer.type for layer in found.changed] == ["SoftMax"]
     assert found.constants_not_compared == 1
-    assert "1 constant " in found.summary
-    assert any("the .bin is missing" in line for line in listed(tmp_path / "a.xml"))
+    assert found.summary == mentions(1)
+    assert any(".bin" in line for line in listed(tmp_path / "a.xml"))
 
 
 def test_rt_info_is_compared_where_it_is_asked_for() -> None:
@@ -240,10 +241,10 @@ def test_rt_info_is_compared_where_it_is_asked_for() -> None:
     assert diff(xml, other, weights=(weights, weights)).equal
     found = diff(xml, other, weights=(weights, weights), rt_info=True)
     (layer,) = found.changed
-    assert layer.changes[0].what == "rt_info fused_names"
+    assert layer.changes[0].what == mentions("rt_info", "fused_names")
     other = xml.replace(b"</net>", b'<rt_info><conversion value="f16"/></rt_info></net>')
     assert diff(xml, other, weights=(weights, weights)).equal
-    assert diff(xml, other, weights=(weights, weights), rt_info=True).order == ("rt_info conversion of the model",)
+    assert diff(xml, other, weights=(weights, weights), rt_info=True).order == (mentions("rt_info"),)
 
 
 def test_lines_without_ids() -> None:
@@ -274,7 +275,7 @@ def test_the_order_of_inputs() -> None:
 
     assert diff(swapped("a", "b"), swapped("a", "b")).equal
     found = diff(swapped("a", "b"), swapped("b", "a"))
-    assert found.order == ("the order of the inputs",)
+    assert found.order == (mentions("inputs"),)
     assert not found.equal
     assert not found.changed
 

@@ -90,7 +90,7 @@ def test_passes_that_change_an_output_together(monkeypatch: pytest.MonkeyPatch) 
             node = draft.nodes[-1]
             negative = ir_exec.build.negative(build.parameter([3], "f32")).layer.op
             draft.replace(Fusion([node], negative, node.values_in[:1]), "fuse_padding")
-            draft.settle()
+            draft.apply_replacements()
 
     runs = {"fuse_batch_norm": mark, "fuse_padding": change}
     passes = tuple(replace(one, run=runs.get(one.name, one.run)) for one in PASSES)

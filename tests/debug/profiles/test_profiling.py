@@ -19,6 +19,7 @@ from ir_exec.infer import count_work
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
+from tests.helpers.facts import coded, mentions, naming
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 NAMES = [path.stem for path in sorted(NETWORKS.glob("*.xml"))]
@@ -77,7 +78,7 @@ def test_what_runs_is_the_plan() -> None:
     report = profile(path, inputs("bert_tiny_fp16"), repeat=1)
     assert report.not_run
     assert not any(layer.type == "Const" for layer in report.layers)
-    assert "f16 and bf16 computed in f32" in report.measured
+    assert report.measured == mentions("f16", "bf16", "f32")
     assert {layer.element_type for layer in report.layers} & {"f16"} == set()
     as_filed = profile(path, inputs("bert_tiny_fp16"), repeat=1, precision="file")
     assert "f16" not in as_filed.measured
@@ -182,7 +183,7 @@ def test_openvino_beside_it() -> None:
 def test_openvino_refuses() -> None:
     with pytest.raises(EvaluationError, match="NO_SUCH_DEVICE"):
         profiled("conv_zoo", reference="openvino", device="NO_SUCH_DEVICE")
-    with pytest.raises(EvaluationError, match="only openvino"):
+    with pytest.raises(EvaluationError, match=naming("onnx", "openvino")):
         profiled("conv_zoo", reference="onnx")
 
 
@@ -211,7 +212,7 @@ def test_trace_events(tmp_path: Path) -> None:
 
 
 def test_trace_events_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(IRError, match="cannot write"):
+    with pytest.raises(IRError, check=coded("IR009")):
         profiled("lstm", trace_events=tmp_path / "none" / "events.json")
     assert not list(tmp_path.iterdir())
 
@@ -219,7 +220,7 @@ def test_trace_events_that_cannot_be_written(tmp_path: Path) -> None:
 def test_drawn_inputs() -> None:
     report = profile(NETWORKS / "conv_zoo.xml", seed=3, repeat=1)
     assert report.seed == 3
-    assert "inputs drawn with seed 3" in str(report)
+    assert mentions("seed", 3) in str(report).splitlines()
 
 
 def test_rows() -> None:

@@ -19,7 +19,7 @@ from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.debug.references.openvino import OpenVINOReference
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
-from tests.helpers.facts import facts, naming
+from tests.helpers.facts import facts, mentions, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -119,11 +119,9 @@ class TestOpinions:
         report = compare(model, "openvino", [np.float32([np.nan, 1, -1])])
         assert report.faults == ()
         (layer,) = blamed(report)
-        assert layer.note is not None
         kernel, alone = layer.note.split("; ")
-        assert "reference kernel" in kernel
-        assert kernel.endswith("ir_exec")
-        assert "alone" in alone
+        assert kernel == mentions("OpenVINO", "ir_exec")
+        assert alone == mentions("OpenVINO")
         assert "ir_exec" not in alone
         assert layer.note in str(report)
         assert not report.equal
@@ -141,7 +139,7 @@ class TestOpinions:
         report = compare(model, "openvino", [floats(random, 1, 3, 12, 12)])
         assert report.faults == ()
         (layer,) = blamed(report)
-        assert (layer.layer_name, layer.note) == ("faulty", "OpenVINO, given this layer alone, agrees with ir_exec")
+        assert (layer.layer_name, layer.note) == ("faulty", mentions("OpenVINO", "ir_exec"))
 
     def test_refusals_and_crashes_are_no_finding(self, monkeypatch: pytest.MonkeyPatch) -> None:
         x = build.parameter([3], name="x")
@@ -159,7 +157,7 @@ class TestOpinions:
         assert [(fault.layer_name, fault.note) for fault in report.faults] == [("faulty", None)]
 
     def test_the_layers_that_are_asked_about_are_few(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("ir_exec.debug.references.openvino._MOST_OPINIONS", 5)
+        monkeypatch.setattr("ir_exec.debug.references.openvino.MOST_OPINIONS", 5)
         x = build.parameter([3], name="x")
         faulty = [build.result(build.relu(build.multiply(x, np.float32(n + 1)), name=f"relu{n}")) for n in range(8)]
         report = compare(build.model(faulty), "openvino", [np.float32([np.nan, 1, -1])])
@@ -263,7 +261,7 @@ class TestChild:
         path = NETWORKS / "lstm.xml"
         report = compare(path, "openvino", arrays(path, "inputs"))
         assert not report.equal
-        assert report.failure == "OpenVINO crashed with SIGABRT: at the end"
+        assert report.failure == mentions("OpenVINO", "SIGABRT")
         assert report.failure in str(report)
 
     def test_probes_that_are_refused_are_found_by_halves(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +291,7 @@ def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> Non
     ov.save_model(ov.Model([op.softmax(found, 1)], [x]), tmp_path / "net.xml", compress_to_fp16=False)
     report = compare(tmp_path / "net.xml", "openvino", [floats(random, 1, 8, 9, 9)], hint="performance")
     assert not report.faults, str(report)
-    shorter = [note for note in report.notes if "OpenVINO computes in" in note]
+    shorter = [note for note in report.notes if note == mentions("OpenVINO", "bf16")]
     compiled = ov.Core().compile_model(tmp_path / "net.xml", "CPU")
     assert bool(shorter) == (compiled.get_property("INFERENCE_PRECISION_HINT") != ov.Type.f32)
 
@@ -309,5 +307,4 @@ def test_openvino_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None
 def test_devices_that_do_not_exist() -> None:
     path = NETWORKS / "lstm.xml"
     report = compare(path, "openvino", arrays(path, "inputs"), device="NPU")
-    assert report.failure is not None
-    assert report.failure.startswith("OpenVINO has no device 'NPU'")
+    assert report.failure == mentions("OpenVINO", "NPU")

@@ -11,7 +11,7 @@ import pytest
 from ir_exec import EvaluationError, read_model
 from ir_exec.debug import compare
 from ir_exec.debug.references.child import Child
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, mentions, naming
 from tests.helpers.network_text import NetworkText
 
 onnx = pytest.importorskip("onnx")
@@ -123,15 +123,15 @@ def test_inputs_of_other_names_go_by_position(tmp_path: Path) -> None:
 
 def test_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "net.onnx").write_bytes(b"nothing of the kind")
-    with pytest.raises(EvaluationError, match=r"net\.onnx cannot be read"):
+    with pytest.raises(EvaluationError, match=naming("net.onnx")):
         compare(network(), tmp_path / "net.onnx", [X])
-    with pytest.raises(EvaluationError, match="there is no such file"):
+    with pytest.raises(EvaluationError, match=naming("none.onnx")):
         compare(network(), tmp_path / "none.onnx", [X])
 
 
 def test_a_package_that_is_not_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.references.onnx_reference.find_spec", lambda name: None)
-    with pytest.raises(EvaluationError, match="onnx and onnxruntime is not installed") as caught:
+    with pytest.raises(EvaluationError, match=naming("onnx", "onnxruntime")) as caught:
         compare(network(), tmp_path / "net.onnx", [X])
     assert facts(caught.value.hint) == ["ir-exec[onnx]"]
 
@@ -162,20 +162,20 @@ class TestSecondOpinion:
         assert report.faults == ()
         (layer,) = (layer for layer in report.layers if layer.status == "reference")
         assert layer.path == "multiply7"
-        assert layer.note == "onnx's reference implementation agrees with ir_exec"
+        assert layer.note == mentions("onnx", "ir_exec")
         assert not report.equal
 
     def test_that_agrees_with_onnxruntime(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spoiled(monkeypatch, "y", evaluator=True)
         report = compare(network(), onnx_file(tmp_path / "net.onnx"), [X])
         assert [fault.path for fault in report.faults] == ["multiply7"]
-        assert report.faults[0].note is not None
+        assert report.faults[0].note == mentions("onnx")
         assert "ir_exec" not in report.faults[0].note
 
     def test_of_a_wrong_attribute(self, tmp_path: Path) -> None:
         report = compare(network(), onnx_file(tmp_path / "net.onnx", alpha=0.3), [X])
         assert [fault.path for fault in report.faults] == ["prelu5"]
-        assert report.faults[0].note is not None
+        assert report.faults[0].note == mentions("onnx")
         assert "ir_exec" not in report.faults[0].note
 
 

@@ -17,7 +17,7 @@ from ir_exec.model import Model
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array
 from tests.conformance.networks import arrays, networks
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -96,25 +96,21 @@ def network(*types: str, constant: float | None = None) -> NetworkText:
 
 def test_the_layer_that_makes_it() -> None:
     assert found(network("Sqrt", "Log", "Abs"), [1, 2]) is None
-    message = found(network("Abs", "Log", "Abs"), [0, 2])
-    assert message is not None
-    assert message.startswith("layer 2 'log2' (Log) ")
-    assert "infinity in 1 of 2" in message
+    assert found(network("Abs", "Log", "Abs"), [0, 2]) == mentions(2, "log2", "infinities", 1, 2)
     assert found(network("Abs", "Sqrt"), [1, 2]) is None
-    message = found(network("Sqrt", "Abs"), [-1, 2])
-    assert facts(message) == sorted(["1", "sqrt1", "NaN", "1", "2"])
+    assert found(network("Sqrt", "Abs"), [-1, 2]) == mentions(1, "sqrt1", 1, "NaN", 2)
 
 
 def test_nan_of_infinity() -> None:
     """The infinity of a mask is meant; what is made of it is not."""
     message = found(network(constant=-np.inf), [1, 2])
-    assert facts(message) == sorted(["4", "multiply4", "NaN", "2", "2", "NaN"])
+    assert message == mentions(4, "multiply4", "NaN", 2, 2)
 
 
 def test_inputs_and_constants_that_hold_nan() -> None:
-    assert facts(found(network("Abs"), [np.nan])) == sorted(["0", "parameter0", "NaN", "1", "1"])
+    assert found(network("Abs"), [np.nan]) == "layer 0 'parameter0' (Parameter) holds 1 NaN among 1 elements"
     message = found(network(constant=np.nan), [1.0])
-    assert facts(message) == sorted(["1", "const1", "NaN", "1", "1"])
+    assert message == "layer 1 'const1' (Const) holds 1 NaN among 1 elements"
 
 
 def test_in_a_body() -> None:
@@ -130,8 +126,7 @@ def test_in_a_body() -> None:
     net.result(value)
     message = found(net, [1])
     assert message is not None
-    assert message.startswith("layer 1 'loop3/body/exp1' (Exp) ")
-    assert message.endswith("in iteration 3")
+    assert message == mentions(1, "loop3/body/exp1", "infinities", 1, 3)
 
 
 @pytest.mark.parametrize("name", ["gnn_gcn_gat", "conv_zoo", "lstm", "bert_tiny_fp16"])

@@ -17,6 +17,7 @@ from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
+from tests.helpers.facts import mentions
 from tests.kernels.gemm.test_product import whole_numbers
 
 NAMES = [variant.name for variant in VARIANTS]
@@ -61,7 +62,7 @@ def applying(axes: Sequence[SlidingAxis], data: Array, filters: Array) -> list[s
 
 def laid(data: Array, order: str) -> Array:
     """The same data in another order in memory."""
-    if order == "channels last":
+    if order == mentions("channels"):
         return np.moveaxis(np.ascontiguousarray(np.moveaxis(data, 1, -1)), -1, 1)
     if order == "part":
         return np.pad(data, [(0, 0), (0, 3), (1, 2), (0, 5)])[:, : data.shape[1], 1:-2, : data.shape[3]]

@@ -17,7 +17,7 @@ from ir_exec.kernels.conv.winograd import (
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 from tests.kernels.gemm.test_product import whole_numbers
 
 
@@ -63,7 +63,7 @@ def test_they_are_the_sums_written_out(
     elements: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    in_pieces(monkeypatch, "WINDOW_ELEMENTS", elements)
+    in_chunks(monkeypatch, "WINDOW_ELEMENTS", elements)
     # Quarters of small whole numbers are exact.
     images, weights = whole_numbers(*data), whole_numbers(*filters)
     found = convolver(images, weights, pads)(images)
@@ -120,8 +120,8 @@ def test_filters_lie_where_there_is_memory_for_them() -> None:
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
-    in_pieces(monkeypatch, "WINDOW_ELEMENTS", 2**13)
+    in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_chunks(monkeypatch, "WINDOW_ELEMENTS", 2**13)
     random = np.random.default_rng(2)
     images = random.standard_normal((2, 16, 30, 31), np.float32)
     weights = random.standard_normal((1, 8, 16, 3, 3), np.float32)

@@ -1,4 +1,4 @@
-"""Products, whole and in pieces."""
+"""Products, whole and in chunks."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir_exec.kernels.gemm import product, strips
-from ir_exec.kernels.gemm.blas import CLAIM, BlasThreadLimit, blas_is_single_threaded, takes_strips
+from ir_exec.kernels.gemm import product, tiles
+from ir_exec.kernels.gemm.blas import CLAIM, BlasThreadLimit, blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.gemm.product import matrix_product, product_for
-from ir_exec.kernels.gemm.strips import multiply_in_strips, strip_of
+from ir_exec.kernels.gemm.tiles import multiply_in_tiles, tile_size
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 
 @pytest.fixture
@@ -136,11 +136,11 @@ def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b
     columns=st.integers(1, 3000),
     wanted=st.integers(2, 8),
 )
-def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int, wanted: int) -> None:
+def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, wanted: int) -> None:
     shape = (*batch, rows, columns)
     cut = product.cut_into_chunks(shape, wanted)
     size = shape[cut.axis] if batch else 1
-    groups, rest = divmod(cut.pieces, cut.down * cut.along)
+    groups, rest = divmod(cut.chunks, cut.down * cut.along)
     assert rest == 0
     for total, each, count in (
         (size, cut.batches, groups),
@@ -151,7 +151,7 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
 
 
 @pytest.mark.parametrize(
-    ("shape", "pieces"),
+    ("shape", "chunks"),
     [
         ((4000, 900), (2, 1)),
         ((900, 4000), (1, 2)),
@@ -162,11 +162,11 @@ def test_pieces_cover_everything_once(batch: list[int], rows: int, columns: int,
         ((10, 1000), (1, 1)),
     ],
 )
-def test_the_longer_side_is_cut_unless_its_pieces_were_too_short(
-    shape: tuple[int, int], pieces: tuple[int, int]
+def test_the_longer_side_is_cut_unless_its_chunks_were_too_short(
+    shape: tuple[int, int], chunks: tuple[int, int]
 ) -> None:
     cut = product.cut_into_chunks(shape, 2)
-    assert (cut.down, cut.along) == pieces
+    assert (cut.down, cut.along) == chunks
 
 
 def test_large_products_are_not_filled_with_zeros_first() -> None:
@@ -212,7 +212,7 @@ def test_packed_matrices_of_any_size(rows: int, inner: int, columns: int, step: 
 
 
 def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     random = np.random.default_rng(0)
     a, matrix = random.standard_normal((50, 300), np.float32), random.standard_normal((300, 333), np.float32)
     found = []
@@ -225,7 +225,7 @@ def test_threads_change_no_product_of_a_packed_matrix(monkeypatch: pytest.Monkey
 
 @pytest.fixture
 def cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strips, "takes_strips", lambda: True)
+    monkeypatch.setattr(tiles, "prefers_tiles", lambda: True)
 
 
 @pytest.mark.broad(keep=18)
@@ -245,7 +245,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> None:
         ((2, 60, 700), (2, 700, 200)),
     ],
 )
-def test_strips_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned: str) -> None:
+def test_tiles_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned: str) -> None:
     left, right = whole_numbers(*a), whole_numbers(*b)
     if "a" in turned:
         left = np.ascontiguousarray(left.swapaxes(-1, -2)).swapaxes(-1, -2)
@@ -254,34 +254,34 @@ def test_strips_make_the_product(a: tuple[int, ...], b: tuple[int, ...], turned:
     wanted = np.matmul(left.astype(np.float64), right)
     around = np.zeros((*wanted.shape[:-1], wanted.shape[-1] + 5), np.float32)
     for out in (np.empty(wanted.shape, np.float32), around[..., 2:-3]):
-        assert np.array_equal(multiply_in_strips(left, right, out), wanted)
+        assert np.array_equal(multiply_in_tiles(left, right, out), wanted)
         assert np.array_equal(out, wanted)
     assert not around[..., :2].any()
     assert not around[..., -3:].any()
 
 
 @given(st.integers(1, 5000), st.integers(0, 5000), st.integers(1, 5000), st.booleans())
-def test_a_strip_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_turned: bool) -> None:
-    strip = strip_of(rows, inner, columns, is_turned=is_turned)
-    if strip is None:
+def test_a_tile_is_a_product_that_is_not_copied(rows: int, inner: int, columns: int, is_transposed: bool) -> None:
+    tile = tile_size(rows, inner, columns, is_transposed=is_transposed)
+    if tile is None:
         return
-    assert strip.rows % 8 == 0 or strip.rows == rows
-    assert strip.columns % 16 == 0 or strip.columns == columns
-    assert 0 < strip.rows <= rows
-    assert 0 < strip.columns <= columns
-    assert strip.rows * strip.columns * inner <= thresholds.STRIP_MULTIPLICATIONS
-    assert not is_turned or strip.rows * strip.columns <= thresholds.TURNED_STRIP_ELEMENTS
+    assert tile.rows % 8 == 0 or tile.rows == rows
+    assert tile.columns % 16 == 0 or tile.columns == columns
+    assert 0 < tile.rows <= rows
+    assert 0 < tile.columns <= columns
+    assert tile.rows * tile.columns * inner <= thresholds.TILE_MULTIPLICATIONS
+    assert not is_transposed or tile.rows * tile.columns <= thresholds.TRANSPOSED_TILE_ELEMENTS
 
 
 def test_outside_of_a_run_nothing_is_cut() -> None:
-    assert not takes_strips()
+    assert not prefers_tiles()
 
 
-def test_strips_are_for_a_blas_that_blas_is_single_threaded() -> None:
+def test_tiles_are_for_a_blas_that_blas_is_single_threaded() -> None:
     claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     try:
-        assert blas_is_single_threaded() or not takes_strips()
+        assert blas_is_single_threaded() or not prefers_tiles()
     finally:
         CLAIM.reset(token)
         claim.release()

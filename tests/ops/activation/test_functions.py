@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from ir_exec.errors import ShapeError
 from ir_exec.ops import Op
 from ir_exec.types import ElementType, Shape, TensorType
+from tests.helpers.facts import mentions
 from tests.helpers.operators import attribute_error, evaluate, make
 from tests.helpers.values import array
 
@@ -99,13 +100,13 @@ def test_clamp() -> None:
 def test_clamp_between_limits_that_are_none(low: str, high: str) -> None:
     fault = attribute_error("Clamp", min=low, max=high)
     assert fault.code == "IR302"
-    assert "must not be greater than max" in fault.message
+    assert fault.message == mentions("max")
 
 
 @pytest.mark.parametrize(("type", "given", "missing"), [("Clamp", {"min": "0"}, "max"), ("Elu", {}, "alpha")])
 def test_attributes_that_must_be_there(type: str, given: dict[str, str], missing: str) -> None:
     fault = attribute_error(type, **given)
-    assert (fault.code, fault.message) == ("IR301", f"attribute {missing} is missing")
+    assert (fault.code, fault.message) == ("IR301", mentions(missing))
 
 
 def test_a_mode_of_gelu_that_is_none() -> None:

@@ -78,7 +78,6 @@ def test_an_integer_divided_by_zero(type: str, kind: str) -> None:
     with pytest.raises(EvaluationError) as caught:
         evaluate(make(type), array(kind, 1, 2), array(kind, 3, 0))
     assert (caught.value.code, caught.value.location.port) == ("IR704", "b")
-    assert caught.value.message == "an integer is divided by zero"
 
 
 @pytest.mark.parametrize("type", ["Divide", "Mod", "FloorMod"])

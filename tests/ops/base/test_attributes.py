@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from math import inf, isnan
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -31,7 +30,7 @@ from ir_exec.ops.base.attributes import (
 )
 from ir_exec.ops.base.operator import Op
 from ir_exec.types import ElementType, Shape
-from tests.helpers.facts import naming
+from tests.helpers.facts import mentions, naming
 
 
 class Sample(Op):
@@ -103,7 +102,7 @@ def parse(cls: type[Op], **attributes: str) -> tuple[Any, list[tuple[str, str]]]
         ("element_type", "f32", ElementType.f32),
         ("index_type", "i64", ElementType.i64),
         ("shape", "1,?,2..3", [1, None, (2, 3)]),
-        ("text", " as it is ", " as it is "),
+        ("text", " any text ", " any text "),
         ("at_least_two", "2", 2),
         ("up_to_ten", "10", 10.0),
         ("pair", "1,2", (1, 2)),
@@ -124,36 +123,36 @@ def test_not_a_number_is_a_number() -> None:
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("boolean", "yes", "expected true or false"),
-        ("integer", "1.0", "expected an integer"),
-        ("integer", "1_000", "expected an integer"),
-        ("integer", "٣", "expected an integer"),
-        ("integer", "9" * 5000, "expected an integer"),
-        ("integer", str(2**63), "expected an integer of 64 bits"),
-        ("integer", str(-(2**63) - 1), "expected an integer of 64 bits"),
-        ("natural", "-1", "expected 0 or more"),
-        ("positive", "0", "expected 1 or more"),
-        ("number", "one", "expected a number"),
-        ("integers", "1,,2", "expected an integer"),
-        ("naturals", "0,-1", "expected 0 or more"),
-        ("positives", "1,0", "expected 1 or more"),
-        ("numbers", "1,x", "expected a number"),
-        ("element_type", "f33", "unknown element type 'f33'"),
-        ("element_type", "FP32", "expected f32, as attributes spell it"),
-        ("element_type", "BOOL", "expected boolean, as attributes spell it"),
-        ("index_type", "f32", "expected i32 or i64"),
-        ("shape", "1,-3", "'-3' is not a dim, expected a size from 0 to 9223372036854775807"),
-        ("at_least_two", "1", "expected 2 or more"),
-        ("up_to_ten", "10.5", "expected a number from 0 to 10"),
-        ("up_to_ten", "nan", "expected a number from 0 to 10"),
-        ("pair", "1", "expected 2 values, found 1"),
-        ("some", "", "expected 1 or more values, found 0"),
-        ("names", "relu gelu", "expected relu or tanh"),
+        ("boolean", "yes", mentions("true", "false")),
+        ("integer", "1.0", mentions("integer")),
+        ("integer", "1_000", mentions("integer")),
+        ("integer", "٣", mentions("integer")),
+        ("integer", "9" * 5000, mentions("integer")),
+        ("integer", str(2**63), mentions(64)),
+        ("integer", str(-(2**63) - 1), mentions(64)),
+        ("natural", "-1", mentions(0)),
+        ("positive", "0", mentions(1)),
+        ("number", "one", mentions("number")),
+        ("integers", "1,,2", mentions("integer")),
+        ("naturals", "0,-1", mentions(0)),
+        ("positives", "1,0", mentions(1)),
+        ("numbers", "1,x", mentions("number")),
+        ("element_type", "f33", mentions("f33")),
+        ("element_type", "FP32", mentions("f32")),
+        ("element_type", "BOOL", mentions("boolean")),
+        ("index_type", "f32", mentions("i32", "i64")),
+        ("shape", "1,-3", mentions(-3, 0, 9223372036854775807)),
+        ("at_least_two", "1", mentions(2)),
+        ("up_to_ten", "10.5", mentions(0, 10)),
+        ("up_to_ten", "nan", mentions(0, 10)),
+        ("pair", "1", mentions(2, 1)),
+        ("some", "", mentions(1, 0)),
+        ("names", "relu gelu", mentions("relu", "tanh")),
     ],
 )
-def test_texts_that_cannot_be_read(name: str, text: str, reason: str) -> None:
-    assert parse(Types, **{name: text}) == (None, [("IR302", f"attribute {name}={text!r}: {reason}")])
-    with pytest.raises(ValueError, match=re.escape(reason)):
+def test_texts_that_cannot_be_read(name: str, text: str, reason: mentions) -> None:
+    assert parse(Types, **{name: text}) == (None, [("IR302", mentions(f"{name}={text!r}", *reason.names))])
+    with pytest.raises(ValueError, match=naming(*reason.names)):
         Types(**{name: text})
 
 
@@ -166,14 +165,14 @@ def test_a_field_may_have_another_name_than_its_attribute() -> None:
 def test_every_fault_is_reported() -> None:
     assert parse(Sample, mode="Nearest") == (
         None,
-        [("IR301", "attribute count is missing"), ("IR302", "attribute mode='Nearest': expected linear or cubic")],
+        [("IR301", mentions("count")), ("IR302", mentions("Nearest", "linear", "cubic"))],
     )
 
 
 def test_fields_are_inherited_and_narrowed() -> None:
     assert [field.name for field in fields_of(Narrower)] == ["count", "mode", "exclude_pad", "first", "last"]
     assert parse(Narrower, count="1")[0].mode == "cubic"
-    assert parse(Narrower, count="1", mode="linear")[1] == [("IR302", "attribute mode='linear': expected cubic")]
+    assert parse(Narrower, count="1", mode="linear")[1] == [("IR302", mentions("linear", "cubic"))]
 
 
 def test_annotations_may_be_types() -> None:
@@ -198,8 +197,8 @@ def test_an_attribute_may_be_absent() -> None:
 
 
 def test_attributes_that_do_not_fit_together() -> None:
-    assert parse(Narrower, count="1", first="3") == (None, [("IR302", "first is above last")])
-    with pytest.raises(ValueError, match="first is above last"):
+    assert parse(Narrower, count="1", first="3") == (None, [("IR302", mentions("first", "last"))])
+    with pytest.raises(ValueError, match=naming("first", "last")):
         Narrower(count=1, first=3)
 
 
@@ -223,5 +222,5 @@ class Mistaken(Op):
 
 
 def test_an_annotation_through_which_no_text_can_go() -> None:
-    with pytest.raises(TypeError, match=naming("an integer")):
+    with pytest.raises(TypeError, match=naming("integer")):
         fields_of(Mistaken)

@@ -16,6 +16,7 @@ from ir_exec.ops import Op, registered, resolve
 from ir_exec.ops.base.elementwise import Binary, Unary
 from ir_exec.tuning.thresholds import CHUNK_ELEMENTS, SPLIT_ELEMENTS
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
+from tests.helpers.facts import mentions
 from tests.helpers.operators import attribute_error, bounds_of, evaluate, make
 from tests.helpers.values import array
 
@@ -39,22 +40,40 @@ def test_every_class_tells_its_formula_and_its_page(cls: type) -> None:
 @pytest.mark.parametrize(
     ("attributes", "a", "b", "code", "message"),
     [
-        ({}, [2, 3], [4], "IR504", "the shapes [2,3] and [4] do not broadcast: 3 meets 4"),
-        ({"auto_broadcast": "none"}, [2, 3], [3], "IR501", "must be equal"),
-        ({"auto_broadcast": "explicit"}, [2, 3], [2, 1], "IR502", "must be equal"),
-        ({"auto_broadcast": "pdpd"}, [2, 3], [3], "IR504", "meets"),
-        ({"auto_broadcast": "pdpd", "auto_broadcast__auto_broadcast_axis": "3"}, [2, 3], [3], "IR503", "axis 3"),
-        ({"auto_broadcast": "pdpd", "auto_broadcast__auto_broadcast_axis": "1"}, [2, 3], [3, 2], "IR504", "fit"),
-        ({"auto_broadcast": "pdpd", "auto_broadcast__auto_broadcast_axis": "-1"}, [8, 1, 6, 1], [7, 1, 5], "IR504", ""),
+        ({}, [2, 3], [4], "IR504", mentions("[2,3]", "[4]", 3, 4)),
+        ({"auto_broadcast": "none"}, [2, 3], [3], "IR501", mentions("[2,3]", "[3]")),
+        ({"auto_broadcast": "explicit"}, [2, 3], [2, 1], "IR502", mentions("[2,3]", "[2,1]")),
+        ({"auto_broadcast": "pdpd"}, [2, 3], [3], "IR504", mentions("[2,3]", "[3]", 3)),
+        (
+            {"auto_broadcast": "pdpd", "auto_broadcast__auto_broadcast_axis": "3"},
+            [2, 3],
+            [3],
+            "IR503",
+            mentions("axis", 3),
+        ),
+        (
+            {"auto_broadcast": "pdpd", "auto_broadcast__auto_broadcast_axis": "1"},
+            [2, 3],
+            [3, 2],
+            "IR504",
+            mentions("[3,2]", "[2,3]", "axis", 1),
+        ),
+        (
+            {"auto_broadcast": "pdpd", "auto_broadcast__auto_broadcast_axis": "-1"},
+            [8, 1, 6, 1],
+            [7, 1, 5],
+            "IR504",
+            mentions("[7,1,5]", "[8,1,6,1]", 7, 1),
+        ),
     ],
 )
 def test_shapes_that_do_not_fit(
-    attributes: dict[str, str], a: list[int], b: list[int], code: str, message: str
+    attributes: dict[str, str], a: list[int], b: list[int], code: str, message: mentions
 ) -> None:
     with pytest.raises(ShapeError) as caught:
         make("Add", **attributes).infer(typed(a), typed(b))
     assert caught.value.code == code
-    assert message in caught.value.message
+    assert caught.value.message == message
 
 
 def test_dynamic_shapes_are_broadcast_as_far_as_they_are_known() -> None:
@@ -77,23 +96,23 @@ def test_an_unknown_element_type_is_taken_from_the_other_input() -> None:
 @pytest.mark.parametrize(
     ("type", "opset", "kinds", "code", "message"),
     [
-        ("Add", 1, ("boolean", "boolean"), "IR401", "a is boolean, expected one of bf16"),
-        ("Add", 1, ("f32", "i32"), "IR402", "b is i32, expected f32 as a is"),
-        ("LogicalAnd", 1, ("u8", "u8"), "IR401", "a is u8, expected one of boolean"),
-        ("BitwiseAnd", 13, ("f32", "f32"), "IR401", "a is f32"),
-        ("BitwiseLeftShift", 15, ("boolean", "boolean"), "IR401", "a is boolean"),
-        ("Gelu", 7, ("i32",), "IR401", "data is i32"),
-        ("IsNaN", 10, ("i32",), "IR401", "data is i32"),
-        ("Abs", 1, ("string",), "IR401", "data is string"),
-        ("Swish", 4, ("f32", "f16"), "IR402", "beta is f16"),
+        ("Add", 1, ("boolean", "boolean"), "IR401", mentions("a", "boolean", "bf16")),
+        ("Add", 1, ("f32", "i32"), "IR402", mentions("b", "i32", "f32")),
+        ("LogicalAnd", 1, ("u8", "u8"), "IR401", mentions("a", "u8", "boolean")),
+        ("BitwiseAnd", 13, ("f32", "f32"), "IR401", mentions("a", "f32")),
+        ("BitwiseLeftShift", 15, ("boolean", "boolean"), "IR401", mentions("a", "boolean")),
+        ("Gelu", 7, ("i32",), "IR401", mentions("data", "i32")),
+        ("IsNaN", 10, ("i32",), "IR401", mentions("data", "i32")),
+        ("Abs", 1, ("string",), "IR401", mentions("data", "string")),
+        ("Swish", 4, ("f32", "f16"), "IR402", mentions("beta", "f16")),
     ],
 )
-def test_element_types_are_refused(type: str, opset: int, kinds: tuple[str, ...], code: str, message: str) -> None:
+def test_element_types_are_refused(type: str, opset: int, kinds: tuple[str, ...], code: str, message: mentions) -> None:
     faults: list[IRError] = []
     inputs = [typed([], ElementType[kind]) for kind in kinds]
     assert not make(type, opset).check_inputs(inputs, faults.append)
     assert faults[0].code == code
-    assert faults[0].message.startswith(message)
+    assert faults[0].message == message
 
 
 def test_a_word_that_is_no_way_of_broadcasting() -> None:

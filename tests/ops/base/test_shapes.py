@@ -11,6 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError
 from ir_exec.ops import Op
 from ir_exec.types import Array, Shape, TensorType
+from tests.helpers.facts import naming
 from tests.helpers.operators import bounds_of, inferred, make, outputs
 from tests.helpers.recurrent_cases import GATES, STATES
 from tests.helpers.values import floats, ints, numbered, scalar, typed
@@ -134,11 +135,11 @@ TWO = ints(7, 8, kind="i32")
 @pytest.mark.parametrize(("data", "updates"), [("string", "f32"), ("f32", "string"), ("string", "i64")])
 def test_strings_and_numbers_do_not_mix(data: str, updates: str) -> None:
     slice_of_one = [TensorType.of(number) for number in ONE]
-    with pytest.raises(ElementTypeError, match=f"updates is {updates}, expected {data} as data is") as error:
+    with pytest.raises(ElementTypeError, match=naming("updates", updates, data, "data")) as error:
         make("SliceScatter", 15).infer(typed("3", data), typed("1", updates), *slice_of_one)
     assert error.value.code == Code.element_types_differ
     types = (typed("2", data), typed("2", "i64"), typed("2,2", "i64"), typed("", updates))
-    with pytest.raises(ElementTypeError, match=f"default_value is {updates}, expected {data} as values is"):
+    with pytest.raises(ElementTypeError, match=naming("default_value", updates, data)):
         make("SparseFillEmptyRows", 16).infer(*types)
 
 

@@ -17,10 +17,11 @@ from ir_exec.ops import resolve
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.ops.convolution.convolution import Convolution, GroupConvolution
 from ir_exec.types import Array, ElementType, TensorType
+from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
+from tests.helpers.facts import mentions
 from tests.helpers.operators import assert_holds, refused
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 
@@ -72,8 +73,8 @@ def test_convolution_is_the_sum_that_defines_it(problem: dict[str, Any], widenin
             pads.append(needed // 2 if problem["auto_pad"] == "same_upper" else needed - needed // 2)
     wanted = convolved(data, filters, list(zip(steps["strides"], steps["dilations"], pads, strict=True)), counts)
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "WINDOW_ELEMENTS", problem["block"])
-        in_pieces(patch, "LEAST_WINDOWS", 1)
+        in_chunks(patch, "WINDOW_ELEMENTS", problem["block"])
+        in_chunks(patch, "LEAST_WINDOWS", 1)
         assert np.array_equal(operator.evaluate(data, filters), wanted)
     arrays = [data, filters]
     wider = [TensorType(ElementType.f32, draw_wider(widening.draw, array.shape)) for array in arrays]
@@ -142,49 +143,49 @@ def test_padding_takes_no_memory_that_is_not_used() -> None:
 @pytest.mark.parametrize(
     ("data", "filters", "attributes", "code", "message"),
     [
-        ("1,2", "1,2,3", {}, "IR501", "data has rank 2 ([1,2]), expected 3 or 4 or 5"),
-        ("1,2,3,4,5,6", "...", {}, "IR501", "data has rank 6 ([1,2,3,4,5,6]), expected 3 or 4 or 5"),
-        ("...", "3,2", {}, "IR501", "filters has rank 2 ([3,2]), expected 3 or 4 or 5"),
-        ("1,2,5", "3,2,1,1", {}, "IR501", "filters [3,2,1,1] have 2 spatial axes, data [1,2,5] has 1"),
-        ("1,2,5", "3,4,1", {}, "IR502", "the channels of data and filters must be equal, found 2 and 4"),
+        ("1,2", "1,2,3", {}, "IR501", mentions("data", 2, "[1,2]", 3, 4, 5)),
+        ("1,2,3,4,5,6", "...", {}, "IR501", mentions("data", 6, "[1,2,3,4,5,6]", 3, 4, 5)),
+        ("...", "3,2", {}, "IR501", mentions("filters", 2, "[3,2]", 3, 4, 5)),
+        ("1,2,5", "3,2,1,1", {}, "IR501", mentions("filters", "[3,2,1,1]", 2, "data", "[1,2,5]", 1)),
+        ("1,2,5", "3,4,1", {}, "IR502", mentions("data", "filters", 2, 4)),
         (
             "1,2,5",
             "3,2,6",
             {"pads_begin": (0,), "pads_end": (0,)},
             "IR505",
-            "a window of 6 elements on spatial axis 0 does not fit into the 5 elements of the padded data",
+            mentions("window", 6, "axis", 0, 5, "data"),
         ),
         (
             "1,2,5,5",
             "3,2,2,3",
             {"dilations": (1, 3), "pads_end": (0, 1)},
             "IR505",
-            "a window of 7 elements on spatial axis 1 does not fit into the 6 elements of the padded data",
+            mentions("window", 7, "axis", 1, 6, "data"),
         ),
         (
             "1,2,5,5",
             "3,2,2,2",
             {"strides": (1,)},
             "IR505",
-            "strides 1 has 1 values, expected 2, one for each spatial axis",
+            mentions("strides", 1, 1, 2, "axis"),
         ),
         (
             "...",
             "3,2,2",
             {"pads_end": (1, 2)},
             "IR505",
-            "pads_end 1,2 has 2 values, expected 1, one for each spatial axis",
+            mentions("pads_end", "1,2", 2, 1, "axis"),
         ),
     ],
 )
-def test_convolution_refuses(data: str, filters: str, attributes: dict[str, Any], code: str, message: str) -> None:
+def test_convolution_refuses(data: str, filters: str, attributes: dict[str, Any], code: str, message: mentions) -> None:
     assert refused(Convolution(**attributes), typed(data), typed(filters)) == (code, message)
 
 
 @pytest.mark.parametrize("operator", [GroupConvolution(), GroupConvolutionBackpropData()])
 def test_channels_of_groups_that_do_not_fit(operator: Any) -> None:
     filters = "2,3,3,1,1"
-    message = "data [1,5,4,4] has 5 channels, filters [2,3,3,1,1] take 3 in each of 2 groups"
+    message = mentions("data", "[1,5,4,4]", 5, "filters", "[2,3,3,1,1]", 3, 2)
     assert refused(operator, typed("1,5,4,4"), typed(filters)) == ("IR502", message)
     found = operator.infer(typed("1,?,4,4"), typed("?,3,3,1,1"))
     assert found == typed("1,?,4,4")

@@ -10,8 +10,9 @@ import pytest
 from ir_exec.errors import ShapeError
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Shape
+from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import mentions
 from tests.helpers.operators import refused
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 CHANNELS = "the channels of {} and the elements of windows must be equal, found {} and {}"
@@ -20,25 +21,25 @@ CHANNELS = "the channels of {} and the elements of windows must be equal, found 
 @pytest.mark.parametrize(
     ("shapes", "attributes", "message"),
     [
-        (("1,4,5,5", "1,7,4,4", "4,4,2,2"), {}, CHANNELS.format("offsets", 7, 8)),
-        (("1,4,5,5", "2,8,4,4", "4,4,2,2"), {}, "the batches of data and offsets must be equal, found 1 and 2"),
-        (("1,4,5,5", "1,8,4,5", "4,4,2,2"), {}, "axis 3 of offsets and the output must be equal, found 5 and 4"),
-        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, "the 3 channels of data are not a multiple of 2 groups"),
-        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, "the 3 outputs of filters are not a multiple of 2 groups"),
+        (("1,4,5,5", "1,7,4,4", "4,4,2,2"), {}, mentions("offsets", 7, 8)),
+        (("1,4,5,5", "2,8,4,4", "4,4,2,2"), {}, mentions("data", "offsets", 1, 2)),
+        (("1,4,5,5", "1,8,4,5", "4,4,2,2"), {}, mentions("axis", 3, "offsets", 5, 4)),
+        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, mentions(3, "data", 2)),
+        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, mentions(3, "filters", 2)),
         (
             ("1,4,5,5", "1,9,4,4", "4,4,?,?"),
             {"deformable_group": 2},
-            "the 9 channels of offsets are not a multiple of 2 groups",
+            mentions(9, "offsets", 2),
         ),
-        (("1,4,5,5", "1,8,4,4", "4,4,2,2", "1,3,4,4"), {}, CHANNELS.format("mask", 3, 4)),
+        (("1,4,5,5", "1,8,4,4", "4,4,2,2", "1,3,4,4"), {}, mentions("mask", 3, 4)),
         (
             ("1,4,5,5", "1,8,4,4", "4,3,2,2"),
             {},
-            "the channels of data and those of filters in all groups must be equal, found 4 and 3",
+            mentions("data", "filters", 4, 3),
         ),
     ],
 )
-def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], message: str) -> None:
+def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], message: mentions) -> None:
     operator = DeformableConvolution8(**attributes)
     assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", message)
 
@@ -66,7 +67,7 @@ def test_products_of_places_are_those_of_samples(monkeypatch: pytest.MonkeyPatch
     arrays = [random.standard_normal(shape) for shape in ((2, 6, 5, 7), (2, 24, 4, 6), (4, 6, 2, 2), (2, 12, 4, 6))]
     operator = DeformableConvolution8(pads_begin=(0, 0), deformable_group=3, bilinear_interpolation_pad=beyond)
     found = operator.evaluate(*arrays)
-    in_pieces(monkeypatch, "HELD_ELEMENTS", 0)
+    in_chunks(monkeypatch, "WORKING_ELEMENTS", 0)
     np.testing.assert_allclose(found, operator.evaluate(*arrays), rtol=1e-12, atol=1e-12)
 
 

@@ -13,8 +13,9 @@ from ir_exec.ops.detection import roi_align
 from ir_exec.ops.detection.roi_align import ROIAlign3, ROIAlign9, ROIAlignRotated
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
 from ir_exec.types import TensorType
+from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import mentions
 from tests.helpers.operators import evaluate
-from tests.helpers.pieces import in_pieces
 from tests.helpers.values import typed
 
 ALIGN = ROIAlign9(pooled_h=2, pooled_w=3, sampling_ratio=0, spatial_scale=1.0, mode="avg", aligned_mode="half_pixel")
@@ -40,12 +41,12 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
     ("operator", "inputs", "code", "message"),
     [
         (ALIGN, (typed("1,2,3,4"), typed("3,5"), typed("3", "i64")), "IR502",
-         "the last axis of rois and 4 must be equal, found 5 and 4"),
+         mentions("axis", "rois", 4, 5, 4)),
         (ALIGN, (typed("1,2,3,4"), typed("3,4"), typed("2", "i64")), "IR502",
-         "the number of rois and the length of batch_indices must be equal, found 3 and 2"),
+         mentions("rois", "batch_indices", 3, 2)),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)
@@ -56,7 +57,7 @@ def test_an_image_that_there_is_not(image: int, found: str) -> None:
     data, box = np.ones((2, 3, 4, 4), np.float32), np.zeros((2, 4), np.float32)
     with pytest.raises(EvaluationError) as error:
         evaluate(ALIGN, data, box, np.array([0, image]))
-    message = f"batch_indices[1] is {found}, expected 0 to 1: data has 2 images"
+    message = mentions("batch_indices[1]", found, 0, 1, "data", 2)
     assert (error.value.code, error.value.message) == ("IR701", message)
 
 
@@ -123,5 +124,5 @@ def test_many_regions_at_once_are_those_one_by_one(
     wanted = operator.evaluate(data, rois, images)
     for few, chunk in ((1, 10**6), (10**6, 10**6), (10**6, 1)):
         monkeypatch.setattr(roi_align, "FEW_SAMPLES", few)
-        in_pieces(monkeypatch, "CHUNK_ELEMENTS", chunk)
+        in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
         assert np.allclose(operator.evaluate(data, rois, images), wanted, rtol=1e-12, atol=1e-12)

@@ -10,7 +10,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, rais
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.generation.random_uniform import RandomUniform
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import make
 
@@ -27,14 +27,14 @@ def limits(low: float, high: float, kind: str = "f32") -> tuple[Array, Array]:
 @pytest.mark.parametrize(
     ("shape", "low", "high", "code", "message"),
     [
-        (np.array([2, -1]), *limits(0, 1), "IR505", "shape [2, -1] has a negative size"),
-        (np.array([2]), *limits(1, 1), "IR505", "minval is 1.0, expected less than maxval, which is 1.0"),
-        (np.array([[2]]), *limits(0, 1), "IR501", "shape has rank 2 ([1,1]), expected 1"),
-        (np.array([2]), np.zeros(2, np.float32), np.float32(1), "IR502", "minval has shape [2], expected one element"),
-        (np.array([2]), *limits(0, 1, "f64"), "IR402", "minval is f64, output_type is f32, expected equal types"),
+        (np.array([2, -1]), *limits(0, 1), "IR505", mentions("[2, -1]")),
+        (np.array([2]), *limits(1, 1), "IR505", mentions("minval", "1.0", "maxval")),
+        (np.array([[2]]), *limits(0, 1), "IR501", mentions(2, "[1,1]", 1)),
+        (np.array([2]), np.zeros(2, np.float32), np.float32(1), "IR502", mentions("minval", "[2]")),
+        (np.array([2]), *limits(0, 1, "f64"), "IR402", mentions("minval", "f64", "output_type", "f32")),
     ],
 )
-def test_errors_of_uniform(shape: Array, low: Array, high: Array, code: str, message: str) -> None:
+def test_errors_of_uniform(shape: Array, low: Array, high: Array, code: str, message: mentions) -> None:
     with pytest.raises(IRError) as error:
         uniform(global_seed=1).infer(*[TensorType.of(np.asarray(array)) for array in (shape, low, high)])
     assert (error.value.code, error.value.message) == (code, message)
@@ -160,7 +160,7 @@ def test_iterations_draw_different_numbers() -> None:
 def test_a_negative_size_that_only_the_run_knows(shape: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         uniform(global_seed=1).evaluate(np.array(shape), *limits(0, 1))
-    assert facts(error.value.message) == facts(f"shape is {shape}, expected no negative size")
+    assert error.value.message == mentions("shape", shape)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import pytest
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.generation.range import Range, Range1
 from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
+from tests.helpers.facts import mentions, naming
 from tests.helpers.values import between, known, scalar
 
 I64_MAX = 2**63 - 1
@@ -20,15 +21,15 @@ def unknown(kind: str = "i64") -> TensorType:
 @pytest.mark.parametrize(
     ("start", "stop", "step", "message"),
     [
-        (0, 5, 0, "step is 0, expected a positive or a negative number"),
-        (0, 0, 0, "step is 0, expected a positive or a negative number"),
-        (0, float("inf"), 1, "stop is inf, expected a finite number"),
-        (float("nan"), 1, 1, "start is nan, expected a finite number"),
-        (0, 1, float("-inf"), "step is -inf, expected a finite number"),
+        (0, 5, 0, mentions("step", 0)),
+        (0, 0, 0, mentions("step", 0)),
+        (0, float("inf"), 1, mentions("stop", "inf")),
+        (float("nan"), 1, 1, mentions("start", "nan")),
+        (0, 1, float("-inf"), mentions("step", "-inf")),
     ],
 )
-def test_numbers_that_make_no_range(start: float, stop: float, step: float, message: str) -> None:
-    port = message.split()[0]
+def test_numbers_that_make_no_range(start: float, stop: float, step: float, message: mentions) -> None:
+    port = message.names[0]
     for layer in (Range1(), Range(output_type="f32")):
         numbers = [start, stop, step]
         with pytest.raises(ShapeError) as inferred:
@@ -41,9 +42,9 @@ def test_numbers_that_make_no_range(start: float, stop: float, step: float, mess
 
 
 def test_a_step_whose_fraction_is_all_it_has() -> None:
-    with pytest.raises(ShapeError, match="step is 0"):
+    with pytest.raises(ShapeError, match=naming("step", 0)):
         Range(output_type="i32").infer(known(1), known(5), known(0.5, "f32"))
-    with pytest.raises(EvaluationError, match="step is 0"):
+    with pytest.raises(EvaluationError, match=naming("step", 0)):
         Range(output_type="i32").evaluate(scalar(1), scalar(5), scalar(0.5, "f32"))
 
 
@@ -115,9 +116,9 @@ def test_range_attributes_and_types() -> None:
         assert raised.value.code == code
     with pytest.raises(ElementTypeError) as mixed:
         Range1().check_inputs([known(0), known(5, "i32"), known(1)], raise_error)
-    assert (mixed.value.code, mixed.value.message) == ("IR402", "stop is i32, expected i64 as start is")
+    assert (mixed.value.code, mixed.value.message) == ("IR402", mentions("stop", "i32", "i64", "start"))
     with pytest.raises(ShapeError) as ranked:
         Range1().infer(known(0), TensorType.of(np.array([5])), known(1))
-    assert (ranked.value.code, ranked.value.message) == ("IR501", "stop has rank 1 ([1]), expected 0")
+    assert (ranked.value.code, ranked.value.message) == ("IR501", mentions("stop", 1, "[1]", 0))
     nothing = TensorType(ElementType.dynamic, Shape([]))
     assert Range1().infer(nothing, nothing, nothing) == TensorType(ElementType.dynamic, Shape([None]))

@@ -11,7 +11,7 @@ from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, S
 from ir_exec.ops import Op
 from ir_exec.types import ElementType, TensorType
 from tests.helpers.drawing import draw_data, draw_shape, draw_unsure, draw_wider
-from tests.helpers.facts import naming
+from tests.helpers.facts import mentions, naming
 from tests.helpers.operators import assert_holds, make, run
 from tests.helpers.values import between, known, typed
 
@@ -93,43 +93,43 @@ def test_where_we_infer_more_than_OpenVINO(operator: Op, types: list[str | Tenso
             NUMPY,
             ["[3]", known([2, 4])],
             "IR504",
-            "data of shape [3] cannot be broadcast to [2,4]: 3 is neither 1 nor 4",
+            mentions("data", "[3]", "[2,4]", 3, 1, 4),
         ),
-        (NUMPY, ["[2,3]", known([3])], "IR504", "data of shape [2,3] has more dims than target_shape [3]"),
-        (NUMPY, ["[3]", known([2, -3])], "IR505", "target_shape [2, -3] has a negative size"),
-        (NUMPY, ["[3]", known(3)], "IR501", "target_shape has rank 0 ([]), expected 1"),
-        (BIDIRECTIONAL, ["[3]", known([2, 4])], "IR504", "the shapes [3] and [2,4] do not broadcast: 3 meets 4"),
+        (NUMPY, ["[2,3]", known([3])], "IR504", mentions("data", "[2,3]", "target_shape", "[3]")),
+        (NUMPY, ["[3]", known([2, -3])], "IR505", mentions("target_shape", "[2, -3]")),
+        (NUMPY, ["[3]", known(3)], "IR501", mentions("target_shape", 0, "[]", 1)),
+        (BIDIRECTIONAL, ["[3]", known([2, 4])], "IR504", mentions("[3]", "[2,4]", 3, 4)),
         (EXPLICIT, ["[3]", known([2, 3, 4]), known([0])], "IR504", None),
         (
             EXPLICIT,
             ["[3,4]", known([2, 3, 4]), known([2, 1])],
             "IR503",
-            "axes_mapping [2, 1] are invalid, expected ascending axes of a target of rank 3",
+            mentions("axes_mapping", "[2, 1]", 3),
         ),
         # OpenVINO takes this and reads beyond data.
         (
             EXPLICIT,
             ["[3,3]", known([2, 3, 4]), known([1, 1])],
             "IR503",
-            "axes_mapping [1, 1] are invalid, expected ascending axes of a target of rank 3",
+            mentions("axes_mapping", "[1, 1]", 3),
         ),
         (
             EXPLICIT,
             ["[3]", known([2, 3]), known([-1])],
             "IR503",
-            "axes_mapping [-1] are invalid, expected ascending axes of a target of rank 2",
+            mentions("axes_mapping", "[-1]", 2),
         ),
         (
             EXPLICIT,
             ["[3]", known([2, 3]), known([0, 1])],
             "IR504",
-            "axes_mapping has 2 elements, expected one for each of the 1 dims of data",
+            mentions("axes_mapping", 2, 1, "data"),
         ),
-        (EXPLICIT, ["[3]", known([2, 3]), known(1)], "IR501", "axes_mapping has rank 0 ([]), expected 1"),
-        (PDPD, ["[3]", known([2, 3])], "IR504", "the shapes [3,1] and [2,3] do not broadcast: 3 meets 2"),
-        (PDPD, ["[2,3]", known([2])], "IR504", "data of shape [2,3] at axis 0 does not fit into [2]"),
-        (PDPD1, ["[3]", known([3])], "IR504", "data of shape [3] at axis 1 does not fit into [3]"),
-        (TILE, ["[2,3]", known(2)], "IR501", "repeats has rank 0 ([]), expected 1"),
+        (EXPLICIT, ["[3]", known([2, 3]), known(1)], "IR501", mentions("axes_mapping", 0, "[]", 1)),
+        (PDPD, ["[3]", known([2, 3])], "IR504", mentions("[3,1]", "[2,3]", 3, 2)),
+        (PDPD, ["[2,3]", known([2])], "IR504", mentions("data", "[2,3]", "axis", 0, "[2]")),
+        (PDPD1, ["[3]", known([3])], "IR504", mentions("data", "[3]", "axis", 1)),
+        (TILE, ["[2,3]", known(2)], "IR501", mentions("repeats", 0, "[]", 1)),
     ],
 )
 def test_shapes_that_do_not_fit(operator: Op, types: list[str | TensorType], code: str, message: str | None) -> None:
@@ -173,7 +173,7 @@ def test_values_that_only_the_run_knows(operator: Op, shape: tuple[int, ...], va
 
 def test_ranks_that_no_array_has() -> None:
     for operator in (NUMPY, TILE):
-        with pytest.raises(UnsupportedError, match="rank 65"):
+        with pytest.raises(UnsupportedError, match=naming(65)):
             operator.infer(typed("[1]"), known(np.ones(65)))
 
 

@@ -15,6 +15,7 @@ from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.conformance.oracle import Oracle, Refused
 from tests.helpers.drawing import draw_data, draw_shape, draw_wider
+from tests.helpers.facts import mentions, naming
 from tests.helpers.network_text import NetworkText
 from tests.helpers.operators import assert_holds, inferred, make, outputs
 from tests.helpers.values import known, typed
@@ -83,66 +84,66 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wa
 @pytest.mark.parametrize(
     ("operator", "types", "code", "message"),
     [
-        (make("Concat", 1, axis=2), ["[2,3]"], "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
+        (make("Concat", 1, axis=2), ["[2,3]"], "IR503", mentions("axis", 2, 2, -2, 1)),
         (
             make("Concat", 1, axis=0),
             ["[]", "[]"],
             "IR503",
-            "axis 0 is out of range for rank 0 (allowed: none, the tensor is a scalar)",
+            mentions("axis", 0, 0),
         ),
-        (make("Concat", 1, axis=0), ["[2,3]", "[2,4]"], "IR502", "axis 1 of the inputs must be equal, found 3 and 4"),
+        (make("Concat", 1, axis=0), ["[2,3]", "[2,4]"], "IR502", mentions("axis", 1, 3, 4)),
         (
             make("Concat", 1, axis=0),
             ["[...]", "[2,3]", "[2]"],
             "IR501",
-            "inputs[2] has rank 1 ([2]), expected 2, as inputs[1] has",
+            mentions("inputs[2]", 1, "[2]", 2, "inputs[1]"),
         ),
-        (SPLIT, ["[3,1]", known(0)], "IR505", "axis 0 of data is 3, expected a multiple of 2"),
-        (SPLIT, ["[1..1,3]", known(0)], "IR505", "axis 0 of data is 1, expected a multiple of 2"),
-        (SPLIT, ["[2,3]", known([0])], "IR501", "axis has rank 1 ([1]), expected 0"),
-        (SPLIT, ["[2,3]", known(-3)], "IR503", "axis -3 is out of range for rank 2 (allowed: -2 to 1)"),
+        (SPLIT, ["[3,1]", known(0)], "IR505", mentions("axis", 0, "data", 3, 2)),
+        (SPLIT, ["[1..1,3]", known(0)], "IR505", mentions("axis", 0, "data", 1, 2)),
+        (SPLIT, ["[2,3]", known([0])], "IR501", mentions("axis", 1, "[1]", 0)),
+        (SPLIT, ["[2,3]", known(-3)], "IR503", mentions("axis", -3, 2, -2, 1)),
         (
             VARIADIC_SPLIT,
             ["[6,2]", known(0), known([-1, -1])],
             "IR505",
-            "split_lengths [-1, -1] contain a negative length, expected at most one -1",
+            mentions("split_lengths", "[-1, -1]", -1),
         ),
         (
             VARIADIC_SPLIT,
             ["[6,2]", known(0), known([-2, 8])],
             "IR505",
-            "split_lengths [-2, 8] contain a negative length, expected at most one -1",
+            mentions("split_lengths", "[-2, 8]", -1),
         ),
         (
             VARIADIC_SPLIT,
             ["[6,2]", known(0), known([1, 2])],
             "IR505",
-            "split_lengths [1, 2] sum up to 3, the axis has 6 elements",
+            mentions("split_lengths", "[1, 2]", 3, "axis", 6),
         ),
         # OpenVINO takes this for a part of any length.
         (
             VARIADIC_SPLIT,
             ["[6,2]", known(0), known([-1, 7])],
             "IR505",
-            "split_lengths [-1, 7] sum up to 7, the axis has 6 elements",
+            mentions("split_lengths", "[-1, 7]", 7, "axis", 6),
         ),
         (
             VARIADIC_SPLIT,
             ["[3..8,2]", known(0), known([1, 1])],
             "IR505",
-            "split_lengths [1, 1] sum up to 2, the axis has 3..8 elements",
+            mentions("split_lengths", "[1, 1]", 2, "axis", 3, 8),
         ),
-        (VARIADIC_SPLIT, ["[6,2]", known([0, 1]), known(6)], "IR501", "axis has shape [2], expected a scalar or [1]"),
+        (VARIADIC_SPLIT, ["[6,2]", known([0, 1]), known(6)], "IR501", mentions("axis", "[2]", "[1]")),
         (
             VARIADIC_SPLIT,
             ["[6,2]", known(0), typed("[70000]", "i64")],
             "IR505",
-            "70000 outputs are more than the 65536 allowed",
+            mentions(70000, 65536),
         ),
-        (VARIADIC_SPLIT, ["[6,2]", known(0), known(6)], "IR501", "split_lengths has rank 0 ([]), expected 1"),
+        (VARIADIC_SPLIT, ["[6,2]", known(0), known(6)], "IR501", mentions("split_lengths", 0, "[]", 1)),
     ],
 )
-def test_parts_that_cannot_be(operator: Op, types: list[str | TensorType], code: str, message: str) -> None:
+def test_parts_that_cannot_be(operator: Op, types: list[str | TensorType], code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as caught:
         operator.infer(*[typed(kind) if isinstance(kind, str) else kind for kind in types])
     assert (caught.value.code, caught.value.message) == (code, message)
@@ -164,11 +165,11 @@ def test_values_that_only_the_run_knows() -> None:
 
 
 def test_attributes_and_types() -> None:
-    with pytest.raises(InvalidAttributeError, match="num_splits='0': "):
+    with pytest.raises(InvalidAttributeError, match=naming("num_splits='0'")):
         make("Split", 1, num_splits=0)
-    with pytest.raises(InvalidAttributeError, match="num_splits='9223372036854775807': "):
+    with pytest.raises(InvalidAttributeError, match=naming("num_splits='9223372036854775807'")):
         make("Split", 1, num_splits=2**63 - 1)
-    with pytest.raises(InvalidAttributeError, match="axis is missing"):
+    with pytest.raises(InvalidAttributeError, match=naming("axis")):
         make("Concat", 1)
     with pytest.raises(ElementTypeError, match="f16"):
         make("Concat", 1, axis=0).check_inputs([typed("[1]"), typed("[1]", "f16")], raise_error)
@@ -226,7 +227,7 @@ def test_another_number_of_parts_than_outputs_is_an_error(ports: int, count: int
         net.result(part)
     file = net.file()
     inputs = [np.full(count, 6 // count), np.zeros((2, 6), np.float32)]
-    with pytest.raises(IRError, match=r"gives|has . elements, but the layer has . outputs") as error:
+    with pytest.raises(IRError, match=naming(ports)) as error:
         ir_exec.compile_model(file.xml, weights=file.weights)(inputs)
     assert error.value.code in (Code.too_many_outputs, Code.impossible_shape, Code.bad_value)
 
@@ -246,7 +247,7 @@ def test_the_number_of_parts_may_come_of_a_run(shape: str) -> None:
     two = compiled([np.array([1, 0, 1]), data.astype(np.float32)])
     assert [two[0].tolist(), two[1].tolist()] == [[0], [1, 2, 3]]
     for mask_of_run in ([1, 1, 1], [0, 0, 0, 1]):
-        with pytest.raises(EvaluationError, match=r"split_lengths has . elements, but the layer has 2 outputs"):
+        with pytest.raises(EvaluationError, match=naming("split_lengths", 2)):
             compiled([np.array(mask_of_run), np.arange(sum(np.flatnonzero(mask_of_run) + 1)).astype(np.float32)])
 
 
@@ -258,7 +259,7 @@ def test_more_outputs_than_parts_are_refused_when_the_file_is_read(type: str) ->
     for part in net.outputs(3, type, net.parameter("6"), net.const(np.array(0)), *lengths, **attributes):
         net.result(part)
     file = net.file()
-    with pytest.raises(ShapeError, match=f"3 outputs are declared, and {type} gives 2") as error:
+    with pytest.raises(ShapeError, match=naming(3, type, 2)) as error:
         ir_exec.read_model(file.xml, weights=file.weights)
     assert error.value.code == Code.too_many_outputs
     assert error.value.location.port == "output[2]"

@@ -11,6 +11,7 @@ from ir_exec.ops.movement.pad import Pad
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance.compare import type_faults
 from tests.conformance.oracle import Oracle, Refused
+from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText
 from tests.helpers.values import between, ints, known, typed
 
@@ -44,14 +45,14 @@ def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) ->
 @pytest.mark.parametrize(
     ("mode", "size", "begin", "end", "port", "message"),
     [
-        ("edge", 0, 0, 1, "pads_end", "pads_end[0] is 1, but edge adds at most 0 to an axis of size 0"),
-        ("reflect", 3, 3, 0, "pads_begin", "pads_begin[0] is 3, but reflect adds at most 2 to an axis of size 3"),
-        ("reflect", 0, 1, 0, "pads_begin", "pads_begin[0] is 1, but reflect adds at most 0 to an axis of size 0"),
-        ("symmetric", 3, 0, 4, "pads_end", "pads_end[0] is 4, but symmetric adds at most 3 to an axis of size 3"),
+        ("edge", 0, 0, 1, "pads_end", mentions("pads_end[0]", 1, 0, "axis", 0)),
+        ("reflect", 3, 3, 0, "pads_begin", mentions("pads_begin[0]", 3, "reflect", 2, "axis", 3)),
+        ("reflect", 0, 1, 0, "pads_begin", mentions("pads_begin[0]", 1, "reflect", 0, "axis", 0)),
+        ("symmetric", 3, 0, 4, "pads_end", mentions("pads_end[0]", 4, "symmetric", 3, "axis", 3)),
     ],
 )
 def test_more_pads_than_there_are_elements_to_copy(
-    mode: str, size: int, begin: int, end: int, port: str, message: str
+    mode: str, size: int, begin: int, end: int, port: str, message: mentions
 ) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
@@ -82,32 +83,32 @@ def test_empty_axes_without_pads(mode: str) -> None:
             ShapeError,
             "IR502",
             "pads_begin",
-            "the rank of data and the length of pads_begin must be equal, found 2 and 1",
+            mentions("data", "pads_begin", 2, 1),
         ),
         (
             [typed("2"), known([0]), TensorType.of(np.array(0))],
             ShapeError,
             "IR501",
             "pads_end",
-            "pads_end has rank 0 ([]), expected 1",
+            mentions("pads_end", 0, "[]", 1),
         ),
         (
             [typed("2"), known([0]), known([0]), typed("1")],
             ShapeError,
             "IR501",
             "pad_value",
-            "pad_value has rank 1 ([1]), expected 0",
+            mentions("pad_value", 1, "[1]", 0),
         ),
         (
             [typed("2"), known([0]), known([0]), TensorType.of(np.array(1))],
             ElementTypeError,
             "IR402",
             "pad_value",
-            "pad_value is i64, expected f32 as data is",
+            mentions("pad_value", "i64", "f32", "data"),
         ),
     ],
 )
-def test_errors(inputs: list[TensorType], error: type[IRError], code: str, port: str, message: str) -> None:
+def test_errors(inputs: list[TensorType], error: type[IRError], code: str, port: str, message: mentions) -> None:
     with pytest.raises(error) as raised:
         Pad(pad_mode="constant").infer(*inputs)
     assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)

@@ -21,6 +21,7 @@ from ir_exec.ops.movement.rearrange import (
     SpaceToDepth,
 )
 from ir_exec.types import TensorType
+from tests.helpers.facts import mentions
 from tests.helpers.values import known, typed
 
 
@@ -60,38 +61,38 @@ def test_patches_of_images_of_unknown_size(pad: str) -> None:
     ("operator", "inputs", "code", "message"),
     [
         (DepthToSpace(block_size=2, mode="blocks_first"), (typed("1,6,2,2"),), "IR505",
-         "the depth of data is 6, expected a multiple of 4"),
-        (DepthToSpace(mode="blocks_first"), (typed("1,6"),), "IR501", "data has rank 2, expected 3 or more"),
+         mentions("data", 6, 4)),
+        (DepthToSpace(mode="blocks_first"), (typed("1,6"),), "IR501", mentions("data", 2, 3)),
         (SpaceToDepth(block_size=2, mode="blocks_first"), (typed("1,6,2,3"),), "IR505",
-         "axis 3 of data is 3, expected a multiple of 2"),
+         mentions("axis", 3, "data", 3, 2)),
         (ShuffleChannels(group=3, axis=-1), (typed("1,6,2"),), "IR505",
-         "axis 2 of data is 2, expected a multiple of 3"),
-        (ShuffleChannels(axis=3), (typed("1,6"),), "IR503", "axis 3 is out of range for rank 2 (allowed: -2 to 1)"),
+         mentions("axis", 2, "data", 2, 3)),
+        (ShuffleChannels(axis=3), (typed("1,6"),), "IR503", mentions("axis", 3, 2, -2, 1)),
         (BatchToSpace(), (typed("4,2"), known([1, 3]), known([0, 0]), known([0, 0])), "IR505",
-         "the batch of data is 4, expected a multiple of 3"),
+         mentions("data", 4, 3)),
         (BatchToSpace(), (typed("4,2"), known([1, 2]), known([0, 3]), known([0, 2])), "IR505",
-         "crops_begin and crops_end take 5 elements from axis 1, there are 4"),
+         mentions("crops_begin", "crops_end", 5, "axis", 1, 4)),
         (BatchToSpace(), (typed("4,2"), known([2, 2]), known([0, 0]), known([0, 0])), "IR505",
-         "block_shape is [2, 2], expected 1 for the batch axis"),
+         mentions("block_shape", "[2, 2]", 1, "axis")),
         (BatchToSpace(), (typed("4,2"), known([1, 0]), known([0, 0]), known([0, 0])), "IR505",
-         "block_shape is [1, 0], expected numbers of 1 or more"),
+         mentions("block_shape", "[1, 0]", 1)),
         (BatchToSpace(), (typed("4"), known([1]), known([0]), known([0])), "IR501",
-         "data has rank 1, expected 2 or more"),
+         mentions("data", 1, 2)),
         (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, -2]), known([0, 0])), "IR505",
-         "pads_begin is [0, -2], expected numbers of 0 or more"),
+         mentions("pads_begin", "[0, -2]", 0)),
         (SpaceToBatch(), (typed("4,2"), known([1, 2]), known([0, 0, 0]), known([0, 0])), "IR502",
-         "the rank of data and the lengths of block_shape, pads_begin, pads_end must be equal, found [2] and [3]"),
+         mentions("data", "block_shape", "pads_begin", "pads_end", "[2]", "[3]")),
         (Col2Im(), (typed("8,6"), known([3, 4]), known([2, 0])), "IR505",
-         "kernel_size is [2, 0], expected positive numbers"),
+         mentions("kernel_size", "[2, 0]")),
         (Col2Im(), (typed("6,6"), known([3, 4]), known([2, 2])), "IR505",
-         "the channels of data is 6, expected a multiple of 4"),
+         mentions("data", 6, 4)),
         (Col2Im(), (typed("8,7"), known([3, 4]), known([2, 2])), "IR502",
-         "the number of patches in data and that of the image must be equal, found 7 and 6"),
+         mentions("data", "image", 7, 6)),
         (Col2Im(), (typed("8,7"), known([3, 4, 5]), known([2, 2])), "IR502",
-         "2 and the length of output_size must be equal, found 2 and 3"),
+         mentions(2, "output_size", 2, 3)),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: str) -> None:
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
     assert (error.value.code, error.value.message) == (code, message)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.values import ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -33,89 +33,89 @@ ONE = TensorType.of(np.array(1))
             ShapeError,
             "IR501",
             "axes",
-            "the shapes of shift and axes must be equal, found [1] and []",
+            mentions("shift", "[1]", "[]"),
         ),
         (
             lambda: Roll().infer(typed("2,3"), known([1]), known([0, 1])),
             ShapeError,
             "IR502",
             "axes",
-            "the shapes of shift and axes must be equal, found [1] and [2]",
+            mentions("shift", "[1]", "[2]"),
         ),
         (
             lambda: Roll().infer(typed("2,3"), typed("1,1"), known([0])),
             ShapeError,
             "IR501",
             "shift",
-            "shift has rank 2 ([1,1]), expected 0 or 1",
+            mentions("shift", 2, "[1,1]", 0, 1),
         ),
         (
             lambda: Roll().infer(typed("2,3"), ONE, known([0, 2])),
             ShapeError,
             "IR503",
             None,
-            "axes 2 is out of range for rank 2 (allowed: -2 to 1)",
+            mentions(2, 2, -2, 1),
         ),
         (
             lambda: Reverse(mode="index").infer(typed("2,3"), known([-3])),
             ShapeError,
             "IR503",
             None,
-            "axis -3 is out of range for rank 2 (allowed: -2 to 1)",
+            mentions("axis", -3, 2, -2, 1),
         ),
         (
             lambda: Reverse(mode="mask").infer(typed("2,3"), vector(3, ElementType.boolean)),
             ShapeError,
             "IR502",
             "axis",
-            "the rank of data and the length of axis must be equal, found 2 and 3",
+            mentions("data", "axis", 2, 3),
         ),
         (
             lambda: Reverse(mode="mask").infer(typed("2,3"), known([0, 1])),
             ElementTypeError,
             "IR401",
             "axis",
-            "axis is i64, expected boolean in the mode mask",
+            mentions("axis", "i64", "mask"),
         ),
         (
             lambda: Reverse(mode="index").infer(typed("2,3"), vector(2, ElementType.boolean)),
             ElementTypeError,
             "IR401",
             "axis",
-            "axis is boolean, expected an integer type in the mode index",
+            mentions("axis", "index"),
         ),
         (
             lambda: ReverseSequence().infer(typed("2"), known([1, 1])),
             ShapeError,
             "IR501",
             "data",
-            "data has rank 1, expected 2 or more",
+            mentions("data", 1, 2),
         ),
         (
             lambda: ReverseSequence().infer(typed("2,3"), known([1, 1, 1])),
             ShapeError,
             "IR502",
             "seq_lengths",
-            "batch_axis of data and the length of seq_lengths must be equal, found 2 and 3",
+            mentions("batch_axis", "data", "seq_lengths", 2, 3),
         ),
         (
             lambda: ReverseSequence(seq_axis=2).infer(typed("2,3"), known([1, 1])),
             ShapeError,
             "IR503",
             None,
-            "seq_axis 2 is out of range for rank 2 (allowed: -2 to 1)",
+            mentions("seq_axis", 2, 2, -2, 1),
         ),
         (
             lambda: ReverseSequence(batch_axis=-1).infer(typed("2,3"), known([1, 1, 1])),
             ShapeError,
             "IR503",
             None,
-            "batch_axis and seq_axis are both axis 1, expected two axes",
+            mentions("batch_axis", "seq_axis", "axis", 1),
         ),
     ],
 )
 def test_errors(
-    infer: Callable[[], TensorType], error: type[IRError], code: str, port: str | None, message: str
+    infer: Callable[[], TensorType], error: type[IRError], code: str, port: str | None, message: mentions
 ) -> None:
     with pytest.raises(error) as raised:
         infer()
@@ -135,7 +135,7 @@ def test_axes_that_come_at_run_time() -> None:
         with pytest.raises(EvaluationError) as raised:
             evaluate()
         assert (raised.value.code, raised.value.location.port) == ("IR704", name)
-        assert facts(raised.value.message) == facts(f"{name} 3 is out of range for rank 3 (allowed: -3 to 2)")
+        assert raised.value.message == mentions(name, 3, 3, -3, 2)
 
 
 def test_shifts_beyond_64_bits_in_sum() -> None:
@@ -155,8 +155,7 @@ def test_lengths_that_no_sequence_has(length: float) -> None:
     with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
         ReverseSequence().evaluate(data, np.array([1, length]))
     assert (raised.value.code, raised.value.location.port) == ("IR704", "seq_lengths")
-    assert raised.value.message.startswith("seq_lengths[1] is ")
-    assert raised.value.message.endswith(", expected 0 to 3, the size of seq_axis")
+    assert raised.value.message == mentions("seq_lengths[1]", 0, 3, "seq_axis")
 
 
 @settings(max_examples=60)

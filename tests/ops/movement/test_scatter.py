@@ -17,7 +17,7 @@ from ir_exec.infer.known import with_known_values
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.drawing import INDEX_TYPES, draw_data, draw_indices, draw_shape, plain
-from tests.helpers.facts import facts, naming
+from tests.helpers.facts import facts, mentions, naming
 from tests.helpers.operators import make, run, told
 from tests.helpers.values import known, typed
 
@@ -211,7 +211,7 @@ def test_no_index_is_too_far(index: int) -> None:
         with pytest.raises(EvaluationError) as caught:
             operator.evaluate(*inputs)
         assert (caught.value.code, caught.value.location.port) == ("IR701", "indices")
-        wanted = f"indices[{where}] is {index}, expected {least} to 2: axis 1 of data has size 3"
+        wanted = mentions(f"indices[{where}]", index, least, 2, "axis", 1, "data", 3)
         assert caught.value.message == wanted
     assert not DATA.any()
 
@@ -236,12 +236,12 @@ def test_ScatterUpdate_shapes_that_contradict() -> None:
     data, indices = typed("[2,3,4]"), typed("[5,6]", "i64")
     assert fault(operator, data, indices, typed("[2,5,4]"), known(1)) == (
         "IR501",
-        "updates has rank 3, expected rank(indices) + rank(data) - 1 = 4",
+        mentions("updates", 3, "indices", "data", 1, 4),
         "updates",
     )
     assert fault(operator, data, indices, typed("[2,5,3,4]"), known(1)) == (
         "IR502",
-        "updates has shape [2,5,3,4], expected data.shape[:1] + indices.shape + data.shape[2:] = [2,5,6,4]",
+        mentions("updates", "[2,5,3,4]", "data", "shape[:1]", "indices", "shape[2:]", "[2,5,6,4]"),
         "updates",
     )
     assert fault(operator, data, indices, typed("[...]"), known(3))[0] == "IR503"
@@ -256,17 +256,17 @@ def test_ScatterElementsUpdate_shapes_that_contradict() -> None:
     data = typed("[2,3]")
     assert fault(operator, data, typed("[2,4]", "i64"), typed("[2,3]"), known(1)) == (
         "IR502",
-        "the shapes of indices and updates must be equal, found [2,4] and [2,3]",
+        mentions("indices", "updates", "[2,4]", "[2,3]"),
         "updates",
     )
     assert fault(operator, data, typed("[2]", "i64"), typed("[2]"), known(1)) == (
         "IR501",
-        "indices has rank 1 ([2]), expected 2, the rank of data",
+        mentions("indices", 1, "[2]", 2, "data"),
         "indices",
     )
     assert fault(operator, data, typed("[3,9]", "i64"), typed("[...]"), known(-1)) == (
         "IR502",
-        "axis 0 of indices is 3, expected at most 2 as in data",
+        mentions("axis", 0, "indices", 3, 2, "data"),
         "indices",
     )
     assert fault(operator, data, typed("[...]", "i64"), typed("[4..,3]"), known(1))[0] == "IR502"
@@ -278,17 +278,17 @@ def test_ScatterNDUpdate_shapes_that_contradict() -> None:
     data = typed("[2,3]")
     assert fault(operator, data, typed("[5,3]", "i64"), typed("[...]")) == (
         "IR505",
-        "the last axis of indices is 3, expected at most rank(data) = 2",
+        mentions("axis", "indices", 3, "data", 2),
         "indices",
     )
     assert fault(operator, data, typed("[5,1]", "i64"), typed("[5]")) == (
         "IR501",
-        "updates has rank 1 ([5]), expected indices.shape[:-1] + data.shape[1:] = [5,3]",
+        mentions("updates", 1, "[5]", "indices", "shape[:-1]", "data", "shape[1:]", "[5,3]"),
         "updates",
     )
     assert fault(operator, data, typed("[5,1]", "i64"), typed("[4,3]")) == (
         "IR502",
-        "updates has shape [4,3], expected indices.shape[:-1] + data.shape[1:] = [5,3]",
+        mentions("updates", "[4,3]", "indices", "shape[:-1]", "data", "shape[1:]", "[5,3]"),
         "updates",
     )
     assert fault(operator, data, typed("[2]", "i64"), typed("[2]"))[0] == "IR501"
@@ -303,11 +303,11 @@ def test_element_types_that_no_reduction_takes() -> None:
     for name in ("string", "u1", "u3", "u6", "nf4"):
         data, indices, updates = typed("[3]", name), typed("[2]", "i64"), typed("[2]", name)
         found = fault(make("ScatterElementsUpdate", 12, reduction="sum"), data, indices, updates, known(0))
-        assert found == ("IR401", f"data is {name}, which the reduction sum does not take", "data")
+        assert found == ("IR401", mentions("data", name, "reduction", "sum"), "data")
         found = fault(make("ScatterNDUpdate", 15, reduction="min"), data, typed("[2,1]", "i64"), updates)
-        assert found == ("IR401", f"data is {name}, which the reduction min does not take", "data")
+        assert found == ("IR401", mentions("data", name, "reduction", "min"), "data")
         make("ScatterElementsUpdate", 12).infer(data, indices, updates, known(0))
-    with pytest.raises(ElementTypeError, match="data is boolean, which the reduction mean does not take"):
+    with pytest.raises(ElementTypeError, match=naming("data", "boolean", "reduction", "mean")):
         make("ScatterElementsUpdate", 12, reduction="mean").infer(
             typed("[3]", "boolean"), typed("[2]", "i64"), typed("[2]", "boolean"), known(0)
         )
@@ -476,7 +476,7 @@ def test_reductions_of_many_rows(reduction: str, reduce: np.ufunc, width: int) -
 def test_short_indices_are_not_taken_for_unsigned_ones(size: int) -> None:
     """-100 as an unsigned number of 8 bits is 156, which would lie on the axis."""
     data, updates = np.zeros(size, np.float32), np.ones(2, np.float32)
-    with pytest.raises(EvaluationError, match=f"indices.1. is -100, expected 0 to {size - 1}"):
+    with pytest.raises(EvaluationError, match=naming("indices[1]", -100, 0, size - 1)):
         make("ScatterUpdate", 3).evaluate(data, np.array([0, -100], np.int8), updates, np.array(0))
     found = make("ScatterUpdate", 3).evaluate(data, np.array([0, 156], np.uint8), updates, np.array(0))
     assert np.flatnonzero(found).tolist() == [0, 156]

@@ -14,7 +14,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, Shap
 from ir_exec.ops.base.dims import slice_length, sliced_dim
 from ir_exec.ops.movement.slice import Slice, SliceScatter, StridedSlice
 from ir_exec.types import Dim, ElementType, Shape, TensorType
-from tests.helpers.facts import facts, naming
+from tests.helpers.facts import facts, mentions, naming
 from tests.helpers.values import between, ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -137,53 +137,53 @@ def test_slice_with_unknown_bounds(count: int | None, axes: TensorType | None, e
             [typed(""), known([0]), known([1]), known([1])],
             "IR501",
             "data",
-            "data is a scalar, expected rank 1 or more",
+            mentions("data", 1),
         ),
         (
             [typed("2"), TensorType.of(np.array(0)), known([1]), known([1])],
             "IR501",
             "start",
-            "start has rank 0 ([]), expected 1",
+            mentions("start", 0, "[]", 1),
         ),
         (
             [typed("2,3"), known([0]), known([1, 1]), known([1])],
             "IR502",
             "stop",
-            "the lengths of start, step and stop must be equal, found 1 and 2",
+            mentions("start", "step", "stop", 1, 2),
         ),
         (
             [typed("2,3"), known([0]), known([1]), known([1]), known([0, 1])],
             "IR502",
             "axes",
-            "the lengths of start, stop, step and axes must be equal, found 1 and 2",
+            mentions("start", "stop", "step", 1, 2),
         ),
         (
             [typed("2"), known([0, 0]), known([1, 1]), known([1, 1])],
             "IR502",
             "start",
-            "start has 2 elements, but data has only 1 axes",
+            mentions("start", 2, "data", 1),
         ),
         (
             [typed("2"), vector(1), vector(1), known([0])],
             "IR505",
             "step",
-            "step is 0, expected a positive or a negative number",
+            mentions("step", 0),
         ),
         (
             [typed("2,3"), vector(1), vector(1), vector(1), known([2])],
             "IR503",
             None,
-            "axes 2 is out of range for rank 2 (allowed: -2 to 1)",
+            mentions(2, 2, -2, 1),
         ),
         (
             [typed("2,3"), vector(2), vector(2), vector(2), known([1, -1])],
             "IR503",
             None,
-            "axes [1, 1] contain duplicates, expected distinct axes",
+            mentions("[1, 1]"),
         ),
     ],
 )
-def test_slice_errors(inputs: list[TensorType], code: str, port: str | None, message: str) -> None:
+def test_slice_errors(inputs: list[TensorType], code: str, port: str | None, message: mentions) -> None:
     with pytest.raises(ShapeError) as raised:
         Slice().infer(*inputs)
     assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)
@@ -192,11 +192,11 @@ def test_slice_errors(inputs: list[TensorType], code: str, port: str | None, mes
 @pytest.mark.parametrize(
     ("step", "axes", "port", "message"),
     [
-        (0, 0, "step", "step is 0, expected a positive or a negative number"),
-        (1, 3, "axes", "axes 3 is out of range for rank 3 (allowed: -3 to 2)"),
+        (0, 0, "step", mentions("step", 0)),
+        (1, 3, "axes", mentions(3, 3, -3, 2)),
     ],
 )
-def test_values_that_come_at_run_time(step: int, axes: int, port: str, message: str) -> None:
+def test_values_that_come_at_run_time(step: int, axes: int, port: str, message: mentions) -> None:
     bounds = (ints(0), ints(1), ints(step), ints(axes))
     for evaluate in (
         lambda: Slice().evaluate(CUBE, *bounds),
@@ -244,12 +244,12 @@ def parse(**masks: str) -> StridedSlice | None:
 @pytest.mark.parametrize(
     ("masks", "message"),
     [
-        ({"begin_mask": "0,2"}, "attribute begin_mask='0,2': expected a list of 0 and 1"),
-        ({"ellipsis_mask": "1,0,1"}, "attribute ellipsis_mask='1,0,1': only one bit may be set"),
-        ({"end_mask": "a"}, "attribute end_mask='a': expected an integer"),
+        ({"begin_mask": "0,2"}, mentions("begin_mask", "0,2", 0, 1)),
+        ({"ellipsis_mask": "1,0,1"}, mentions("ellipsis_mask", "1,0,1")),
+        ({"end_mask": "a"}, mentions("end_mask", "a")),
     ],
 )
-def test_masks_that_cannot_be(masks: dict[str, str], message: str) -> None:
+def test_masks_that_cannot_be(masks: dict[str, str], message: mentions) -> None:
     with pytest.raises(InvalidAttributeError) as raised:
         parse(**masks)
     assert (raised.value.code, raised.value.message) == ("IR302", message)
@@ -276,7 +276,7 @@ def test_strides_of_0() -> None:
 @pytest.mark.parametrize("begin", [2, -3])
 def test_a_single_index_must_lie_on_its_axis(begin: int) -> None:
     layer = StridedSlice(shrink_axis_mask=(1,))
-    message = f"begin[0] is {begin}, expected -2 to 1: axis 0 of data has size 2"
+    message = mentions("begin[0]", begin, -2, 1, "axis", 0, "data", 2)
     with pytest.raises(EvaluationError) as raised:
         layer.evaluate(CUBE, ints(begin), ints(0), ints(1))
     assert (raised.value.code, raised.value.location.port) == ("IR701", "begin")

@@ -11,6 +11,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops import Op
 from ir_exec.types import TensorType
 from tests.helpers.drawing import draw_data, draw_shape
+from tests.helpers.facts import mentions
 from tests.helpers.operators import make, run
 from tests.helpers.values import known, typed
 
@@ -54,26 +55,26 @@ def test_where_we_infer_other_than_OpenVINO(operator: Op, shape: str, value: Ten
             "[2,3]",
             known([0, 0]),
             "IR503",
-            "input_order [0, 0] is not a permutation, expected one of the axes 0 to 1",
+            mentions("input_order", "[0, 0]", 0, 1),
         ),
         (
             TRANSPOSE,
             "[2,3]",
             known([-1, 0]),
             "IR503",
-            "input_order [-1, 0] is not a permutation, expected one of the axes 0 to 1",
+            mentions("input_order", "[-1, 0]", 0, 1),
         ),
         (
             TRANSPOSE,
             "[2,3]",
             typed("[3..]", "i64"),
             "IR503",
-            "input_order has 3.. elements, expected one for each of the 2 axes, or none",
+            mentions("input_order", 3, 2),
         ),
-        (TRANSPOSE, "[2,3]", known(1), "IR501", "input_order has rank 0 ([]), expected 1"),
+        (TRANSPOSE, "[2,3]", known(1), "IR501", mentions("input_order", 0, "[]", 1)),
     ],
 )
-def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: str) -> None:
+def test_shapes_that_cannot_be(operator: Op, shape: str, value: TensorType, code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as caught:
         operator.infer(typed(shape), value)
     assert (caught.value.code, caught.value.message) == (code, message)

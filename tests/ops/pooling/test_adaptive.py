@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.pooling.adaptive import AdaptiveAvgPool, AdaptiveMaxPool
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import facts
+from tests.helpers.facts import facts, mentions
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
 
@@ -57,18 +57,18 @@ def test_many_adaptive_windows_of_few_elements_take_no_more_than_their_results()
 @pytest.mark.parametrize("operator", [AdaptiveAvgPool(), AdaptiveMaxPool()])
 def test_adaptive_pooling_refuses(operator: Any) -> None:
     data = typed("1,2,4,5")
-    what = "the length of output_shape and the number of spatial axes must be equal, found 3 and 2"
+    what = mentions("output_shape", 3, 2)
     assert refused(operator, data, TensorType.of(np.array([1, 2, 3]))) == ("IR502", what)
     with pytest.raises(ShapeError) as raised:
         operator.infer(data, TensorType.of(np.array([1, 2, 3])))
     assert raised.value.location.port == "output_shape"
     found = refused(operator, data, TensorType.of(np.array([1, -2])))
-    assert found == ("IR505", "output_shape [1, -2] has a negative size")
+    assert found == ("IR505", mentions("output_shape", "[1, -2]"))
     assert refused(operator, data, typed("", "i64"))[0] == "IR501"
     assert refused(operator, typed("1,2"), typed("?", "i64"))[0] == "IR501"
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((1, 2, 4, 5), np.float32), np.array([1, -2]))
-    message = "output_shape is [1, -2], expected 2 numbers of windows of 0 or more"
+    message = mentions("output_shape", "[1, -2]", 2, 0)
     assert (error.value.code, error.value.message) == ("IR704", message)
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(np.zeros((1, 2, 0, 5), np.float32), np.array([1, 2]))

@@ -11,7 +11,8 @@ from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.kernels import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import mentions
 from tests.helpers.values import typed
 
 
@@ -22,57 +23,57 @@ def infer(*shapes: str, causal: bool = False) -> TensorType:
 @pytest.mark.parametrize(
     ("shapes", "code", "port", "message"),
     [
-        (["4,8", "2,5,8", "2,5,6"], "IR501", "query", "query has rank 2 ([4,8]), expected 3 or more"),
-        (["2,4,8", "2,5,8", "5,6"], "IR501", "value", "value has rank 2 ([5,6]), expected 3 or more"),
-        (["2,4,8", "2,5,7", "2,5,6"], "IR502", "key", "the last axis of query and key must be equal, found 8 and 7"),
+        (["4,8", "2,5,8", "2,5,6"], "IR501", "query", mentions("query", 2, "[4,8]", 3)),
+        (["2,4,8", "2,5,8", "5,6"], "IR501", "value", mentions(2, "[5,6]", 3)),
+        (["2,4,8", "2,5,7", "2,5,6"], "IR502", "key", mentions("axis", "query", "key", 8, 7)),
         (
             ["2,4,8", "2,1,8", "2,5,6"],
             "IR502",
             "value",
-            "the axis before the last of key and value must be equal, found 1 and 5",
+            mentions("axis", "key", 1, 5),
         ),
-        (["2,4,8", "3,5,8", "2,5,6"], "IR504", None, "the shapes [2] and [3] do not broadcast: 2 meets 3"),
+        (["2,4,8", "3,5,8", "2,5,6"], "IR504", None, mentions("[2]", "[3]", 2, 3)),
         (
             ["2,4,8", "2,5,8", "2,5,6", "5"],
             "IR501",
             "attention_mask",
-            "attention_mask has rank 1 ([5]), expected 0, or 2 or more",
+            mentions("attention_mask", 1, "[5]", 0, 2),
         ),
         (
             ["2,4,8", "2,5,8", "2,5,6", "4,4"],
             "IR504",
             "attention_mask",
-            "attention_mask [4,4] does not broadcast to the scores [...,4,5]",
+            mentions("attention_mask", "[4,4]", "scores", "[...,4,5]"),
         ),
         (
             ["2,4,8", "2,1,8", "2,1,6", "4,5"],
             "IR504",
             "attention_mask",
-            "attention_mask [4,5] does not broadcast to the scores [...,4,1]",
+            mentions("attention_mask", "[4,5]", "scores", "[...,4,1]"),
         ),
-        (["2,4,8", "2,5,8", "2,5,6", "", "2"], "IR505", "scale", "scale [2] has 2 elements, expected 1"),
-        (["2,4,8", "2,5,8", "2,5,6", "", "1,1"], "IR501", "scale", "scale has rank 2 ([1,1]), expected 0 or 1"),
+        (["2,4,8", "2,5,8", "2,5,6", "", "2"], "IR505", "scale", mentions("[2]", 2, 1)),
+        (["2,4,8", "2,5,8", "2,5,6", "", "1,1"], "IR501", "scale", mentions(2, "[1,1]", 0, 1)),
         (
             ["2,4,8", "2,5,8", "2,5,6", "", "", "2,1"],
             "IR501",
             "sink",
-            "sink has rank 2 ([2,1]), expected rank(query) = 3",
+            mentions("sink", 2, "[2,1]", "query", 3),
         ),
         (
             ["2,4,8", "2,5,8", "2,5,6", "", "", "2,4,2"],
             "IR504",
             "sink",
-            "sink [2,4,2] does not broadcast to [2,4,1]",
+            mentions("sink", "[2,4,2]", "[2,4,1]"),
         ),
         (
             ["1,4,8", "1,5,8", "1,5,6", "", "", "7,1,1"],
             "IR504",
             "sink",
-            "sink [7,1,1] does not broadcast to [1,4,1]",
+            mentions("sink", "[7,1,1]", "[1,4,1]"),
         ),
     ],
 )
-def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, message: str) -> None:
+def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, message: mentions) -> None:
     with pytest.raises(ShapeError) as error:
         infer(*shapes)
     assert (error.value.code, error.value.location.port, error.value.message) == (code, port, message)
@@ -82,7 +83,7 @@ def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
     types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
     with pytest.raises(ElementTypeError) as error:
         ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
-    message = "attention_mask is f16, expected boolean or f32 as query is"
+    message = mentions("attention_mask", "f16", "boolean", "f32", "query")
     assert (error.value.code, error.value.message) == ("IR402", message)
     found = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
     assert found == typed("2,4,6")
@@ -130,9 +131,9 @@ def test_pieces_change_nothing(
     mask, sink = generator.standard_normal((7, 5)), generator.standard_normal((2, 1, 1))
     shut_out = np.arange(5) > np.arange(7)[:, np.newaxis]
     expected = _plain(query, key, value, np.where(shut_out, -np.inf, 0.0) if causal else mask, sink)
-    in_pieces(monkeypatch, "HELD_ELEMENTS", scores_at_once)
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", chunk)
-    in_pieces(monkeypatch, "FEW_LINES", 2)
+    in_chunks(monkeypatch, "WORKING_ELEMENTS", scores_at_once)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", chunk)
+    in_chunks(monkeypatch, "FEW_LINES", 2)
     operator = ScaledDotProductAttention(causal=causal)
     found = operator.evaluate(query, key, value, mask, np.array(0.5), sink)
     assert np.allclose(found, expected, rtol=1e-12, atol=1e-12)
@@ -150,7 +151,7 @@ def test_a_sink_may_have_batches_that_only_the_value_has() -> None:
 def test_no_more_scores_than_allowed_are_held_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
     exponentiate = attention.exponentiate
-    in_pieces(monkeypatch, "HELD_ELEMENTS", 1000)
+    in_chunks(monkeypatch, "WORKING_ELEMENTS", 1000)
     monkeypatch.setattr(
         attention,
         "exponentiate",
@@ -259,8 +260,8 @@ def test_vectors_with_what_is_no_number() -> None:
 
 @pytest.mark.parametrize("masking", ["causal", "boolean", "added", "padding"])
 def test_masks_in_pieces(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 100)
-    in_pieces(monkeypatch, "FEW_LINES", 4)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 100)
+    in_chunks(monkeypatch, "FEW_LINES", 4)
     random = np.random.default_rng(0)
     query, key, value = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     seen = np.tri(20, dtype=bool)
@@ -282,8 +283,8 @@ def test_masks_in_pieces(monkeypatch: pytest.MonkeyPatch, masking: str) -> None:
 @pytest.mark.parametrize("mask", [np.float32(0), np.float32(2), np.True_])
 @pytest.mark.parametrize("causal", [False, True])
 def test_a_scalar_mask_of_many_pieces(monkeypatch: pytest.MonkeyPatch, mask: np.generic, *, causal: bool) -> None:
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 400)
-    in_pieces(monkeypatch, "FEW_LINES", 4)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 400)
+    in_chunks(monkeypatch, "FEW_LINES", 4)
     random = np.random.default_rng(0)
     vectors = [random.standard_normal((48, 20, 4)).astype(np.float32) for _ in range(3)]
     operator = ScaledDotProductAttention(causal=causal)

@@ -8,7 +8,7 @@ import pytest
 from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, raise_error
 from ir_exec.ops.sequence.one_hot import OneHot, OneHot1
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import naming
+from tests.helpers.facts import mentions, naming
 from tests.helpers.values import between, known, scalar
 
 I64_MAX = 2**63 - 1
@@ -44,12 +44,12 @@ def test_one_hot_shapes(shape: str, depth: TensorType, axis: int, expected: str)
 @pytest.mark.parametrize(
     ("axis", "depth", "code", "message"),
     [
-        (2, known(3), "IR503", "axis 2 is out of range for rank 2 (allowed: -2 to 1)"),
-        (0, known(-1), "IR505", "depth is -1, expected 0 or more"),
-        (0, TensorType.of(np.array([3])), "IR501", "depth has rank 1 ([1]), expected 0"),
+        (2, known(3), "IR503", mentions("axis", 2, 2, -2, 1)),
+        (0, known(-1), "IR505", mentions(-1, 0)),
+        (0, TensorType.of(np.array([3])), "IR501", mentions(1, "[1]", 0)),
     ],
 )
-def test_one_hot_errors(axis: int, depth: TensorType, code: str, message: str) -> None:
+def test_one_hot_errors(axis: int, depth: TensorType, code: str, message: mentions) -> None:
     with pytest.raises(IRError) as raised:
         OneHot1(axis=axis).infer(indices("2"), depth, ON, OFF)
     assert (raised.value.code, raised.value.message) == (code, message)

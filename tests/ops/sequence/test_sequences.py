@@ -18,7 +18,8 @@ from ir_exec.ops.sequence.cells import GRUCell, LSTMCell4, RNNCell
 from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
+from tests.helpers.facts import mentions
 from tests.helpers.values import typed
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
@@ -78,8 +79,8 @@ def test_the_directions_of_large_sequences_run_on_threads_of_their_own(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given, lengths = Weights(name, 2, 3, 4, 0), [4, 0, 3]
-    in_pieces(monkeypatch, "PIECE_NANOSECONDS", 0)
-    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_chunks(monkeypatch, "CHUNK_NANOSECONDS", 0)
+    in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     both = threading.Barrier(2)
     seen = set[int]()
 
@@ -117,11 +118,11 @@ def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int])
 @pytest.mark.parametrize(
     ("lengths", "message"),
     [
-        ([2, -1], "a sequence has length -1, expected 0 to 3, the seq_length of x"),
-        ([4, 0], "a sequence has length 4, expected 0 to 3, the seq_length of x"),
+        ([2, -1], mentions(-1, 0, 3, "seq_length", "x")),
+        ([4, 0], mentions(4, 0, 3, "seq_length", "x")),
     ],
 )
-def test_lengths_that_are_none(lengths: list[int], message: str) -> None:
+def test_lengths_that_are_none(lengths: list[int], message: mentions) -> None:
     given = Weights("RNN", 1, 2, 3, 0)
     with pytest.raises(EvaluationError) as error:
         RNNSequence(hidden_size=2, direction="reverse").evaluate(
@@ -136,7 +137,7 @@ def test_the_number_of_directions_is_that_of_the_attribute() -> None:
     types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
-    message = "num_directions of initial_hidden_state and of the inputs before it must be equal, found 2 and 1"
+    message = mentions("num_directions", "initial_hidden_state", 2, 1)
     assert (error.value.code, error.value.message) == ("IR502", message)
 
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as arrays
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.sort.top_k import TopK, TopK1, TopK3
 from ir_exec.types import Array, ElementType, TensorType
-from tests.helpers.facts import facts
+from tests.helpers.facts import mentions
 from tests.helpers.operators import make, run
 from tests.helpers.values import between, known, typed
 
@@ -54,14 +54,14 @@ def test_top_k_shapes(data: str, k: TensorType, expected: str) -> None:
 @pytest.mark.parametrize(
     ("data", "k", "axis", "code", "message"),
     [
-        ("3..8", known(9), 0, "IR505", "k is 9, expected 0 to 8, the size of the axis"),
-        ("3", known(-1), 0, "IR505", "k is -1, expected 0 to 3, the size of the axis"),
-        ("3", known([1]), 0, "IR501", "k has rank 1 ([1]), expected 0"),
-        ("", known(1), 0, "IR501", "data is a scalar, expected rank 1 or more"),
-        ("3", known(1), 1, "IR503", "axis 1 is out of range for rank 1 (allowed: -1 to 0)"),
+        ("3..8", known(9), 0, "IR505", mentions("k", 9, 0, 8, "axis")),
+        ("3", known(-1), 0, "IR505", mentions("k", -1, 0, 3, "axis")),
+        ("3", known([1]), 0, "IR501", mentions("k", 1, "[1]", 0)),
+        ("", known(1), 0, "IR501", mentions("data", 1)),
+        ("3", known(1), 1, "IR503", mentions("axis", 1, 1, -1, 0)),
     ],
 )
-def test_top_k_errors(data: str, k: TensorType, axis: int, code: str, message: str) -> None:
+def test_top_k_errors(data: str, k: TensorType, axis: int, code: str, message: mentions) -> None:
     with pytest.raises(ShapeError) as raised:
         top_k(axis=axis).infer(typed(data), k)
     assert (raised.value.code, raised.value.message) == (code, message)
@@ -72,7 +72,7 @@ def test_top_k_at_run_time(k: int) -> None:
     with pytest.raises(EvaluationError) as raised:
         top_k().evaluate(np.arange(3), np.array(k))
     assert (raised.value.code, raised.value.location.port) == ("IR704", "k")
-    assert facts(raised.value.message) == facts(f"k is {k}, expected 0 to 3, the size of the axis")
+    assert raised.value.message == mentions("k", k, 0, 3)
 
 
 def test_top_k_attributes() -> None:

@@ -15,8 +15,8 @@ from tests.conformance.build import IRFile
 from tests.conformance.networks import networks
 from tests.conformance.numbers import cut, mixed, replaced, whole
 from tests.conformance.oracle import Oracle
+from tests.helpers.chunks import in_chunks
 from tests.helpers.network_text import NetworkText, Output
-from tests.helpers.pieces import in_pieces
 
 NETWORKS = networks()
 
@@ -180,8 +180,8 @@ def assert_close(found: Array, expected: Array, tolerance: float = 2e-6) -> None
 def test_products_are_those_of_expanded_weights(
     layout: Callable[..., IRFile], kind: str, block: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    in_pieces(monkeypatch, "WINDOW_ELEMENTS", block)
-    in_pieces(monkeypatch, "LEAST_WINDOWS", 16)
+    in_chunks(monkeypatch, "WINDOW_ELEMENTS", block)
+    in_chunks(monkeypatch, "LEAST_WINDOWS", 16)
     file = layout(kind)
     assert_not_expanded(file)
     assert_close(output(file, weights="keep"), output(file))
@@ -279,8 +279,8 @@ def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
 
 
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_pieces(monkeypatch, "WINDOW_ELEMENTS", 2**10)
-    in_pieces(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
+    in_chunks(monkeypatch, "WINDOW_ELEMENTS", 2**10)
+    in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     for file in (grouped("u4"), grouped("u4", given(20, COLUMNS)), in_columns("i8"), without_scale("f16")):
         np.testing.assert_array_equal(output(file, weights="keep", threads=1), output(file, weights="keep", threads=4))
 

@@ -77,8 +77,8 @@ def test_other_shapes_have_their_own_values() -> None:
 
 def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     data = rows_of(40)
-    monkeypatch.setattr(packed, "SETTLED_SHARE", 10**9)
-    monkeypatch.setattr(packed, "SETTLED_ALWAYS", data.nbytes - 1)
+    monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
+    monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", data.nbytes - 1)
     compiled = ir_exec.compile_model(biased())
     assert_array_equal(compiled([data])[0], ir_exec.compile_model(biased(), optimize=False)([data])[0])
     assert layers_of(compiled, data)[-2:] == ["Exp", "Add"]
@@ -86,8 +86,8 @@ def test_what_is_larger_than_the_room_runs(monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.broad
 def test_plans_share_the_room_until_they_are_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(packed, "SETTLED_SHARE", 10**9)
-    monkeypatch.setattr(packed, "SETTLED_ALWAYS", rows_of(60).nbytes)
+    monkeypatch.setattr(packed, "PRECOMPUTED_SHARE", 10**9)
+    monkeypatch.setattr(packed, "PRECOMPUTED_ALWAYS", rows_of(60).nbytes)
     monkeypatch.setattr(plans, "MAX_PLANS", 2)
     compiled = ir_exec.compile_model(biased())
     assert layers_of(compiled, rows_of(40)) == ["Add"]

@@ -9,8 +9,8 @@ import pytest
 
 import ir_exec
 from ir_exec.types import Array
+from tests.helpers.chunks import in_chunks
 from tests.helpers.network_text import NetworkText, Output
-from tests.helpers.pieces import in_pieces
 from tests.plan.passes.helpers import of_network, of_text
 
 RANDOM = np.random.default_rng(3)
@@ -23,7 +23,7 @@ MASK = np.where(np.arange(7) < 5, 0, -1e4).astype(np.float32).reshape(1, 1, 1, 7
 @pytest.fixture(autouse=True)
 def small_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     """Most scores of these tests would lie in a real one."""
-    in_pieces(monkeypatch, "INTERMEDIATE_ELEMENTS", 0)
+    in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", 0)
 
 
 def attention(query: Array, key: Array, value: Array, scale: float = 1.0, mask: Array | float = 0.0) -> Array:
@@ -87,7 +87,7 @@ def test_scores_that_the_cache_holds_stay_layers(monkeypatch: pytest.MonkeyPatch
     net.result(net.op("MatMul", softmax(net, scores_of(net, query, key)), value))
     scores_bytes = 2 * 3 * 5 * 7 * 4
     for size, types in ((scores_bytes // 4 - 1, ["Attending"]), (scores_bytes // 4, [])):
-        in_pieces(monkeypatch, "INTERMEDIATE_ELEMENTS", size)
+        in_chunks(monkeypatch, "INTERMEDIATE_ELEMENTS", size)
         assert of_text(net, QUERY, KEY, VALUE).types == types
 
 

@@ -15,12 +15,12 @@ from ir_exec.types import Array, ElementType, convert
 __all__ = [
     "as_bits",
     "as_unsigned",
-    "by_pieces",
+    "by_chunks",
     "by_rows",
     "by_slices",
     "converted",
+    "empty_in_layout_of",
     "item_dtype",
-    "lying_like",
 ]
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
@@ -76,12 +76,12 @@ def item_dtype(nbytes: int) -> np.dtype[np.generic]:
     return _UNSIGNED.get(nbytes) or np.dtype(f"V{nbytes}")
 
 
-def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Array) -> Array:
+def by_chunks(write: Callable[[Array, Array], object], data: Array, output: Array) -> Array:
     """Apply an element-wise function on as many threads as the context allows.
 
     Args:
         write: Takes some of the elements as a vector, and a vector for their results.
-        output: The shape of data, contiguous or `lying_like` it.
+        output: The shape of data, contiguous or `empty_in_layout_of` it.
 
     Returns:
         output.
@@ -101,7 +101,7 @@ def by_pieces(write: Callable[[Array, Array], object], data: Array, output: Arra
     return output
 
 
-def lying_like(data: Array) -> Array:
+def empty_in_layout_of(data: Array) -> Array:
     """An empty array of the shape and the dtype of data, with its memory order if data is a transposed tensor."""
     found = np.empty_like(data)
     lies = [own == other for size, own, other in zip(data.shape, found.strides, data.strides, strict=True) if size > 1]
@@ -116,7 +116,7 @@ def converted(data: Array, target: ElementType) -> Array:
     def write(part: Array, out: Array) -> None:
         out[...] = convert(part, target)
 
-    return by_pieces(write, data, np.empty(data.shape, target.dtype))
+    return by_chunks(write, data, np.empty(data.shape, target.dtype))
 
 
 def by_slices(
@@ -141,8 +141,8 @@ def by_slices(
 
     def work(number: int) -> None:
         row, column = number // parts * rows, number % parts * columns
-        piece = slice(row, row + rows), slice(None), slice(column, column + columns)
-        output[piece] = function(source[piece])
+        chunk = slice(row, row + rows), slice(None), slice(column, column + columns)
+        output[chunk] = function(source[chunk])
 
     for_each(-(-before // rows) * parts, lambda: work, nanoseconds=nanoseconds * data.size)
     return output.reshape(data.shape)

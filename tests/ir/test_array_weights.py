@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights, encode
-from ir_exec.ir.held import HeldWeights, reserve_offset, stored_size
+from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.types import ElementType
 
 ARRAYS = [
@@ -27,7 +27,7 @@ ARRAYS = [
 
 def held(*arrays):
     found = {reserve_offset(stored_size(array)): array for array in arrays}
-    return HeldWeights(found), list(found)
+    return ArrayWeights(found), list(found)
 
 
 @pytest.mark.parametrize("array", ARRAYS, ids=lambda array: f"{array.dtype}{list(array.shape)}")
@@ -60,7 +60,7 @@ def test_any_range_of_bytes(start, size):
 def test_a_file_below_the_arrays():
     base = Weights.of_bytes(np.arange(4, dtype=np.int32).tobytes())
     _, (offset,) = held(ARRAYS[0])
-    weights = HeldWeights({offset: ARRAYS[0]}, base)
+    weights = ArrayWeights({offset: ARRAYS[0]}, base)
     assert weights.read(ElementType.i32, (2,), 8, 8).tolist() == [2, 3]
     assert weights.read(ElementType.f32, (2, 3), offset, 24).tolist() == ARRAYS[0].tolist()
     more = weights.appended(b"\1\2\3\4")

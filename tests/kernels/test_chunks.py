@@ -1,4 +1,4 @@
-"""Arrays in another order in memory, and functions of slices, a piece of the tensor at a time."""
+"""Arrays in another memory order, and functions of slices, in chunks of the tensor."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir_exec.kernels import pieces as slices
+from ir_exec.kernels import chunks as slices
+from ir_exec.kernels.chunks import by_rows
 from ir_exec.kernels.parallel import THREADS
-from ir_exec.kernels.pieces import by_rows
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
-from tests.helpers.pieces import in_pieces
+from tests.helpers.chunks import in_chunks
 
 ROWS, COLUMNS = thresholds.RUN_ELEMENTS, thresholds.LONG_ROW + 3
 
@@ -30,11 +30,11 @@ def less_the_last(part: Array) -> Array:
     piece=st.integers(1, 40),
     threads=st.integers(1, 3),
 )
-def test_pieces_and_threads_change_nothing(shape: list[int], axis: int, piece: int, threads: int) -> None:
+def test_chunks_and_threads_change_nothing(shape: list[int], axis: int, piece: int, threads: int) -> None:
     axis %= len(shape)
     data = np.random.default_rng(0).integers(0, 100, shape)
     with pytest.MonkeyPatch.context() as patch:
-        in_pieces(patch, "CHUNK_ELEMENTS", piece)
+        in_chunks(patch, "CHUNK_ELEMENTS", piece)
         before = THREADS.set(threads)
         found = slices.by_slices(less_the_last, data, axis, nanoseconds=1e6)
         THREADS.reset(before)
@@ -45,9 +45,9 @@ def test_a_scalar_is_a_slice_of_one_element() -> None:
     assert slices.by_slices(less_the_last, np.array(7), -1, nanoseconds=1.0).shape == ()
 
 
-def test_no_piece_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_chunk_is_larger_than_it_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = []
-    in_pieces(monkeypatch, "CHUNK_ELEMENTS", 100)
+    in_chunks(monkeypatch, "CHUNK_ELEMENTS", 100)
     slices.by_slices(lambda part: sizes.append(part.size) or part, np.zeros((7, 10, 30)), 1, nanoseconds=1.0)
     assert max(sizes) <= 100
     assert sum(sizes) == 2100

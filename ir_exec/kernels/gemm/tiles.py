@@ -13,34 +13,34 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels.gemm.blas import takes_strips
+from ir_exec.kernels.gemm.blas import prefers_tiles
 from ir_exec.kernels.gemm.sharing import OF_BLAS
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array
 
-__all__ = ["even_size", "multiply_in_strips", "strip_of"]
+__all__ = ["even_size", "multiply_in_tiles", "tile_size"]
 
 
-class Strip(NamedTuple):
+class TileSize(NamedTuple):
     """A tile: numbers of rows and columns of a product that are computed at a time."""
 
     rows: int
     columns: int
 
 
-def multiply_in_strips(a: Array, b: Array, out: Array) -> Array:
+def multiply_in_tiles(a: Array, b: Array, out: Array) -> Array:
     """np.matmul(a, b, out) for matrices and batches of them, in tiles if these are faster."""
-    strip = _chosen(a, b)
-    if strip is None:
+    tile = _chosen(a, b)
+    if tile is None:
         return np.matmul(a, b, out=out)
     (rows, inner), columns = a.shape[-2:], b.shape[-1]
-    down, along = rows // strip.rows * strip.rows, columns // strip.columns * strip.columns
+    down, along = rows // tile.rows * tile.rows, columns // tile.columns * tile.columns
     left, right, target = a[..., :down, :], b[..., :along], out[..., :down, :along]
-    np.matmul(_cut(left, strip.rows, inner), _cut(right, inner, strip.columns), out=_cut(target, *strip))
+    np.matmul(_cut(left, tile.rows, inner), _cut(right, inner, tile.columns), out=_cut(target, *tile))
     if along < columns:
-        multiply_in_strips(left, b[..., along:], out[..., :down, along:])
+        multiply_in_tiles(left, b[..., along:], out[..., :down, along:])
     if down < rows:
-        multiply_in_strips(a[..., down:, :], b, out[..., down:, :])
+        multiply_in_tiles(a[..., down:, :], b, out[..., down:, :])
     return out
 
 
@@ -50,36 +50,36 @@ def _cut(matrices: Array, rows: int, columns: int) -> Array:
     return matrices.reshape(*matrices.shape[:-2], down, rows, along, columns).swapaxes(-3, -2)
 
 
-def _chosen(a: Array, b: Array) -> Strip | None:
+def _chosen(a: Array, b: Array) -> TileSize | None:
     """The tiles of a product of matrices or batches of them, None if they are not faster."""
-    if a.dtype.char not in OF_BLAS or not takes_strips():
+    if a.dtype.char not in OF_BLAS or not prefers_tiles():
         return None
-    is_turned = b.strides[-1] != b.itemsize and a.strides[-1] == a.itemsize
-    return strip_of(*a.shape[-2:], b.shape[-1], is_turned=is_turned)
+    is_transposed = b.strides[-1] != b.itemsize and a.strides[-1] == a.itemsize
+    return tile_size(*a.shape[-2:], b.shape[-1], is_transposed=is_transposed)
 
 
 @lru_cache(1024)
-def strip_of(rows: int, inner: int, columns: int, *, is_turned: bool) -> Strip | None:
-    """The strip for a product of these sizes, None if one product is faster.
+def tile_size(rows: int, inner: int, columns: int, *, is_transposed: bool) -> TileSize | None:
+    """The size of a tile for a product of these sizes, None if one product is faster.
 
     Args:
-        is_turned: The columns of the second matrix are contiguous, and the rows of the first one.
+        is_transposed: The columns of the second matrix are contiguous, and the rows of the first one.
     """
-    most = thresholds.STRIP_MULTIPLICATIONS // max(inner, 1)
-    least = thresholds.STRIP_COLUMNS
-    if is_turned:
-        if rows > columns and inner < 2 * thresholds.STRIP_COLUMNS:
+    most = thresholds.TILE_MULTIPLICATIONS // max(inner, 1)
+    least = thresholds.TILE_COLUMNS
+    if is_transposed:
+        if rows > columns and inner < 2 * thresholds.TILE_COLUMNS:
             return None
-        most, least = min(most, thresholds.TURNED_STRIP_ELEMENTS), thresholds.FEW_LINES
-    is_long = rows * columns > most and rows * inner * columns > thresholds.STRIP_MULTIPLICATIONS // 8
+        most, least = min(most, thresholds.TRANSPOSED_TILE_ELEMENTS), thresholds.FEW_LINES
+    is_long = rows * columns > most and rows * inner * columns > thresholds.TILE_MULTIPLICATIONS // 8
     if not is_long or min(rows, columns) < 2:
         return None
     down, along = most // columns, most // rows
     if along >= least and (columns >= rows or down < thresholds.FEW_LINES):
-        return Strip(rows, min(even_size(columns, along, least), columns))
+        return TileSize(rows, min(even_size(columns, along, least), columns))
     if down < thresholds.FEW_LINES:
         return None
-    return Strip(min(even_size(rows, down, thresholds.FEW_LINES), rows), columns)
+    return TileSize(min(even_size(rows, down, thresholds.FEW_LINES), rows), columns)
 
 
 def even_size(length: int, most: int, unit: int) -> int:

@@ -19,7 +19,7 @@ from ir_exec.ir.weights import Weights, forget_pages
 from ir_exec.kernels.limits import owner_of
 from ir_exec.types import Array, ElementType
 
-__all__ = ["HeldWeights", "reserve_offset", "stored_size"]
+__all__ = ["ArrayWeights", "reserve_offset", "stored_size"]
 
 _FIRST = 2**48
 """The least offset of arrays, beyond the length of any file."""
@@ -62,7 +62,7 @@ def stored_size(array: Array) -> int:
     return max(len(encode(array)) if kind is ElementType.string else packed_size(kind, array.size), 1)
 
 
-class HeldWeights(Weights):
+class ArrayWeights(Weights):
     """Arrays by their offsets, and optionally the weights of a file below them. Arrays are not copied."""
 
     __slots__ = ("_arrays", "_base", "_offsets")
@@ -70,7 +70,7 @@ class HeldWeights(Weights):
     def __init__(self, arrays: Mapping[int, Array], base: Weights | None = None) -> None:
         path, order = (None, CURRENT_ORDER) if base is None else (base.path, base.order)
         super().__init__(np.empty(0, np.uint8), path, order)
-        if isinstance(base, HeldWeights):
+        if isinstance(base, ArrayWeights):
             arrays, base = {**base._arrays, **arrays}, base._base
         self._arrays: dict[int, Array] = dict(arrays)
         self._base: Weights | None = base
@@ -96,10 +96,10 @@ class HeldWeights(Weights):
         """Read a constant like `Weights.read`; an array in memory is returned as a view of itself."""
         if offset < _FIRST and self._base is not None:
             return self._base.read(element_type, shape, offset, size)
-        held = self._arrays.get(offset)
-        if held is None or held.shape != shape or ElementType.of(held) is not element_type:
+        array = self._arrays.get(offset)
+        if array is None or array.shape != shape or ElementType.of(array) is not element_type:
             return super().read(element_type, shape, offset, size)
-        view = held.view()
+        view = array.view()
         view.flags.writeable = False
         return view
 
@@ -118,7 +118,7 @@ class HeldWeights(Weights):
 
     def appended(self, extra: bytes) -> Weights:
         """Return the weights with more bytes at offset `size`."""
-        return HeldWeights({self.size: np.frombuffer(extra, np.uint8)}, self) if extra else self
+        return ArrayWeights({self.size: np.frombuffer(extra, np.uint8)}, self) if extra else self
 
     def require_unchanged(self) -> None:
         """Check the file like `Weights.require_unchanged`."""
@@ -131,7 +131,7 @@ class HeldWeights(Weights):
 
     def holds(self, array: Array) -> bool:
         """Return True if the memory belongs to the weights, like `Weights.holds`."""
-        if any(np.may_share_memory(array, held) for held in self._arrays.values()):
+        if any(np.may_share_memory(array, stored) for stored in self._arrays.values()):
             return True
         return self._base is not None and self._base.holds(array)
 
@@ -166,8 +166,8 @@ def _bytes_of(array: Array, order: BitOrder) -> memoryview:
     return array.reshape(-1).view(np.uint8).data
 
 
-def _unpickled(arrays: dict[int, Array], base: Weights | None) -> HeldWeights:
-    weights = HeldWeights(arrays, base)
+def _unpickled(arrays: dict[int, Array], base: Weights | None) -> ArrayWeights:
+    weights = ArrayWeights(arrays, base)
     # Arrays from another process must not collide with offsets of this one.
     _offsets.skip_to(weights.size)
     return weights
