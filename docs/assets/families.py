@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ir_exec.build.functions import function_names
 from ir_exec.build.operators import operator_class
+from ir_exec.ops.base.docstrings import describe
 
 FOLDER = Path(__file__).resolve().parents[1] / "reference" / "building"
 
@@ -43,15 +44,19 @@ def pages() -> dict[str, str]:
                 if len(families) > 1
                 else f"Functions of `ir_exec.build` for the operator family {families[0]}.",
                 "",
-                *(
-                    f"::: ir_exec.build.{one}"
-                    for one in sorted(one for family in families for one in functions[family])
-                ),
+                *(_entry(one) for one in sorted(one for family in families for one in functions[family])),
                 "",
             ]
         )
         for name, (title, families) in PAGES.items()
     }
+
+
+def _entry(function: str) -> str:
+    """Return the lines for a function; of several outputs each is an item of the section Returns."""
+    outputs = describe(operator_class(function_names()[function])).sections.get("Outputs", {})
+    options = "\n    options: {docstring_options: {returns_multiple_items: true}}" if len(outputs) > 1 else ""
+    return f"::: ir_exec.build.{function}{options}"
 
 
 def main() -> None:

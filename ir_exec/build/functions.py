@@ -13,10 +13,10 @@ from ir_exec.build.values import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location
 from ir_exec.ops import Op
-from ir_exec.ops.base.operator import description_of
+from ir_exec.ops.base.docstrings import describe, sections_text
 from ir_exec.ops.base.registry import names_of_types
 
-__all__ = ["function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
+__all__ = ["docstring_for", "function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
 
 _OWN = frozenset({"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"})
 """Types for which the builder has functions of a different form."""
@@ -44,6 +44,14 @@ _SPELT = {
     "ExperimentalDetectronTopKROIs": "experimental_detectron_topk_rois",
 }
 """Types whose words are not separable by capitals; these are the names of OpenVINO's Python functions."""
+
+_COMMON = {
+    "opset": "The opset, such as `opset8`, whose version of the operator is used; by default the newest version.",
+    "name": "The name of the layer.",
+    "tensor_names": "The names of its output; a list of names for each of several outputs.",
+    "outputs": "The number of outputs.",
+}
+"""Descriptions of the arguments that all functions have, and of `outputs`, for any number of outputs."""
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -98,7 +106,7 @@ def function_for(type_name: str) -> Callable[..., Any]:
     newest = operator_class(type_name)
     function.__name__ = function.__qualname__ = function_name(type_name)
     function.__module__ = "ir_exec.build"
-    function.__doc__ = description_of(newest)
+    function.__doc__ = docstring_for(newest)
     common = [
         Parameter("opset", Parameter.KEYWORD_ONLY, default=None),
         Parameter("name", Parameter.KEYWORD_ONLY, default=None),
@@ -109,6 +117,20 @@ def function_for(type_name: str) -> Callable[..., Any]:
     ordered = sorted([*parameters_of(newest), *common], key=lambda one: one.kind)
     function.__signature__ = Signature(ordered)  # type: ignore[attr-defined]  # for inspect and help()
     return function
+
+
+def docstring_for(cls: type[Op]) -> str:
+    """The docstring of the function for this class: the description of the operator, with its inputs as arguments."""
+    description = describe(cls)
+    common = _COMMON if cls.varies_outputs else {name: _COMMON[name] for name in ("opset", "name", "tensor_names")}
+    entries = description.sections.get("Inputs", {}) | description.sections.get("Attributes", {})
+    ordered = {one.name: entries[one.name] for one in parameters_of(cls) if one.name in entries}
+    sections = {
+        "Args": ordered | {name: [f"    {name}: {text}"] for name, text in common.items()},
+        "Returns": description.sections.get("Outputs", {}),
+        "Raises": description.sections.get("Raises", {}),
+    }
+    return "\n\n".join([*description.paragraphs, *sections_text(sections)])
 
 
 @lru_cache(maxsize=2**10)

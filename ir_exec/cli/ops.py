@@ -16,7 +16,8 @@ from ir_exec.cli.config import extension_option, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import Unusable, echo, show, styled
-from ir_exec.ops.base.operator import In, Op, description_of, docstrings_of
+from ir_exec.ops.base.docstrings import describe, description_of
+from ir_exec.ops.base.operator import In, Op
 from ir_exec.ops.base.registry import provided_extensions, registered, registered_extensions
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
 
@@ -40,9 +41,7 @@ _NAMED = {
 
 _COMPARES = re.compile(r"OpenVINO|plugin|specification", re.IGNORECASE)
 
-_SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z]|[a-z_, ]+:)")
-
-_PARAMETER = re.compile(r"[a-z_, ]+:")
+_SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z])")
 
 
 def name_of(cls: type[Op]) -> str:
@@ -94,20 +93,20 @@ def attributes_of(cls: type[Op]) -> list[str]:
 
 def notes_of(cls: type[Op]) -> list[str]:
     """Return notes on differences between OpenVINO and its specification, and on gaps in it, one per paragraph."""
-    return list(dict.fromkeys(note for text in docstrings_of(cls) for note in _notes(text)))
+    description = describe(cls)
+    found = [note for paragraph in description.paragraphs for note in _note(paragraph)]
+    for heading in description.sections:
+        for name, text in description.entries(heading).items():
+            found += [f"{'Errors' if heading == 'Raises' else name}: {note}" for note in _note(text)]
+    return list(dict.fromkeys(found))
 
 
-def _notes(text: str) -> Iterator[str]:
-    """Yield for each paragraph its first to last comparing sentence, and the sentence before, for its references."""
-    for paragraph in re.split(r"\n\s*\n", text):
-        sentences = _SENTENCE_END.split(" ".join(paragraph.split()))
-        places = [place for place, sentence in enumerate(sentences) if _compares(sentence)]
-        if not places:
-            continue
-        first = places[0]
-        if first and not any(_PARAMETER.match(sentence) for sentence in sentences[first - 1 : first + 1]):
-            first -= 1
-        yield " ".join(sentences[first : places[-1] + 1])
+def _note(text: str) -> Iterator[str]:
+    """Yield the first to last comparing sentence of a paragraph, and the sentence before, for its references."""
+    sentences = _SENTENCE_END.split(" ".join(text.split()))
+    places = [place for place, sentence in enumerate(sentences) if _compares(sentence)]
+    if places:
+        yield " ".join(sentences[max(places[0] - 1, 0) : places[-1] + 1])
 
 
 def _compares(sentence: str) -> bool:

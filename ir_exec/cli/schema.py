@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from typing import Any
 
 import click
 from pydantic import BaseModel
@@ -52,4 +54,21 @@ def command(of: str) -> None:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **MODELS[of].model_json_schema(mode="serialization"),
     }
+    for one in (schema, *schema.get("$defs", {}).values()):
+        describe_properties(one)
     click.echo(json.dumps(schema, indent=2))
+
+
+def describe_properties(schema: dict[str, Any]) -> None:
+    """Move the section `Attributes:` of a model's docstring to the descriptions of its properties."""
+    text, heading, section = schema.get("description", "").partition("\n\nAttributes:\n")
+    if not heading:
+        return
+    section, _, rest = section.partition("\n\n")
+    schema["description"] = f"{text}\n\n{rest}".rstrip()
+    for entry in re.split(r"\n    (?=\S)", section.removeprefix("    ")):
+        name, _, description = " ".join(entry.split()).partition(": ")
+        if name in schema["properties"]:
+            schema["properties"][name]["description"] = description
+        else:
+            schema["description"] += f"\n\n{name}: {description}"

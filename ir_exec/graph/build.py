@@ -47,7 +47,8 @@ _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
 def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
     """The graph of a document; constants are compared with the size of the weights, without reading their bytes.
 
-    weights: None if there is no .bin; if the model has constants, this is reported once (IR201).
+    Args:
+        weights: None if there is no .bin; if the model has constants, this is reported once (IR201).
     """
     builder = _Builder(document.path, weights, report)
     graph = builder.build(document.name, document.layers, document.edges)

@@ -41,10 +41,14 @@ _NAMES = {
 class CompressedWeight:
     """A chain of layers from a constant of codes to a weight: (codes - zero) * scale, in another shape.
 
-    value: the weight. codes: the node of the constant. line: the layers from the one of `value` to the reader of
-    `codes`.
-    table: of a codebook, the value indexed by the codes. zero, scale: the values of the zero point and the scale.
-    limits: the FakeQuantize on the line. None if the chain has no such layer.
+    Attributes:
+        value: The weight.
+        codes: The node of the constant.
+        line: The layers from the one of `value` to the reader of `codes`.
+        table: Of a codebook, the value indexed by the codes.
+        zero: The values of the zero point and the scale.
+        scale: See `zero`.
+        limits: The FakeQuantize on the line. None if the chain has no such layer.
     """
 
     value: Value
@@ -172,7 +176,7 @@ class CompressedWeight:
         return self._expanded(weights, self.constant.evaluate(weights=weights), is_step=False)
 
     def steps(self, weights: Weights) -> Array | None:
-        """The greater distance to a neighbouring level for each element of the weight;
+        """The greater distance to a neighbouring level for each element of the weight.
 
         None for levels of a FakeQuantize.
         """
@@ -216,7 +220,11 @@ class CompressedWeight:
         return low, high
 
     def _expanded(self, weights: Weights, codes: Array, *, is_step: bool) -> Array:
-        """The value at the end of the line. is_step: `codes` are differences of levels, without zero points."""
+        """The value at the end of the line.
+
+        Args:
+            is_step: `codes` are differences of levels, without zero points.
+        """
         found = codes
         for node in reversed(self.line):
             kind = canonical(node.type)

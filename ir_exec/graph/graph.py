@@ -19,9 +19,10 @@ __all__ = ["BodyGraph", "Graph", "Node", "Value"]
 class Value:
     """The value of one output port of a node.
 
-    number: its index in `Graph.values`, and in the lists made by passes.
-    declared: the type that the file declares at the port; without dims, the rank is unknown.
-    names: the tensor names of the port.
+    Attributes:
+        number: Its index in `Graph.values`, and in the lists made by passes.
+        declared: The type that the file declares at the port; without dims, the rank is unknown.
+        names: The tensor names of the port.
     """
 
     node: Node
@@ -43,11 +44,12 @@ class Value:
 class Node:
     """A layer with its operator and its inputs.
 
-    op: its operator; None if its type is unknown or its attributes are invalid.
-    op_class: the class with the properties of all versions of its type; Op itself if the type is unknown.
-    path: the file.
-    inputs: the values that it reads, by position; None for an input without an edge.
-    declared_inputs: the types that the file declares at the input ports.
+    Attributes:
+        op: Its operator; None if its type is unknown or its attributes are invalid.
+        path: The file.
+        op_class: The class with the properties of all versions of its type; Op itself if the type is unknown.
+        inputs: The values that it reads, by position; None for an input without an edge.
+        declared_inputs: The types that the file declares at the input ports.
     """
 
     layer: Layer
@@ -106,8 +108,9 @@ class Node:
 class BodyGraph:
     """A graph inside a node, with ties of its Parameters and Results to the ports of the node.
 
-    ties: None if the port map of the file is wrong, which is reported when the graph is built.
-    depth: the levels of nested bodies, including this one.
+    Attributes:
+        ties: None if the port map of the file is wrong, which is reported when the graph is built.
+        depth: The levels of nested bodies, including this one.
     """
 
     name: str
@@ -120,9 +123,11 @@ class BodyGraph:
 class Graph:
     """A model, its nodes in topological order.
 
-    parameters, results: in the order of the file, the order of inputs and outputs of the model.
-    values: every value, at the index `value.number`.
-    unreachable: nodes that no Result or Assign depends on; OpenVINO does not build them.
+    Attributes:
+        parameters: In the order of the file, the order of inputs and outputs of the model.
+        results: See `parameters`.
+        values: Every value, at the index `value.number`.
+        unreachable: Nodes that no Result or Assign depends on; OpenVINO does not build them.
     """
 
     name: str

@@ -102,7 +102,10 @@ def last_uses(nodes: list[Node]) -> list[list[int]]:
 def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
     """The graph with the values of these names as its outputs, and with the layers that they and the variables need.
 
-    All Parameters are kept. Raises EvaluationError as `find_value` does.
+    All Parameters are kept.
+
+    Raises:
+        EvaluationError: As `find_value` does.
     """
     free = max((int(node.id) for node in graph.nodes), default=-1) + 1
     results = [_result(graph, name, free + position) for position, name in enumerate(names)]
@@ -115,7 +118,8 @@ def with_outputs(graph: Graph, names: Sequence[str]) -> Graph:
 def find_value(graph: Graph, name: str) -> Value:
     """The value of this tensor name, layer name (its only output), `layer:1` (one of several) or output name.
 
-    Raises EvaluationError, with a similar name, for an unknown name, and for a layer with several outputs.
+    Raises:
+        EvaluationError: With a similar name, for an unknown name, and for a layer with several outputs.
     """
     for result in graph.results:
         if name in result.layer.output_names:

@@ -71,13 +71,14 @@ def infer_types(
 ) -> Types:
     """Infer the type of every value of the graph, starting at its Parameters.
 
-    given: types that replace the types inferred by operators: new input shapes, inputs of a body.
-    settle: handles faults, and returns the types for the layers after each node.
-    ops: operators that replace the operators of nodes, in bodies too. seen: receives the type of every inferred value,
-    in bodies too.
-    known: the types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have identical
-    types keep the types of their outputs, and `settle` is not called for them. Layers whose types cannot change may be
-    missing in the graph.
+    Args:
+        given: Types that replace the types inferred by operators: new input shapes, inputs of a body.
+        settle: Handles faults, and returns the types for the layers after each node.
+        ops: Operators that replace the operators of nodes, in bodies too.
+        seen: Receives the type of every inferred value, in bodies too.
+        known: The types of an earlier pass of the same graph and operators. Nodes whose inputs, if any, have identical
+            types keep the types of their outputs, and `settle` is not called for them. Layers whose types cannot change
+            may be missing in the graph.
     """
     given = given or {}
     given_nodes = {value.node for value in given}
@@ -197,9 +198,16 @@ def infer_body(
     ops: Mapping[Node, Op] | None = None,
     seen: dict[Value, TensorType] | None = None,
 ) -> list[TensorType]:
-    """The types of a body's Results for these types of its Parameters; raises the first error inside.
+    """The types of a body's Results for these types of its Parameters.
 
-    A Parameter of unknown type keeps the type that the file declares. ops, seen: as for `infer_types`.
+    A Parameter of unknown type keeps the type that the file declares.
+
+    Args:
+        ops: As for `infer_types`.
+        seen: As for `infer_types`.
+
+    Raises:
+        IRError: The first error inside.
     """
     given = {
         node.outputs[0]: type

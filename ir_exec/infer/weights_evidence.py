@@ -62,8 +62,14 @@ _ODD_SHARE = 0.1
 
 @dataclass(slots=True)
 class _Evidence:
-    """impossible: values that no model has, by the layers that read them. wrong: values that contradict the
-    declarations of the layers. read: the examined integer constants. odd, floats: of the sampled float constants.
+    """The evidence of the constants against the weights.
+
+    Attributes:
+        impossible: Values that no model has, by the layers that read them.
+        wrong: Values that contradict the declarations of the layers.
+        read: The examined integer constants.
+        odd: Of the sampled float constants.
+        floats: Of the sampled float constants.
     """
 
     end: int
@@ -91,7 +97,9 @@ def explained_by_weights(error: IRError, graph: Graph, weights: Weights | None, 
     """The error, or an error about weights of another model if there is evidence.
 
     If only the constants of its layer are implausible, or the weights have another size, the error has a hint.
-    is_running: the error is from a run, whose inputs are a more likely cause than the size of the weights.
+
+    Args:
+        is_running: The error is from a run, whose inputs are a more likely cause than the size of the weights.
     """
     if weights is None or error.code == Code.foreign_weights or error.location.layer_id is None:
         return error

@@ -17,10 +17,12 @@ __all__ = ["Work", "count_work", "smallest"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """multiply_adds: in one run. In layers with several bodies only the largest one counts.
+    """The amount of arithmetic of a layer or a model.
 
-    is_exact: all sizes are known. Otherwise a dynamic dim counts with its least size, at least 1, and a loop with an
-    unknown number of iterations counts once.
+    Attributes:
+        multiply_adds: In one run. In layers with several bodies only the largest one counts.
+        is_exact: All sizes are known. Otherwise a dynamic dim counts with its least size, at least 1, and a loop with
+            an unknown number of iterations counts once.
     """
 
     multiply_adds: int = 0

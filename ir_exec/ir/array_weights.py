@@ -51,7 +51,8 @@ _offsets = _OffsetRanges()
 def reserve_offset(size: int) -> int:
     """A unique offset in this process for an array of this many bytes.
 
-    Models can therefore share and exchange constants; writing a file assigns new offsets."""
+    Models can therefore share and exchange constants; writing a file assigns new offsets.
+    """
     return _offsets.reserve(size)
 
 

@@ -111,8 +111,9 @@ _STRUCTURAL = {name.lower(): name for name in ("Parameter", "Result", "Const", "
 
 
 def _spelt(type_name: str) -> str:
-    """The type in the spelling of the format, which is case-insensitive. The registry of operators has the other
-    types.
+    """The type in the spelling of the format, which is case-insensitive.
+
+    The registry of operators has the other types.
     """
     return _STRUCTURAL.get(type_name.lower(), type_name)
 

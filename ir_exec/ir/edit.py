@@ -39,7 +39,8 @@ class _Change:
 def with_ports(raw: bytes, edits: Iterable[PortEdit]) -> bytes:
     """The file with these ports changed: the text of a dim or of a precision, dims added or removed at the end.
 
-    Raises ParseError for a file that is not well-formed UTF-8, and for a port that cannot be located.
+    Raises:
+        ParseError: For a file that is not well-formed UTF-8, and for a port that cannot be located.
     """
     tags = start_tags(raw)
     starts = dict(tags)
@@ -90,7 +91,11 @@ def _changes(
 def _dim_changes(
     raw: bytes, start: int, tag_end: int, spans: list[tuple[int, int, int, int]], edit: PortEdit
 ) -> Iterator[_Change]:
-    """spans: of each dim, the beginning of its element and text, and the end of its text and element."""
+    """Yield the changes of the dims of a port.
+
+    Args:
+        spans: Of each dim, the beginning of its element and text, and the end of its text and element.
+    """
     assert edit.dims is not None, "the caller has dims to set"
     for (_, text_start, text_end, _), old, new in zip(spans, edit.port.dims, edit.dims, strict=False):
         if raw[text_start:text_end].strip() and old != new:

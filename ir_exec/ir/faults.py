@@ -41,8 +41,10 @@ _OPTIONAL = frozenset(("axis", "start", "end", "stride", "part_size"))
 class _Place(NamedTuple):
     """The subject of an error: a field, or one of the dims, of the element with the content `holder`.
 
-    items, position: the list with the element, and its place there; a net is in no list. layer: the element itself, or
-    its layer.
+    Attributes:
+        items: The list with the element, and its place there; a net is in no list.
+        position: See `items`.
+        layer: The element itself, or its layer.
     """
 
     tag: str
@@ -123,7 +125,11 @@ def _attribute(place: _Place) -> str:
 
 
 def _mend(place: _Place, *, is_id: bool) -> bool:
-    """Make the field valid; returns False if the element must be omitted."""
+    """Make the field valid.
+
+    Returns:
+        False if the element must be omitted.
+    """
     if place.dim is not None:
         place.holder["dims"][place.dim] = -1
     elif place.field in _ELEMENTS:

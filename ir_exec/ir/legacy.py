@@ -43,8 +43,9 @@ def upgrade(document: Document, weights: Weights | None, report: Report) -> tupl
 def with_outputs_converted(document: Document, types: Mapping[str, ElementType]) -> Document:
     """An upgraded document with the element types that OpenVINO gives outputs of version 10.
 
-    types: the actual element types of the values of the Results, by the Result's id, which may differ from the declared
-    ones.
+    Args:
+        types: The actual element types of the values of the Results, by the Result's id, which may differ from the
+            declared ones.
     """
     upgrade = _Upgrade(document, None, raise_error)
     upgrade.convert_outputs(types)

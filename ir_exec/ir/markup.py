@@ -65,7 +65,8 @@ _LIMITS_EXCEEDED = (114, 1, 2)
 class Markup(NamedTuple):
     """The root element, and a function that returns the line of an element's start tag.
 
-    warnings: markup that other readers of IR ignore, but XML does not allow.
+    Attributes:
+        warnings: Markup that other readers of IR ignore, but XML does not allow.
     """
 
     root: etree._Element
@@ -76,7 +77,9 @@ class Markup(NamedTuple):
 def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
     """The path (None for bytes) and the content of a file.
 
-    Raises ParseError IR001 if the path cannot be read, ResourceError IR006 if the file is too large.
+    Raises:
+        ParseError: IR001 if the path cannot be read.
+        ResourceError: IR006 if the file is too large.
     """
     if isinstance(source, (bytes, bytearray, memoryview)):
         _check_size(len(source), None)
@@ -125,8 +128,9 @@ def is_text(source: object) -> bool:
 def parse(raw: bytes) -> Markup:
     """The elements of an XML file in any encoding that XML files are written in.
 
-    Raises ParseError (IR002 not well-formed, IR003 refused markup, IR004 another kind of file) and ResourceError
-    (IR006 nested too deep, or a text too long).
+    Raises:
+        ParseError: IR002 not well-formed, IR003 refused markup, IR004 another kind of file.
+        ResourceError: IR006 nested too deep, or a text too long.
     """
     found = recognise(raw)
     if found is not None:
@@ -298,7 +302,9 @@ def _syntax_error(text: bytes, code: int | None, message: str | None, line: int 
 def start_tags(text: bytes) -> list[tuple[etree._Element, int]]:
     """Every element of well-formed XML in UTF-8, in document order, and the byte at which its start tag begins.
 
-    Raises what `parse` raises; ParseError IR002 for text that is not in UTF-8, or begins with a byte order mark.
+    Raises:
+        IRError: What `parse` raises.
+        ParseError: IR002 for text that is not in UTF-8, or begins with a byte order mark.
     """
     root = parse(text).root
     if _to_utf8(text) is not text:

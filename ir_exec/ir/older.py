@@ -46,8 +46,9 @@ class OlderPort(_Model):
 
 
 class Blob(_Model):
-    """A named range of the .bin: `weights`, `biases`, `custom`. `precision` is None if the layer's precision
-    applies.
+    """A named range of the .bin: `weights`, `biases`, `custom`.
+
+    `precision` is None if the layer's precision applies.
     """
 
     name: str

@@ -64,7 +64,11 @@ def is_packed(element_type: ElementType) -> bool:
 
 
 def packed_size(element_type: ElementType, count: int) -> int:
-    """The number of bytes of `count` elements; raises ValueError for strings, whose size depends on the values."""
+    """The number of bytes of `count` elements.
+
+    Raises:
+        ValueError: For strings, whose size depends on the values.
+    """
     if element_type.bits == 0:
         raise ValueError(f"elements of type {element_type} have no fixed size")
     if element_type in _GROUPS_OF_THREE_BYTES:
@@ -80,8 +84,10 @@ def decode(
 ) -> Array:
     """Decode an array of this shape from `data`, which has `packed_size` bytes (or a string constant).
 
-    The result is a view of `data` if its type, alignment and byte order allow, else a copy. Raises WeightsError for
-    damaged strings; other arguments are not checked.
+    The result is a view of `data` if its type, alignment and byte order allow, else a copy.
+
+    Raises:
+        WeightsError: For damaged strings; other arguments are not checked.
     """
     stored = np.frombuffer(data, np.uint8)
     if element_type is ElementType.string:
@@ -193,7 +199,11 @@ def _pack(element_type: ElementType, values: Array, order: BitOrder) -> Array:
 
 
 def decode_strings(stored: Array, shape: tuple[int, ...]) -> Array:
-    """Decode strings; raises WeightsError IR206 for damaged data, before allocating memory for it."""
+    """Decode strings.
+
+    Raises:
+        WeightsError: IR206 for damaged data, before allocating memory for it.
+    """
     count = math.prod(shape)
     words = _viewed(stored[: len(stored) // 4 * 4], "<i4")
     if len(words) < 2 + count or int(words[0]) != count:

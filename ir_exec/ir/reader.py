@@ -50,11 +50,14 @@ def read_document(
 ) -> Document | None:
     """Read an IR file from a path or from its bytes; the weights are not touched.
 
-    on_older: called with the elements and the path of a file of versions 2 to 7, instead of IR005.
     Faults go to `report`, which by default raises the first one. The result is None only if reading cannot continue: no
     file, no XML, another kind of file, an IR version other than 10 and 11.
+
     Codes: IR001 unreadable path, IR002 not well-formed, IR003 refused markup, IR004 not IR, IR005 unsupported version,
     IR006 limits exceeded, IR007 a number or id that cannot be read, IR008 something required is missing.
+
+    Args:
+        on_older: Called with the elements and the path of a file of versions 2 to 7, instead of IR005.
     """
     path = None
     try:
@@ -104,7 +107,11 @@ def _refuse_other_kinds(markup: Markup) -> None:
 
 
 def _read(markup: Markup, path: str | None) -> tuple[Document, list[IRError]]:
-    """The document without faulty elements, and the faults; raises ParseError IR005 for unsupported versions."""
+    """The document without faulty elements, and the faults.
+
+    Raises:
+        ParseError: IR005 for unsupported versions.
+    """
     walk = _ElementWalk(markup, path, _validating(Layer), _validating(Edge))
     try:
         document = Document.model_validate(walk.net(), strict=False)
@@ -152,8 +159,13 @@ class _ElementWalk:
 
     A missing required attribute is None, or absent if the model may contain None.
 
-    layer, edge: create the models of the data of each layer and edge, immediately, while the data is in the cache and
-    before its memory is reused. faults: of bodies that are omitted because they are nested too deep.
+    Args:
+        layer: Create the models of the data of each layer and edge, immediately, while the data is in the cache and
+            before its memory is reused.
+        edge: See `layer`.
+
+    Attributes:
+        faults: Of bodies that are omitted because they are nested too deep.
     """
 
     def __init__(self, markup: Markup, path: str | None, layer: _Make = dict, edge: _Make = dict) -> None:

@@ -53,7 +53,10 @@ def is_there(url: str) -> bool:
 def files_below(url: str) -> list[str] | None:
     """The sorted URLs of all files that match a pattern with `*`, or are in a folder, without hidden ones.
 
-    None for anything else. Raises OSError.
+    None for anything else.
+
+    Raises:
+        OSError: If it cannot be read.
     """
     name, rest = name_and_rest(url)
     with _errors(url):
@@ -72,7 +75,10 @@ def _is_hidden(path: str, top: str) -> bool:
 class RemoteFile:
     """A file that is fetched in blocks into a local one of the same size; `stored` is that file, mapped.
 
-    Several processes may fetch the same file: they write equal bytes. version: reported by the server, or None.
+    Several processes may fetch the same file: they write equal bytes.
+
+    Attributes:
+        version: Reported by the server, or None.
     """
 
     def __init__(self, url: str, system: Any, place: str, size: int, version: str | None) -> None:
@@ -91,7 +97,11 @@ class RemoteFile:
 
     @classmethod
     def open(cls, url: str) -> RemoteFile:
-        """Query the size and the version of a file, without fetching it. Raises OSError if it does not exist."""
+        """Query the size and the version of a file, without fetching it.
+
+        Raises:
+            OSError: If it does not exist.
+        """
         with _errors(url):
             system, place = _system(url)
             facts = system.info(place)
@@ -107,7 +117,11 @@ class RemoteFile:
             return cls(url, system, place, int(facts["size"]), repr(sorted(versions.items())) if versions else None)
 
     def require(self, offset: int, size: int) -> None:
-        """Fetch the missing bytes in this range. Raises OSError on failure."""
+        """Fetch the missing bytes in this range.
+
+        Raises:
+            OSError: On failure.
+        """
         first, last = offset // BLOCK, -(-min(offset + size, self.size) // BLOCK)
         missing = first + np.flatnonzero(self._has[first:last] == 0)
         for run in np.split(missing, np.flatnonzero(np.diff(missing) > 1) + 1):

@@ -36,7 +36,11 @@ def replaced_suffix(path: str, suffix: str) -> str:
 
 
 def local_path(path: str) -> str:
-    """The local path of a file, to which a URL is fetched if necessary. Raises OSError."""
+    """The local path of a file, to which a URL is fetched if necessary.
+
+    Raises:
+        OSError: If it cannot be read.
+    """
     if not is_url(path):
         return path
     from ir_exec.ir.remote import RemoteFile

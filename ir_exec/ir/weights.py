@@ -45,8 +45,11 @@ def default_weights_path(path: str | os.PathLike[str]) -> str:
 def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
     """The number of unused bytes of a constant; OpenVINO reads the first ones.
 
-    0 for strings, and for the one byte that OpenVINO writes for a constant without elements. Raises WeightsError: IR205
-    offset, size or shape is negative or beyond 64 bits; IR204 the size is less than the elements need.
+    0 for strings, and for the one byte that OpenVINO writes for a constant without elements.
+
+    Raises:
+        WeightsError: IR205 offset, size or shape is negative or beyond 64 bits; IR204 the size is less than the
+            elements need.
     """
     if not (0 <= offset <= _MAX_OFFSET and 0 <= size <= _MAX_OFFSET):
         raise WeightsError(f"invalid offset {offset} or size {size}", code=Code.constant_offset)
@@ -95,8 +98,8 @@ class Weights:
     def open(cls, path: str | os.PathLike[str], *, order: BitOrder = CURRENT_ORDER) -> Self:
         """Map a file read-only, without reading it. URLs are fetched in blocks on demand.
 
-        Raises WeightsError: IR201 the file does not exist, cannot be read, or is an .xml; IR203 it is a Git LFS
-        pointer.
+        Raises:
+            WeightsError: IR201 the file does not exist, cannot be read, or is an .xml; IR203 it is a Git LFS pointer.
         """
         name = os.fsdecode(path)
         if is_url(name):
@@ -145,7 +148,11 @@ class Weights:
 
     @classmethod
     def of_bytes(cls, stored: bytes | bytearray | memoryview, *, order: BitOrder = CURRENT_ORDER) -> Self:
-        """Weights in memory, without a copy. Raises WeightsError IR203 as `open` does."""
+        """Weights in memory, without a copy.
+
+        Raises:
+            WeightsError: IR203 as `open` does.
+        """
         view = np.frombuffer(stored, np.uint8)
         view.flags.writeable = False
         return cls(_not_a_pointer(view, None), None, order)
@@ -196,10 +203,14 @@ class Weights:
             self._mapped.require_unchanged()
 
     def check(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> int:
-        """Check that a constant can be read, without reading it; returns the number of its unused bytes.
+        """Check that a constant can be read, without reading it.
 
-        Raises WeightsError as `spare_bytes` does; IR202 if the constant extends past the end of the weights, and IR204
-        if only its unused bytes do.
+        Returns:
+            The number of its unused bytes.
+
+        Raises:
+            WeightsError: As `spare_bytes` does; IR202 if the constant extends past the end of the weights, and IR204 if
+                only its unused bytes do.
         """
         spare = spare_bytes(element_type, shape, offset, size)
         if offset + size <= self.size or math.prod(shape) == 0:
@@ -216,7 +227,8 @@ class Weights:
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
         """The constant as a read-only array of this shape: a view of the mapping if alignment allows, else a copy.
 
-        Raises WeightsError as `check` does, and IR206 for damaged strings.
+        Raises:
+            WeightsError: As `check` does, and IR206 for damaged strings.
         """
         key = (element_type, shape, offset, size)
         array = self._decoded.get(key)

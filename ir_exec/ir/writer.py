@@ -42,9 +42,12 @@ class ByteRanges(Protocol):
 def write_document(document: Document, weights: ByteRanges | None, path: str | os.PathLike[str]) -> None:
     """Write `path`, which ends in .xml, and the .bin next to it.
 
-    The file has the document's own IR version. Both files are complete before they replace older ones. Raises
-    WeightsError (IR201 constants without weights, IR202 a constant reaches past their end, IR205 its offset or size is
-    not a number) and IRError IR009 if the files cannot be written.
+    The file has the document's own IR version. Both files are complete before they replace older ones.
+
+    Raises:
+        WeightsError: IR201 constants without weights, IR202 a constant reaches past their end, IR205 its offset or size
+            is not a number.
+        IRError: IR009 if the files cannot be written.
     """
     xml_path = os.fsdecode(path)
     if not xml_path.lower().endswith(".xml"):

@@ -23,8 +23,13 @@ _Batches = tuple[int, slice]
 class Attention:
     """softmax(query @ transposed key * scale + mask) @ value for arrays of these shapes and one float type.
 
-    query: [..., L, E]. key: [..., S, E]. value: [..., S, Ev]. mask: [..., L, S] and sink: [..., L, 1], or None. Batches
-    broadcast. is_causal: for any mask, all keys after the query's position are masked. dtype: of the computation.
+    Args:
+        query: [..., L, E].
+        key: [..., S, E].
+        value: [..., S, Ev].
+        mask: [..., L, S] and sink: [..., L, 1], or None. Batches broadcast.
+        is_causal: For any mask, all keys after the query's position are masked.
+        dtype: Of the computation.
     """
 
     def __init__(
@@ -81,7 +86,11 @@ class Attention:
         scale: Array | None = None,
         sink: Array | None = None,
     ) -> Array:
-        """The result in the type of query. scale: one element; 1 / sqrt(E) without it."""
+        """The result in the type of query.
+
+        Args:
+            scale: One element; 1 / sqrt(E) without it.
+        """
         queries, keys, values = widened(query), widened(key).swapaxes(-1, -2), widened(value)
         if self._is_nothing:
             return np.zeros(self._result, query.dtype)
@@ -128,7 +137,11 @@ class Attention:
         return (self._axis, some), slice(block * self._rows, (block + 1) * self._rows)
 
     def _exponentiate(self, scores: Array, mask: Array | None, sink: Array | None, first: int) -> Array:
-        """Mask the scores of queries, starting at `first`, and exponentiate them in place; returns the sums."""
+        """Mask the scores of queries, starting at `first`, and exponentiate them in place.
+
+        Returns:
+            The sums.
+        """
         if self._is_causal:
             places = np.arange(first, first + scores.shape[-2])[:, np.newaxis]
             np.copyto(scores, -np.inf, where=np.arange(scores.shape[-1]) > places)

@@ -18,8 +18,10 @@ __all__ = ["convolve_bits", "packed_filters"]
 def convolve_bits(axes: Sequence[SlidingAxis], bits: Array, filters: Array, padding: bool) -> Array:
     """The number of equal bits of window and filter minus unequal ones: f32 [batch, outputs, count...].
 
-    bits: [batch, channels, spatial...], booleans. filters: of that many channels, from `packed_filters`. padding: the
-    value of every bit outside of the data.
+    Args:
+        bits: [batch, channels, spatial...], booleans.
+        filters: Of that many channels, from `packed_filters`.
+        padding: The value of every bit outside of the data.
     """
     covering = _covering(bits, axes, padding)
     elements = bits.shape[1] * prod([axis.kernel for axis in axes])

@@ -48,7 +48,11 @@ def as_rows(boxes: Array) -> Array:
 
 
 def box_areas(boxes: Array, margin: float = 0.0) -> Array:
-    """Width times height. `margin`: 1 for coordinates that count pixels, so that a box from 2 to 4 is 3 wide."""
+    """Width times height.
+
+    Args:
+        margin: 1 for coordinates that count pixels, so that a box from 2 to 4 is 3 wide.
+    """
     extra = boxes.dtype.type(margin)
     areas: Array = (boxes[2] - boxes[0] + extra) * (boxes[3] - boxes[1] + extra)
     return areas
@@ -57,7 +61,8 @@ def box_areas(boxes: Array, margin: float = 0.0) -> Array:
 def intersections(one: Array, others: Array, margin: float = 0.0, *, touching: bool = True) -> Array:
     """The common area of boxes; the rows of both are broadcast together.
 
-    touching: boxes at a distance below the margin still have a common area.
+    Args:
+        touching: Boxes at a distance below the margin still have a common area.
     """
     extra, least = others.dtype.type(margin), others.dtype.type(0.0 if touching else margin)
     width, height = np.minimum(one[2], others[2]), np.minimum(one[3], others[3])
@@ -204,8 +209,10 @@ def keep_best(
     """Positions of the boxes kept when each, best first, removes later ones that it overlaps too much.
 
     The boxes are in descending order of their scores. An overlap of at least `threshold` removes a box.
-    most: the maximum number of boxes to keep. shrink: a threshold above one half is multiplied by this at each kept
-    box.
+
+    Args:
+        most: The maximum number of boxes to keep.
+        shrink: A threshold above one half is multiplied by this at each kept box.
     """
     alone = Candidates(np.arange(count)[np.newaxis], [count])
     return keep_best_of_classes(alone, overlaps, threshold, count=count, most=most, shrink=shrink)[1]
@@ -214,7 +221,9 @@ def keep_best(
 class Candidates(NamedTuple):
     """The candidates of each class for suppression, the best first.
 
-    boxes: [classes, n], their numbers; values after the candidates of a class are arbitrary. counts: of each class.
+    Attributes:
+        boxes: [classes, n], their numbers; values after the candidates of a class are arbitrary.
+        counts: Of each class.
     """
 
     boxes: Array
@@ -235,8 +244,10 @@ def keep_best_of_classes(
 
     NumPy's calls handle all classes at once where possible.
 
-    count: the number of boxes of a class. overlaps: of boxes by their numbers; if the classes have boxes `apart`, these
-    numbers continue from class to class.
+    Args:
+        overlaps: Of boxes by their numbers; if the classes have boxes `apart`, these numbers continue from class to
+            class.
+        count: The number of boxes of a class.
     """
     orders, counts = candidates
     limit = np.float32(threshold)
@@ -429,7 +440,11 @@ class Selected(NamedTuple):
 
     @staticmethod
     def joined(parts: list[Selected]) -> Selected:
-        """All arrays concatenated; raises ResourceError if the memory for them and the outputs is insufficient."""
+        """All arrays concatenated.
+
+        Raises:
+            ResourceError: If the memory for them and the outputs is insufficient.
+        """
         current_limits().require(ROW_BYTES * sum([len(part.box) for part in parts]))
         if len(parts) == 1:
             return parts[0]
@@ -453,7 +468,9 @@ def best_first(scores: Array, most: int) -> Array:
 def best_of_classes(scores: Array, least: Any, most: int | None = None, *, without: int = -1) -> Candidates:
     """`best_first` of each row of scores [classes, boxes], for boxes above `least` only.
 
-    most: the maximum number in each row; None for all. without: the number of a class without candidates, if it exists.
+    Args:
+        most: The maximum number in each row; None for all.
+        without: The number of a class without candidates, if it exists.
     """
     boxes = scores.shape[1]
     kept = boxes if most is None else min(most, boxes)

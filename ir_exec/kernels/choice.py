@@ -9,8 +9,12 @@ __all__ = ["KernelChoice", "choosing"]
 
 
 class KernelChoice(NamedTuple):
-    """reason: for the selection. alternatives: other variants and the reasons against them, the next best first.
-    variant: its name, if the kernel's own name differs.
+    """The selection of a kernel.
+
+    Attributes:
+        reason: For the selection.
+        alternatives: Other variants and the reasons against them, the next best first.
+        variant: Its name, if the kernel's own name differs.
     """
 
     reason: str

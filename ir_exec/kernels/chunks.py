@@ -77,10 +77,14 @@ def item_dtype(nbytes: int) -> np.dtype[np.generic]:
 
 
 def by_chunks(write: Callable[[Array, Array], object], data: Array, output: Array) -> Array:
-    """Apply an element-wise function on as many threads as the context allows; returns output.
+    """Apply an element-wise function on as many threads as the context allows.
 
-    write: takes some of the elements as a vector, and a vector for their results. output: the shape of data, contiguous
-    or `empty_in_layout_of` it.
+    Args:
+        write: Takes some of the elements as a vector, and a vector for their results.
+        output: The shape of data, contiguous or `empty_in_layout_of` it.
+
+    Returns:
+        output.
     """
     if output.flags.c_contiguous:
         source, target = by_rows(data).reshape(-1), output.reshape(-1)
@@ -120,9 +124,11 @@ def by_slices(
 ) -> Array:
     """Apply `function` to every slice of `data` along `axis`, on as many threads as the context allows.
 
-    function: from an array (before, size of the axis, after) to one of the same shape and the dtype of data; slices
-    along axis 1 are independent. nanoseconds: the estimated time per element. least: the minimum number of slices in a
-    chunk.
+    Args:
+        function: From an array (before, size of the axis, after) to one of the same shape and the dtype of data; slices
+            along axis 1 are independent.
+        nanoseconds: The estimated time per element.
+        least: The minimum number of slices in a chunk.
     """
     if data.size <= thresholds.CHUNK_ELEMENTS:
         return function(_along(data, axis)).reshape(data.shape)

@@ -41,8 +41,12 @@ Products with any f16 then neither overflow nor lose digits.
 
 
 class _Codec(NamedTuple):
-    """planes: of a decoded chunk. decode: writes them. is_small: they must be multiplied by `_WIDE_EXPONENT`, wherever
-    it costs least.
+    """The decoder of an element type.
+
+    Attributes:
+        planes: Of a decoded chunk.
+        decode: Writes them.
+        is_small: They must be multiplied by `_WIDE_EXPONENT`, wherever it costs least.
     """
 
     planes: int
@@ -54,10 +58,13 @@ class _Codec(NamedTuple):
 class CompressedMatrix:
     """A matrix of f32 with the elements [i, j] = (code - zero) * scale.
 
-    stored: u8 [rows, bytes of a row], little endian. columns: elements of a row.
-    scale, zero: one number for each group of adjacent elements, [rows, groups of a row] for groups along rows, [groups
-    of a column, columns] for groups along columns; any dtype convertible to f32; None for a scale of 1 or a zero point
-    of 0.
+    Attributes:
+        stored: u8 [rows, bytes of a row], little endian.
+        columns: Elements of a row.
+        scale: One number for each group of adjacent elements, [rows, groups of a row] for groups along rows, [groups of
+            a column, columns] for groups along columns; any dtype convertible to f32; None for a scale of 1 or a zero
+            point of 0.
+        zero: See `scale`.
     """
 
     stored: Array
@@ -79,9 +86,10 @@ class CompressedMatrix:
     ) -> CompressedMatrix | None:
         """The matrix, or None if products with it are not supported.
 
-        kind: the element type of the codes.
-        high_first: the first of two elements in a byte is in the high half. table: for non-integer types shorter than
-        16 bits, the f32 values of all 256 bytes, [256, elements].
+        Args:
+            kind: The element type of the codes.
+            high_first: The first of two elements in a byte is in the high half.
+            table: For non-integer types shorter than 16 bits, the f32 values of all 256 bytes, [256, elements].
         """
         codec = _codec(stored, kind, columns, high_first, table)
         return None if codec is None else CompressedMatrix(stored, columns, codec, scale, zero)
@@ -278,7 +286,11 @@ def _codec(stored: Array, kind: ElementType, columns: int, high_first: bool, tab
 
 
 def _nibbles(*, is_signed: bool, first: int) -> _Decoder:
-    """first: the plane of the low halves."""
+    """The decoder of elements of 4 bits.
+
+    Args:
+        first: The plane of the low halves.
+    """
 
     def unsigned(stored: Array, out: Array) -> None:
         halves = np.bitwise_and(stored, 15)

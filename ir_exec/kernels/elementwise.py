@@ -85,7 +85,8 @@ def working_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 def apply_elementwise(function: Function, *arrays: Array, out: Array | None = None) -> Array:
     """Apply `function` to arrays of one dtype, which are broadcast together; the result has their dtype.
 
-    out: receives the result: an array of its shape and dtype, possibly one of the arguments.
+    Args:
+        out: Receives the result: an array of its shape and dtype, possibly one of the arguments.
     """
     dtype = arrays[0].dtype
     if working_dtype(dtype) is dtype or _has_half_loop(function, dtype):
@@ -101,7 +102,11 @@ def apply_elementwise(function: Function, *arrays: Array, out: Array | None = No
 
 
 def in_parts(function: Function, arrays: tuple[Array, ...], out: Array) -> Array:
-    """Run a function that writes into `out` in chunks along the first axis of more than one element; returns out."""
+    """Run a function that writes into `out` in chunks along the first axis of more than one element.
+
+    Returns:
+        out.
+    """
     if not out.size:
         return out
     axis = next(axis for axis, size in enumerate(out.shape) if size > 1)
@@ -128,7 +133,9 @@ def _written(result: Array, out: Array | None) -> Array:
 def apply_real(function: Function, data: Array, out: Array | None = None) -> Array:
     """Apply a function of real numbers to every element; the result has the shape and the dtype of data.
 
-    function: takes a private vector of f32 or f64, which it may overwrite. out: as for `apply_elementwise`.
+    Args:
+        function: Takes a private vector of f32 or f64, which it may overwrite.
+        out: As for `apply_elementwise`.
     """
     dtype = data.dtype
     kind = ElementType.of_dtype(dtype)
@@ -171,7 +178,8 @@ def of_copy(function: Function, data: Array, *, out: Array | None = None) -> Arr
 def clip(data: Array, lowest: float, highest: float, out: Array | None = None) -> Array:
     """Clip every element to the limits, which are within the range of the type; NaN is kept.
 
-    out: see `apply_elementwise`.
+    Args:
+        out: See `apply_elementwise`.
     """
     dtype = data.dtype
     if working_dtype(dtype) is not dtype:
@@ -196,7 +204,9 @@ def clip_elements(data: Array, *, lowest: Any, highest: Any, out: Array | None =
 def select(cond: Array, then: Array, else_: Array, out: Array | None = None) -> Array:
     """np.where of arrays of one dtype; for many elements by masked bits, since NumPy branches at each element.
 
-    out: receives the result; it may be `then`."""
+    Args:
+        out: Receives the result; it may be `then`.
+    """
     shape = np.broadcast_shapes(cond.shape, then.shape, else_.shape)
     if then.dtype.hasobject or prod(shape) <= thresholds.CALL_ELEMENTS:
         return _written(np.where(cond, then, else_), out)
@@ -235,7 +245,8 @@ def _has_half_loop(function: Function, dtype: np.dtype[Any]) -> bool:
 def numbers(*values: float) -> dict[str, tuple[Array, ...]]:
     """The numbers as scalar arrays of f32 and f64, by NumPy's letters.
 
-    NumPy converts a Python number in every call, which takes as long as a short call itself."""
+    NumPy converts a Python number in every call, which takes as long as a short call itself.
+    """
     return {kind: tuple([np.array(value, kind) for value in values]) for kind in "fd"}
 
 
@@ -280,7 +291,12 @@ def truncated_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
 def _remainder(
     function: np.ufunc, whole: Callable[..., Any], signed: int, a: Array, b: Array, out: Array | None
 ) -> Array:
-    """whole: rounds quotients to integers. signed: the one of a and b with the sign of the remainder."""
+    """The remainder of a division.
+
+    Args:
+        whole: Rounds quotients to integers.
+        signed: The one of a and b with the sign of the remainder.
+    """
 
     def of_part(a: Array, b: Array, out: Array) -> None:
         quotients = np.divide(a, b, dtype=np.float64)

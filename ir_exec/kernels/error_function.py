@@ -173,7 +173,9 @@ _TAIL_BEGIN = 0.99
 
 
 def erf(x: Array) -> Array:
-    """2/√π · ∫ exp(-t²) dt from 0 to x; x: f32 or f64 of any shape except a scalar's. The error is at most a few ULP.
+    """2/√π · ∫ exp(-t²) dt from 0 to x; x: f32 or f64 of any shape except a scalar's.
+
+    The error is at most a few ULP.
 
     It is computed as tanh(x · R(x²)): tanh converges to 1, and close to 1 an error of R matters less.
     """
@@ -185,11 +187,14 @@ def erf(x: Array) -> Array:
 
 
 def normal_odds_exponent(x: Array) -> Array:
-    """The exponent with power(exponent) = (1 - Φ(x)) / Φ(x), Φ the distribution function of the standard normal
-    distribution: Φ(x) = 1 / (1 + power(exponent)); see `kernels.exponential`. x: f32 or f64 of any shape except a
-    scalar's. Relative to 1, the error of Φ is one or two ULP.
+    """The exponent with power(exponent) = (1 - Φ(x)) / Φ(x); see `kernels.exponential`.
+
+    Φ is the distribution function of the standard normal distribution: Φ(x) = 1 / (1 + power(exponent)).
 
     In f64 as in `erf`: Φ(x) = (1 + tanh(y)) / 2 with y = u · R(u²), u = x / √2, which is 1 / (1 + exp(-2y)).
+
+    Args:
+        x: f32 or f64 of any shape except a scalar's. Relative to 1, the error of Φ is one or two ULP.
     """
     squares = x * x
     if x.dtype == np.float32:

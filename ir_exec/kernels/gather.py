@@ -43,7 +43,10 @@ __all__ = ["ALONG_AXIS", "SLICES", "TUPLES", "take_along_axis", "take_slices", "
 def take_along_axis(data: Array, indices: Array, axis: int) -> Array:
     """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3.
 
-    data and indices have the same sizes except on `axis`. Raises OutOfRangeError.
+    data and indices have the same sizes except on `axis`.
+
+    Raises:
+        OutOfRangeError: If an index is out of range.
     """
     return choose(ALONG_AXIS, data, indices, axis).run(data, indices, axis)
 
@@ -51,7 +54,8 @@ def take_along_axis(data: Array, indices: Array, axis: int) -> Array:
 def take_slices(data: Array, indices: Array, axis: int, batch: int) -> Array:
     """output[p, q, i, r] = data[p, q, indices[p, i], r]: p are the `batch` first axes, q the axes before `axis`.
 
-    Raises OutOfRangeError.
+    Raises:
+        OutOfRangeError: If an index is out of range.
     """
     return choose(SLICES, data, indices, axis, batch).run(data, indices, axis, batch)
 
@@ -59,7 +63,8 @@ def take_slices(data: Array, indices: Array, axis: int, batch: int) -> Array:
 def take_tuples(data: Array, indices: Array, batch: int) -> Array:
     """output[p, i] = data[p, *indices[p, i]]; p are the `batch` first axes, i the others of indices except the last.
 
-    Raises OutOfRangeError.
+    Raises:
+        OutOfRangeError: If an index is out of range.
     """
     return choose(TUPLES, data, indices, batch).run(data, indices, batch)
 
@@ -147,7 +152,8 @@ def _move_rows(source: Array, rows: Array, target: Array) -> None:
 def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
     """Return True if NumPy moves the slices faster on one thread than several threads.
 
-    NumPy does not accept a scalar as an array."""
+    NumPy does not accept a scalar as an array.
+    """
     if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
         return False
     slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])

@@ -69,7 +69,10 @@ def add_to_negative(positions: Array, size: int | Array) -> None:
 def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tuple[Array, Array | None]:
     """Positions on an axis of this size, and a mask of the indices out of range, None if there are none.
 
-    Positions of the masked indices have no meaning. `negative`: negative indices count from the end.
+    Positions of the masked indices have no meaning.
+
+    Args:
+        negative: negative indices count from the end.
     """
     positions, outside = as_wide_integers(indices, size), None
     if not lie_within(positions, size):
@@ -83,7 +86,11 @@ def count_from_front(indices: Array, size: int, *, negative: bool = True) -> tup
 
 
 def positions_within(indices: Array, size: int) -> Array:
-    """Positions on an axis of this size; negative indices count from its end. Raises OutOfRangeError."""
+    """Positions on an axis of this size; negative indices count from its end.
+
+    Raises:
+        OutOfRangeError: If an index is out of range.
+    """
     positions, outside = count_from_front(indices, size)
     if outside is not None:
         raise OutOfRangeError
@@ -93,8 +100,11 @@ def positions_within(indices: Array, size: int) -> Array:
 def find_indices(indices: Array, size: int, axis: int, negative: Negative, component: int | None = None) -> Array:
     """Positions on axis `axis` of the data, which has this size; all are within it.
 
-    component: the element of the tuples along the last axis of `indices`; only for messages. Raises EvaluationError
-    IR701 for an index out of range.
+    Args:
+        component: The element of the tuples along the last axis of `indices`; only for messages.
+
+    Raises:
+        EvaluationError: IR701 for an index out of range.
     """
     positions, outside = count_from_front(indices, size, negative=negative != "refused")
     if outside is not None:
@@ -154,8 +164,11 @@ def _grid(sizes: Sequence[int], strides: Sequence[int]) -> Array:
 def tuple_offsets(indices: Array, sizes: Sequence[int], first_axis: int, negative: Negative) -> Array:
     """Offsets of the slices selected by tuples of indices along the last axis, counted in slices.
 
-    sizes: of the axes that a tuple refers to, the first of which is `first_axis` of the data. Raises EvaluationError
-    IR701 for an index out of range.
+    Args:
+        sizes: Of the axes that a tuple refers to, the first of which is `first_axis` of the data.
+
+    Raises:
+        EvaluationError: IR701 for an index out of range.
     """
     offsets = np.zeros(indices.shape[:-1], np.int64)
     for component, size in enumerate(sizes):

@@ -31,7 +31,9 @@ OVERHEAD = 512
 class Budget:
     """The memory that a model may use, over all of its runs.
 
-    max_memory: bytes. constants: bytes of folded constants, which remain in memory between runs.
+    Attributes:
+        max_memory: Bytes.
+        constants: Bytes of folded constants, which remain in memory between runs.
     """
 
     __slots__ = ("constants", "max_memory")
@@ -51,8 +53,11 @@ class Budget:
 class Limits:
     """The limits of one run, and its consumption.
 
-    planned: bytes of the tensors of known size that exist in addition to the tensors of the running layer. max_seconds:
-    from the construction; None: no limit.
+    Args:
+        max_seconds: From the construction; None: no limit.
+
+    Attributes:
+        planned: Bytes of the tensors of known size that exist in addition to the tensors of the running layer.
     """
 
     def __init__(self, budget: Budget | None = None, max_seconds: float | None = None) -> None:
@@ -72,8 +77,11 @@ class Limits:
     def keep(self, array: Array, *, planned: int = 0, excluded: Container[int] = ()) -> None:
         """Count the memory of an array for its lifetime.
 
-        planned: bytes of it that are already counted. excluded: `owners` of memory counted elsewhere, whose views need
-        none. Read-only memory belongs to constants, variables or the caller.
+        Read-only memory belongs to constants, variables or the caller.
+
+        Args:
+            planned: Bytes of it that are already counted.
+            excluded: `owners` of memory counted elsewhere, whose views need none.
         """
         owner = owner_of(array)
         key = id(owner)
@@ -92,7 +100,8 @@ class Limits:
     def iterate(self, size: int) -> None:
         """Count an iteration of a loop, which keeps `size` bytes not counted elsewhere.
 
-        Raises ResourceError for too many iterations, or if no time or memory is left.
+        Raises:
+            ResourceError: For too many iterations, or if no time or memory is left.
         """
         self._iterations += 1
         if self._iterations > MOST_ITERATIONS:

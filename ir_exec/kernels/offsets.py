@@ -71,14 +71,23 @@ def slices_per_chunk(count: int, nbytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Indices with NumPy arithmetic. negative: negative ones count from the end of their axis."""
+    """Indices with NumPy arithmetic.
+
+    Attributes:
+        negative: Negative ones count from the end of their axis.
+    """
 
     array: Array
     negative: bool
 
     @classmethod
     def of(cls, indices: Array, longest: int, *, negative: bool = True) -> Indices:
-        """longest: the size of the longest axis that they refer to. negative: negative ones are allowed."""
+        """The indices in a form for fast arithmetic.
+
+        Args:
+            longest: The size of the longest axis that they refer to.
+            negative: Negative ones are allowed.
+        """
         integers = as_wide_integers(indices, longest)
         signed = integers.dtype.kind == "i"
         if integers.dtype == np.uint64:
@@ -100,8 +109,10 @@ class AlongAxis:
         """The sizes of a chunk along before, length and after.
 
         A chunk is contiguous, unless the tensor is too long along the axis for all of its columns to fit the cache; the
-        chunk then has only some of the columns. copied: the work is done in a copy of these columns, which must not
-        take much memory.
+        chunk then has only some of the columns.
+
+        Args:
+            copied: The work is done in a copy of these columns, which must not take much memory.
         """
         most = chunk_size(self.before * self.length * self.after)
         columns = min(self.after, most)
@@ -123,8 +134,9 @@ class AlongAxis:
     def groups(self, tiles: tuple[int, int, int], *, apart: int) -> list[list[Tile]]:
         """All tiles, in groups that touch different elements of the tensor.
 
-        apart: the minimum number of groups, which may then share elements of the tensor; 0: groups never share
-        elements.
+        Args:
+            apart: The minimum number of groups, which may then share elements of the tensor; 0: groups never share
+                elements.
         """
         totals = (self.before, self.length, self.after)
         befores, rows, afters = (list(_slices(total, step)) for total, step in zip(totals, tiles, strict=True))
@@ -148,7 +160,10 @@ class AxisOffsets:
     def __call__(self, indices: Array, columns: int) -> Array:
         """Offsets of elements [b, indices[b, j, k], k] in a flattened tensor of shape (before, size, columns).
 
-        They count from the chunk's first element [0, 0, 0] and are valid until the next call. Raises OutOfRangeError.
+        They count from the chunk's first element [0, 0, 0] and are valid until the next call.
+
+        Raises:
+            OutOfRangeError: If an index is out of range.
         """
         found = indices if lie_within(indices, self._size) else self._count_from_front(indices)
         before = found.shape[0]
@@ -199,7 +214,10 @@ class TupleOffsets:
     def __call__(self, indices: Array) -> Array:
         """Offsets of the slices selected by tuples of shape (count, len(sizes)), counted in slices.
 
-        They are valid until the next call. Raises OutOfRangeError.
+        They are valid until the next call.
+
+        Raises:
+            OutOfRangeError: If an index is out of range.
         """
         count, length = indices.shape
         if not length:
@@ -243,7 +261,10 @@ def fits_table(indices: Array) -> bool:
 def table_offsets(shape: tuple[int, ...], indices: Array, axis: int) -> Array:
     """Offsets into the flattened tensor of this shape, each on its axis, negative indices counted from the end.
 
-    The indices are valid for the table. Raises OutOfRangeError.
+    The indices are valid for the table.
+
+    Raises:
+        OutOfRangeError: If an index is out of range.
     """
     places, grid = _tables(shape, indices.shape, axis)
     if places is None:
@@ -293,7 +314,8 @@ def table_tuple_offsets(tuples: Array, sizes: tuple[int, ...]) -> Array:
 def _tuple_tables(sizes: tuple[int, ...]) -> list[Array]:
     """The offset of each place on each axis.
 
-    The cache has at most 64 times 64 KiB for each axis: 12 MiB for three."""
+    The cache has at most 64 times 64 KiB for each axis: 12 MiB for three.
+    """
     return [np.arange(size, dtype=np.int64) * prod(sizes[axis + 1 :]) for axis, size in enumerate(sizes)]
 
 
@@ -303,10 +325,14 @@ R = TypeVar("R")
 
 
 class Strategy(NamedTuple, Generic[*Args, R]):
-    """applies: returns True if the strategy is possible and worthwhile for these arguments. run: does the work. why:
-    the gain.
+    """A method of moving elements.
 
     Both functions take the arguments of the kernel whose list contains the strategy.
+
+    Attributes:
+        applies: Returns True if the strategy is possible and worthwhile for these arguments.
+        run: Does the work.
+        why: The gain.
     """
 
     name: str

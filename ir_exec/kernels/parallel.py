@@ -34,11 +34,12 @@ Worker: TypeAlias = Callable[[int], None]
 def for_each(count: int, make_worker: Callable[[], Worker], *, nanoseconds: float = inf) -> None:
     """Do the chunks 0 to count - 1, each once, on as many threads as the context allows.
 
-    nanoseconds: the estimated time of one thread for all; short work is not shared.
-
     Exceptions of workers are raised here; of several, the exception of the chunk with the lowest number. If the run
     exceeds its time limit, no further chunk is started, and ResourceError is raised. Context variables, and with them
     np.errstate, are those of the caller. Nested calls use one thread.
+
+    Args:
+        nanoseconds: The estimated time of one thread for all; short work is not shared.
     """
     helpers = min(THREADS.get(), count) - 1
     if helpers > 0 and nanoseconds >= thresholds.SHARED_NANOSECONDS:
@@ -63,7 +64,8 @@ def for_ranges(total: int, size: int, work: Callable[[int, int], None], *, nanos
 def even_count(wanted: float) -> int:
     """An even number of chunks near `count`.
 
-    The number of threads is rarely odd: with three equal chunks, one of two threads would idle during the third."""
+    The number of threads is rarely odd: with three equal chunks, one of two threads would idle during the third.
+    """
     return 2 * max(round(wanted / 2), 1)
 
 

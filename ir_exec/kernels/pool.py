@@ -166,11 +166,13 @@ def reduce_bins(
 ) -> Array:
     """Bins reduced by a function: [regions, bins down, bins across, channels].
 
-    places: [..., channels], the elements of consecutive images, row by row; `width` places make a row.
-    starts: the image of a bin begins at the place that is the sum of both, which broadcast to [regions, bins down] and
-        [regions, bins across].
-    rows, columns: begin and end, [regions, bins, 2] i64, within the image. neutral: the neutral element, and the result
-    of empty bins.
+    Args:
+        places: [..., channels], the elements of consecutive images, row by row; `width` places make a row.
+        starts: The image of a bin begins at the place that is the sum of both, which broadcast to [regions, bins down]
+            and [regions, bins across].
+        rows: Begin and end, [regions, bins, 2] i64, within the image.
+        columns: See `rows`.
+        neutral: The neutral element, and the result of empty bins.
     """
     regions, down, across = len(rows), rows.shape[1], columns.shape[1]
     channels = places.shape[-1]
@@ -225,8 +227,10 @@ def _join(rows: Array, target: Array, distance: int) -> None:
 class _Axis(NamedTuple):
     """Bins [regions, bins, 2] along an axis.
 
-    starts: the origin of their places. sizes: the length of the segments of each bin, [regions, bins], None for one
-    element. counts: the maximum number of segments of a bin of a region.
+    Attributes:
+        starts: The origin of their places.
+        sizes: The length of the segments of each bin, [regions, bins], None for one element.
+        counts: The maximum number of segments of a bin of a region.
     """
 
     bins: Array
@@ -236,7 +240,11 @@ class _Axis(NamedTuple):
 
 
 def _axis(bins: Array, extents: Array, starts: Array, doublings: int, table: int) -> _Axis:
-    """table: the distance in places between the rectangles of a side and of twice that side."""
+    """The bins along one axis.
+
+    Args:
+        table: The distance in places between the rectangles of a side and of twice that side.
+    """
     starts = np.broadcast_to(starts, extents.shape)
     if not doublings:
         return _Axis(bins, starts, None, extents.max(axis=1))

@@ -22,10 +22,16 @@ _Place: TypeAlias = tuple[slice, ...]
 class Levels(NamedTuple):
     """Precomputed values for the limits of a quantization: arrays that broadcast to the data, or scalars.
 
-    least, most: of the input. low, span: what is subtracted from the input, which is then divided by the span and
-    multiplied by `steps`, the number of levels without the first. step, first: the distance and the first of the levels
-    of the output. low and first are None where they are 0. last: None, or the limits of the output if ranges of the
-    input are reversed, empty or infinite, where the formula gives the other end or NaN.
+    Attributes:
+        least: Of the input.
+        most: Of the input.
+        low: What is subtracted from the input, which is then divided by the span and multiplied by `steps`, the number
+            of levels without the first.
+        span: See `low`.
+        step: The distance and the first of the levels of the output. low and first are None where they are 0.
+        first: See `step`.
+        last: None, or the limits of the output if ranges of the input are reversed, empty or infinite, where the
+            formula gives the other end or NaN.
     """
 
     least: Any
@@ -38,8 +44,10 @@ class Levels(NamedTuple):
     last: tuple[Any, Any] | None
 
     def quantized(self, data: Array, out: Array | None = None) -> Array:
-        """The data, f32 or f64, rounded; the levels are in its dtype. out: the data, if there is no `last` and its
-        memory may be reused.
+        """The data, f32 or f64, rounded; the levels are in its dtype.
+
+        Args:
+            out: The data, if there is no `last` and its memory may be reused.
         """
         result = np.empty(data.shape, data.dtype) if out is None else out
         if data.size <= thresholds.CHUNK_ELEMENTS:

@@ -35,7 +35,9 @@ _WORDS = 624
 def philox(key: int, counter: int, first: int, count: int) -> Array:
     """The blocks `first` to `first + count - 1`, shape [count, 4], u32.
 
-    key, counter: 64 bits each. The counter's lower 64 bits, the number of the block, are separate from `counter`.
+    Args:
+        key: 64 bits each. The counter's lower 64 bits, the number of the block, are separate from `counter`.
+        counter: See `key`.
     """
     number = np.arange(count, dtype=np.uint64)
     number += np.uint64(first % 2**64)

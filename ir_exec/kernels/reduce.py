@@ -109,7 +109,9 @@ def _reduced_columns(ufunc: np.ufunc, rows: Array) -> Array:
 def rms_normalized(data: Array, weight: Array | None, epsilon: float) -> Array:
     """data / sqrt(mean of data² + epsilon) · weight, over the last axis, which is not empty.
 
-    data: f32 or f64, rank 1 or more. weight: as many elements as the last axis has, in the dtype of data; by default 1.
+    Args:
+        data: f32 or f64, rank 1 or more.
+        weight: As many elements as the last axis has, in the dtype of data; by default 1.
     """
 
     def normalize(rows: Array, out: Array) -> None:
@@ -121,7 +123,10 @@ def rms_normalized(data: Array, weight: Array | None, epsilon: float) -> Array:
 def layer_normalized(data: Array, weight: Array | None, bias: Array | None, epsilon: float) -> Array:
     """(data - mean) / sqrt(variance + epsilon) · weight + bias, over the last axis, which is not empty.
 
-    data: f32 or f64, rank 1 or more. weight, bias: as many elements as the last axis has, in the dtype of data.
+    Args:
+        data: f32 or f64, rank 1 or more.
+        weight: As many elements as the last axis has, in the dtype of data.
+        bias: As many elements as the last axis has, in the dtype of data.
     """
 
     def normalize(rows: Array, out: Array) -> None:

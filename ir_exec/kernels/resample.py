@@ -44,8 +44,9 @@ Nearest: TypeAlias = Literal["round_prefer_floor", "round_prefer_ceil", "floor",
 class TapTable:
     """output[i] = sum over t of weights[i, t] * input[indices[i, t]], along one axis.
 
-    indices: i64 [size of the output, taps], all of them in range. weights: as many floats, or None for a single tap
-    that is copied.
+    Attributes:
+        indices: i64 [size of the output, taps], all of them in range.
+        weights: As many floats, or None for a single tap that is copied.
     """
 
     indices: Array
@@ -106,8 +107,9 @@ def _nearest_table(coordinates: Array, size_in: int, rounding: Nearest, downsamp
 def _linear_table(coordinates: Array, size_in: int, *, clamped: bool) -> TapTable:
     """The two neighbours of each coordinate, the nearer with the greater weight.
 
-    clamped: a coordinate outside of the axis counts as its end. Otherwise only neighbours on the axis count, and the
-    result is 0 if there is none.
+    Args:
+        clamped: A coordinate outside of the axis counts as its end. Otherwise only neighbours on the axis count, and
+            the result is 0 if there is none.
     """
     if clamped:
         coordinates = np.clip(coordinates, np.float32(0), np.float32(size_in - 1))
@@ -180,8 +182,9 @@ def _shares(weights: Array) -> Array:
 
 
 def _resample(data: Array, axis: int, table: TapTable) -> Array:
-    """The tensor with this axis resampled; all axes have elements. With weights, data is f32 or f64, and so is the
-    result.
+    """The tensor with this axis resampled; all axes have elements.
+
+    With weights, data is f32 or f64, and so is the result.
     """
     shape = (*data.shape[:axis], len(table.indices), *data.shape[axis + 1 :])
     before, size = prod(shape[:axis]), data.shape[axis]

@@ -68,9 +68,14 @@ def put_along_axis(
 ) -> None:
     """output[i, indices[i, j, k], k] becomes updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
 
-    indices, updates: one shape; except on `axis` its sizes are at most the sizes of data and output. output:
-    contiguous; data itself or not an alias of it. negative: negative indices count from the end. Raises
-    OutOfRangeError.
+    Args:
+        indices: One shape; except on `axis` its sizes are at most the sizes of data and output.
+        updates: See `indices`.
+        output: Contiguous; data itself or not an alias of it.
+        negative: negative indices count from the end.
+
+    Raises:
+        OutOfRangeError: If an index is out of range.
     """
     arguments = (data, indices, updates, axis, output, negative, update)
     choose(ALONG_AXIS, *arguments).run(*arguments)
@@ -157,7 +162,8 @@ def _put_by_tiles(
 def slice_offsets(indices: Indices, sizes: tuple[int, ...]) -> Array:
     """Offsets of the slices selected by tuples of shape (..., len(sizes)), counted in slices; flat.
 
-    Raises OutOfRangeError.
+    Raises:
+        OutOfRangeError: If an index is out of range.
     """
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
     if fits_tuple_table(tuples, sizes):
@@ -183,8 +189,12 @@ def put_tuples(
 ) -> None:
     """output[*indices[i]] becomes updates[i], if that is one element; elsewhere output is data.
 
-    indices: tuples along the last axis, which refer to axes of these sizes. output: contiguous; data itself or not an
-    alias of it. Raises OutOfRangeError, possibly after some updates.
+    Args:
+        indices: Tuples along the last axis, which refer to axes of these sizes.
+        output: Contiguous; data itself or not an alias of it.
+
+    Raises:
+        OutOfRangeError: If an index is out of range, possibly after some updates.
     """
     tuples = indices.array.reshape(prod(indices.array.shape[:-1]), len(sizes))
     values = updates.reshape(len(tuples))
@@ -202,8 +212,11 @@ def put_tuples(
 def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> None:
     """output[i, positions[j], k] = updates[i, j, k]; elsewhere output is data.
 
-    data, output: (before, axis, after), output contiguous; data itself or not an alias of it. positions: (length,), all
-    on the axis and none negative. updates: (before, length, after).
+    Args:
+        data: (before, axis, after), output contiguous; data itself or not an alias of it.
+        positions: (length,), all on the axis and none negative.
+        updates: (before, length, after).
+        output: See `data`.
     """
     choose(SLICES, data, positions, updates, output).run(data, positions, updates, output)
 

@@ -27,7 +27,8 @@ Reduction: TypeAlias = Literal["none", "sum", "sub", "prod", "min", "max", "mean
 class ReducingUpdate:
     """An Update: the target's elements are reduced with the updates to them, in their order.
 
-    use_init_val: the target's value is included. A NaN among the updates changes neither least nor greatest.
+    Attributes:
+        use_init_val: The target's value is included. A NaN among the updates changes neither least nor greatest.
     """
 
     reduction: Reduction
@@ -131,8 +132,10 @@ class ReducingUpdate:
 class _Groups:
     """Updates grouped by destination, the largest groups first.
 
-    places, sizes: the place and the number of updates of each group. starts: the first of its updates in `order`, the
-    order in which they are applied.
+    Attributes:
+        places: The place of updates of each group.
+        sizes: The number of updates of each group.
+        starts: The first of its updates in `order`, the order in which they are applied.
     """
 
     places: Array

@@ -43,12 +43,17 @@ def log_softmax(data: Array, axis: int = 1) -> Array:
 
 
 def exponentiate(scores: Array, axis: int, *, out: Array, sink: Array | None = None) -> Array:
-    """out = exp(scores - greatest of their slice), which never overflows; returns the sums along the axis.
+    """out = exp(scores - greatest of their slice), which never overflows.
 
     If neither the exponentials of the scores themselves nor their sums overflow, these are written instead.
 
-    scores: f32 or f64. out: like scores, or scores itself. sink: one more score of each slice, which counts for the
-    greatest and the sum. The sums and the sink have size 1 on the axis.
+    Args:
+        scores: f32 or f64.
+        out: Like scores, or scores itself.
+        sink: One more score of each slice, which counts for the greatest and the sum.
+
+    Returns:
+        The sums along the axis. The sums and the sink have size 1 on the axis.
     """
     if sink is None and _may_stay(scores, is_kept=out is not scores):
         exponentials(scores, out)
@@ -85,7 +90,8 @@ def exponentials(scores: Array, out: Array) -> None:
 def _may_stay(scores: Array, *, is_kept: bool) -> bool:
     """Return True if many scores need no shift before the exponential; False with a NaN.
 
-    is_kept: the scores are available afterwards, if all of a slice prove to be too small.
+    Args:
+        is_kept: The scores are available afterwards, if all of a slice prove to be too small.
     """
     if scores.size < thresholds.CALL_ELEMENTS or not scores.max() <= GREATEST_SCORE:
         return False

@@ -35,8 +35,9 @@ def comparable(array: Array) -> Array:
 def best_of_slices(data: Array, axis: int, *, greatest: bool) -> tuple[Array, Array] | None:
     """The least, or the greatest, element of every slice along an axis, and its index: i64, size 1 on the axis.
 
-    data: rank 1 or more, not empty. The first of equal elements is taken. None if an element is NaN: NumPy takes the
-    first of these.
+    Args:
+        data: Rank 1 or more, not empty. The first of equal elements is taken. None if an element is NaN: NumPy takes
+            the first of these.
     """
     keys = comparable(data)
     chosen: Array = keys.argmax(axis, keepdims=True) if greatest else keys.argmin(axis, keepdims=True)
@@ -47,7 +48,8 @@ def best_of_slices(data: Array, axis: int, *, greatest: bool) -> tuple[Array, Ar
 def least_indices(keys: Array, count: int, axis: int) -> Array:
     """The indices of the `count` least elements of every slice along an axis, in the order of a stable sort: i64.
 
-    keys: `comparable`, rank 1 or more. Equal elements are ordered by index, and NaN is last.
+    Args:
+        keys: `comparable`, rank 1 or more. Equal elements are ordered by index, and NaN is last.
     """
     size = keys.shape[axis]
     if not 0 < count * thresholds.KEPT_SHARE <= size or keys.dtype.kind not in "iuf":

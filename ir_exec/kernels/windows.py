@@ -158,7 +158,9 @@ def placed_blocks(
 ) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...], slice]]:
     """Blocks of windows, their places in an array [batch, groups, channels, windows], and the groups there.
 
-    sizes: of the blocks. pairs: the number of pairs of a batch and a group in a block, at least one.
+    Args:
+        sizes: Of the blocks.
+        pairs: The number of pairs of a batch and a group in a block, at least one.
     """
     batch, groups = batch_and_groups
     group_step = min(max(pairs, 1), max(groups, 1))
@@ -176,7 +178,9 @@ def placed_blocks(
 def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | None = None) -> Array:
     """The elements covered by the windows of all spatial axes, from the first to the last; a view without padding.
 
-    data: its last axes are the spatial ones. Padding is 0. covered: the result of `covered_part`, if known.
+    Args:
+        data: Its last axes are the spatial ones. Padding is 0.
+        covered: The result of `covered_part`, if known.
     """
     inside, target, shape = covered or covered_part(axes)
     part = data[(..., *inside)]

@@ -40,8 +40,13 @@ BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or", "bitwise-xor
 class BitwiseNot(Unary):
     """output = data with every bit inverted; of booleans the logical operator.
 
-    data: any shape, any integer type or boolean. output: as data.
     Specification: bitwise/bitwise-not-13.
+
+    Inputs:
+        data: Any shape, any integer type or boolean.
+
+    Outputs:
+        output: Like data.
     """
 
     inputs = (In("data", types=BITS | BOOLEAN),)
@@ -51,10 +56,18 @@ class BitwiseNot(Unary):
 
 
 class _Shift(Binary):
-    """a, b: one integer type, shapes that broadcast together. output: that type.
+    """The base of the shifts.
 
-    Errors: IR704 for a shift by a negative number of bits or by the width of the type or more, which the specification
-    leaves to the hardware; and the errors of Binary.
+    Inputs:
+        a: Any integer type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: The type of a, the shape that a and b broadcast to.
+
+    Raises:
+        IRError: IR704 for a shift by a negative number of bits or by the width of the type or more, which the
+            specification leaves to the hardware; and the errors of Binary.
     """
 
     inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))

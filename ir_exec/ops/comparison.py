@@ -22,7 +22,7 @@ COMPARABLE = CALCULABLE | BOOLEAN | STRING
 
 
 class ElementComparison(Binary):
-    """A boolean for every pair of elements; shapes and errors are those of Binary."""
+    """The base of comparisons: a boolean for every pair of elements."""
 
     inputs = (In("a", types=COMPARABLE), In("b", types=COMPARABLE, like="a"))
     inplace_inputs = ()
@@ -62,8 +62,14 @@ LessEqual = _comparison("LessEqual", np.less_equal, "≤", "lessequal-1")
 class Equal(ElementComparison):
     """output = a equals b.
 
-    a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/equal-1.
+
+    Inputs:
+        a: Any element type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: Boolean, the shape that a and b broadcast to.
     """
 
     function: ClassVar[Function] = np.equal
@@ -80,8 +86,14 @@ class Equal(ElementComparison):
 class NotEqual(Equal):
     """output = a differs from b.
 
-    a, b: one element type, any, and shapes that broadcast together. output: boolean.
     Specification: comparison/notequal-1.
+
+    Inputs:
+        a: Any element type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: Boolean, the shape that a and b broadcast to.
     """
 
     function = np.not_equal
@@ -104,8 +116,13 @@ class _Test(Op):
 class IsNaN(_Test):
     """output = data is NaN.
 
-    data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isnan-10.
+
+    Inputs:
+        data: Any shape, any float type.
+
+    Outputs:
+        output: Boolean, the shape of data.
     """
 
     def evaluate(self, data: Array) -> Array:
@@ -116,8 +133,13 @@ class IsNaN(_Test):
 class IsFinite(_Test):
     """output = data is neither infinite nor NaN.
 
-    data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isfinite-10.
+
+    Inputs:
+        data: Any shape, any float type.
+
+    Outputs:
+        output: Boolean, the shape of data.
     """
 
     def evaluate(self, data: Array) -> Array:
@@ -128,8 +150,13 @@ class IsFinite(_Test):
 class IsInf(_Test):
     """output = data is -inf (with `detect_negative`) or +inf (with `detect_positive`); both count by default.
 
-    data: any shape, any float type. output: boolean, the shape of data.
     Specification: comparison/isinf-10.
+
+    Inputs:
+        data: Any shape, any float type.
+
+    Outputs:
+        output: Boolean, the shape of data.
     """
 
     detect_negative: Bool = True

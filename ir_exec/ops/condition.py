@@ -37,10 +37,16 @@ class Select(Op):
     With numpy broadcasting `cond` may also have the largest shape, as in OpenVINO. With pdpd broadcasting the first
     axis of `else_` and of `cond` is axis `axis` of `then`, by default 0.
 
-    cond: boolean. then, else_: any type, the same for both and output.
-
-    Errors: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is none.
     Specification: condition/select-1.
+
+    Inputs:
+        cond: Boolean.
+        then: Any type, the same for both and output.
+        else_: Like `then`.
+
+    Raises:
+        IRError: IR504 where the shapes do not broadcast; IR501 and IR502 where they differ and `auto_broadcast` is
+            none.
     """
 
     inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
@@ -86,12 +92,16 @@ def _in_chunks(op: Select, request: KernelRequest) -> Kernel:
 class NonZero(Op):
     """The indices of the elements that are not 0: one column for each, in row-major order; NaN is not 0.
 
-    data: any shape, no strings. output: `output_type`, shape [rank of data, number of elements that are not 0].
-
     As in OpenVINO, a scalar that is not 0 gives [[0]], one that is 0 gives an empty output of shape [0, 0] (of shape
     [1, 0] in its CPU plugin).
 
     Specification: condition/nonzero-3.
+
+    Inputs:
+        data: Any shape, no strings.
+
+    Outputs:
+        output: `output_type`, shape [rank of data, number of elements that are not 0].
     """
 
     inputs = (In("data", types=ALL - STRING),)
@@ -126,10 +136,17 @@ class NonZero(Op):
 class Bucketize(Op):
     """The number of the bucket that each element falls into: the number of boundaries below it.
 
-    data: any shape. buckets: the boundaries, a sorted vector. Both have any numeric type. A boundary that equals the
-    element belongs to the bucket below it (`with_right_bound`) or above it. NaN falls into the first bucket or, without
-    `with_right_bound`, into the last one.
-    output: the shape of data, element type `output_type`. Specification: condition/bucketize-3.
+    NaN falls into the first bucket or, without `with_right_bound`, into the last one.
+
+    Specification: condition/bucketize-3.
+
+    Inputs:
+        data: Any shape, any numeric type.
+        buckets: The boundaries, a sorted vector, any numeric type. A boundary that equals the element belongs to the
+            bucket below it (`with_right_bound`) or above it.
+
+    Outputs:
+        output: The shape of data, element type `output_type`.
     """
 
     inputs = (In("data", types=CALCULABLE), In("buckets", types=CALCULABLE))
@@ -153,13 +170,20 @@ class Bucketize(Op):
 class If(Op):
     """Runs then_body if the condition is true, else_body if it is false.
 
-    condition: one boolean. values: any shapes and types, the inputs of the bodies. output: the Results of the body that
-    runs; there may be several. If the condition is not known, inference returns a type that includes the outputs of
-    both bodies. If one body returns a scalar and the other a vector, the scalar becomes a vector of one element, as in
-    OpenVINO.
-    Errors: IR402 if the element type of an output depends on a condition that is not known, IR501 for a condition of
-    rank 2 or more, IR502 for a vector that does not have one element.
     Specification: condition/if-8.
+
+    Inputs:
+        condition: One boolean.
+        values: Any shapes and types, the inputs of the bodies.
+
+    Outputs:
+        output: The Results of the body that runs; there may be several. If the condition is not known, inference
+            returns a type that includes the outputs of both bodies. If one body returns a scalar and the other a
+            vector, the scalar becomes a vector of one element, as in OpenVINO.
+
+    Raises:
+        IRError: IR402 if the element type of an output depends on a condition that is not known, IR501 for a condition
+            of rank 2 or more, IR502 for a vector that does not have one element.
     """
 
     inputs = (In("condition", types=BOOLEAN), In("values", variadic=True, optional=True, mixed=True))

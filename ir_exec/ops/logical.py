@@ -53,9 +53,13 @@ Xor = binary(
 class LogicalNot(Unary):
     """output = not data; for numbers, 1 for 0 and 0 for all others.
 
-    data: any shape; boolean, or a numeric type, an extension of OpenVINO to the specification. output: as
-    data.
     Specification: logical/logical-not-1.
+
+    Inputs:
+        data: Any shape; boolean, or a numeric type, an extension of OpenVINO to the specification.
+
+    Outputs:
+        output: Like data.
     """
 
     inputs = (In("data", types=BOOLEAN | CALCULABLE),)

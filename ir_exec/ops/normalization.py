@@ -1,5 +1,7 @@
-"""Normalizations: by a norm (GRN, NormalizeL2), by the neighbours of an element (LRN), by mean and variance (MVN,
-GroupNormalization, BatchNormInference).
+"""Normalizations.
+
+By a norm (GRN, NormalizeL2), by the neighbours of an element (LRN), by mean and variance (MVN, GroupNormalization,
+BatchNormInference).
 """
 
 from __future__ import annotations
@@ -36,9 +38,16 @@ __all__ = [
 class GRN(Op):
     """output = data / sqrt(the sum of its squares over all channels + bias).
 
-    data: [batch, channels, ...] of rank 2, 3 or 4, any float type. output: as data.
-    Errors: IR501 for other ranks.
     Specification: normalization/grn-1.
+
+    Inputs:
+        data: [batch, channels, ...] of rank 2, 3 or 4, any float type.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 for other ranks.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -59,9 +68,18 @@ class NormalizeL2(Op):
 
     Without axes every element except 0 becomes 1.
 
-    data: any shape, any float type. axes: a scalar or a vector of integers. output: the shape and the type of data.
-    Errors: IR501 for axes that are neither a scalar nor a vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/normalize-l2-1.
+
+    Inputs:
+        data: Any shape, any float type.
+        axes: A scalar or a vector of integers.
+
+    Outputs:
+        output: The shape and the type of data.
+
+    Raises:
+        IRError: IR501 for axes that are neither a scalar nor a vector, IR503 and IR701 for axes that data does not
+            have.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
@@ -102,11 +120,19 @@ class LRN(Op):
 
     The sum includes the element and all at most (size - 1) // 2 away along each of the axes.
 
-    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 for axes that are not a vector, IR503 and IR701 for axes that data does not have.
     Specification: normalization/lrn-1, in which `size / 2` elements on each side count; as in OpenVINO, there is one
     less for even sizes. OpenVINO's CPU plugin supports only axis 1 or all axes after it, and truncates bias to an
     integer; this class does neither.
+
+    Inputs:
+        data: Any shape, any float type.
+        axes: A vector of integers.
+
+    Outputs:
+        output: The shape and the type of data.
+
+    Raises:
+        IRError: IR501 for axes that are not a vector, IR503 and IR701 for axes that data does not have.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
@@ -159,10 +185,17 @@ class MVN1(Op):
     Mean and variance are taken along `reduction_axes`; without them, along all axes except the first
     (`across_channels`) or the first two.
 
-    data: any shape, any float type. output: as data.
-    Errors: IR503 for reduction axes that data does not have.
     Specification: normalization/mvn-1. OpenVINO's CPU plugin only checks if `reduction_axes` contains axis 1; this
     class reduces the given axes.
+
+    Inputs:
+        data: Any shape, any float type.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR503 for reduction axes that data does not have.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -196,10 +229,18 @@ class MVN6(Op):
     Mean and variance are taken along `axes`. The deviation is sqrt(variance + eps) or sqrt(variance) + eps, according
     to `eps_mode`.
 
-    data: any shape, any float type. axes: a vector of integers. output: the shape and the type of data.
-    Errors: IR501 for axes that are not a vector, IR503 for axes that data does not have, IR505 for more axes than data
-    has.
     Specification: normalization/mvn-6.
+
+    Inputs:
+        data: Any shape, any float type.
+        axes: A vector of integers.
+
+    Outputs:
+        output: The shape and the type of data.
+
+    Raises:
+        IRError: IR501 for axes that are not a vector, IR503 for axes that data does not have, IR505 for more axes than
+            data has.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
@@ -248,10 +289,19 @@ class GroupNormalization(Op):
 
     Mean and variance are taken over a group of channels in one batch; scale and bias are per channel.
 
-    data: [batch, channels, ...], any float type. scale, bias: [channels], any float types: as in OpenVINO, they may
-    differ from the type of data. output: as data.
-    Errors: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ or are not
-    a multiple of num_groups. Specification: normalization/group-normalization-12.
+    Specification: normalization/group-normalization-12.
+
+    Inputs:
+        data: [batch, channels, ...], any float type.
+        scale: [channels], any float types: as in OpenVINO, they may differ from the type of data.
+        bias: Like `scale`.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ or
+            are not a multiple of num_groups.
     """
 
     inputs = (
@@ -306,10 +356,20 @@ class _BatchNorm(Family):
 class BatchNormInference5(_BatchNorm):
     """output[b, c, ...] = (data[b, c, ...] - mean[c]) / sqrt(variance[c] + epsilon) * gamma[c] + beta[c].
 
-    data: [batch, channels, ...], any float type. gamma, beta, mean, variance: [channels], of the same type.
-    output: the shape and the type of data.
-    Errors: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ.
     Specification: normalization/batch-norm-inference-5.
+
+    Inputs:
+        data: [batch, channels, ...], any float type.
+        gamma: [channels], of the same type.
+        beta: Like `gamma`.
+        mean: Like `gamma`.
+        variance: Like `gamma`.
+
+    Outputs:
+        output: The shape and the type of data.
+
+    Raises:
+        IRError: IR501 for data of rank 0 or 1 and other inputs that are not vectors, IR502 if the channels differ.
     """
 
     inputs = (
@@ -338,7 +398,11 @@ class BatchNormInference1(_BatchNorm):
 
 
 def _channels(data: TensorType, **vectors: TensorType) -> Dim:
-    """The number of channels, axis 1 of data and the length of each vector; raises ShapeError if they differ."""
+    """The number of channels, axis 1 of data and the length of each vector.
+
+    Raises:
+        ShapeError: If they differ.
+    """
     channels = Dim.any()
     if data.shape.dims is not None:
         if len(data.shape) < 2:

@@ -27,18 +27,34 @@ _SHORTENED = element_types("f16 bf16 f32")
 
 @op("FakeQuantize", since=1)
 class FakeQuantize(Op):
-    """output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
+    """Values rounded to one of `levels` between limits.
+
+    output = round((data - input_low) / (input_high - input_low) * (levels - 1)) / (levels - 1)
     * (output_high - output_low) + output_low; ties are rounded to even.
 
     data up to the lesser of input_low and input_high becomes output_low, data above the greater one output_high.
 
-    data: any shape, any numeric type. input_low, input_high, output_low, output_high: numeric, as in OpenVINO of any
-    type; a shape that broadcasts to the shape of data. levels: 2 or more. auto_broadcast: `numpy` (the default), or
-    `none`: the limits have the shape of data. output: as data. Floats shorter than f32 are quantized in f32, integers
-    in f64 and rounded.
-    Errors: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
+    Floats shorter than f32 are quantized in f32, integers in f64 and rounded.
+
     Specification: quantization/fake-quantize-1, in which data has a float type; integers are an extension of OpenVINO.
     The mode pdpd is treated as numpy, which broadcasts a superset of shapes.
+
+    Inputs:
+        data: Any shape, any numeric type.
+        input_low: Numeric, as in OpenVINO of any type; a shape that broadcasts to the shape of data.
+        input_high: Like `input_low`.
+        output_low: Like `input_low`.
+        output_high: Like `input_low`.
+
+    Attributes:
+        levels: 2 or more.
+        auto_broadcast: `numpy` (the default), or `none`: the limits have the shape of data.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
     """
 
     inputs = (
@@ -108,13 +124,24 @@ def _quantized(data: Array, levels: Levels) -> Array:
 class FakeConvert(Op):
     """output = (converted(data * scale - shift) + shift) / scale, where converted means to an 8-bit float and back.
 
-    destination_type: `f8e4m3` or `f8e5m2`. As in OpenVINO, numbers are converted via f16, and so rounded twice. Too
-    large numbers become the largest finite value; NaN remains NaN.
+    As in OpenVINO, numbers are converted via f16, and so rounded twice. Too large numbers become the largest finite
+    value; NaN remains NaN.
 
-    data: any shape, f16, bf16 or f32. scale: the type of data, and a shape that broadcasts to the shape of data. shift:
-    as scale, of the same shape; by default 0. output: as data.
-    Errors: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
     Specification: quantization/fake-convert-13.
+
+    Inputs:
+        data: Any shape, f16, bf16 or f32.
+        scale: The type of data, and a shape that broadcasts to the shape of data.
+        shift: Like scale, of the same shape; by default 0.
+
+    Attributes:
+        destination_type: `f8e4m3` or `f8e5m2`.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR504 for a scale that does not broadcast to data, IR501 and IR502 for another shape of shift.
     """
 
     inputs = (

@@ -34,12 +34,21 @@ _ADDED_AS_THEY_ARE = element_types("f32 f64")
 
 
 class _Reduction(Op):
-    """data: any shape, any numeric type (boolean for the logical reductions). output: the element type of data.
+    """The base of the reductions.
 
-    axes: a scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in OpenVINO.
-    Without axes, every element is reduced separately. keep_dims: reduced axes are kept with size 1; by default they are
-    removed.
-    Errors: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
+    Inputs:
+        data: Any shape, any numeric type (boolean for the logical reductions).
+        axes: A scalar or a vector of integers; negative ones count from the end, repeated ones count once, as in
+            OpenVINO. Without axes, every element is reduced separately.
+
+    Attributes:
+        keep_dims: Reduced axes are kept with size 1; by default they are removed.
+
+    Outputs:
+        output: The element type of data.
+
+    Raises:
+        IRError: IR501 for axes of rank 2 or more, IR503 and IR701 for an axis that data does not have.
     """
 
     inputs = (In("data", types=CALCULABLE), In("axes", types=AXES))
@@ -78,8 +87,9 @@ class _Reduction(Op):
         return None
 
     def _along(self, along: tuple[int, ...], data: Array, axes: Array | None = None) -> Array:
-        """The output for axes counted from the front. As a kernel, this method also receives the input `axes` and
-        ignores it.
+        """The output for axes counted from the front.
+
+        As a kernel, this method also receives the input `axes` and ignores it.
         """
         result = self._reduce(data, along if data.ndim else ())
         return rounded(np.asarray(result), data.dtype)

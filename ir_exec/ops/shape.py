@@ -31,9 +31,10 @@ Item = TypeVar("Item")
 class ShapeOf1(Op):
     """output = the shape of data, as a vector of i64; empty for a scalar.
 
-    data: any shape, any type.
-
     Specification: shape/shape-of-1.
+
+    Inputs:
+        data: Any shape, any type.
     """
 
     inputs = (In("data"),)
@@ -50,9 +51,10 @@ class ShapeOf1(Op):
 class ShapeOf(Op):
     """output = the shape of data, as a vector of the type `output_type`: i64 (the default) or i32; empty for a scalar.
 
-    data: any shape, any type.
-
     Specification: shape/shape-of-3.
+
+    Inputs:
+        data: Any shape, any type.
     """
 
     inputs = (In("data"),)
@@ -79,10 +81,17 @@ def _shape_as_value(shape: Shape, kind: ElementType) -> TensorType:
 
 
 class _Squeeze(Op):
-    """data: any shape, any type. axes: optional; integers, a scalar or a vector, negative ones counted from the end.
-    output: the type of data; it may alias data.
+    """The base of both versions of Squeeze.
 
-    Errors: IR501 for axes of rank 2 or more, IR503 for an axis that data does not have.
+    Inputs:
+        data: Any shape, any type.
+        axes: Optional; integers, a scalar or a vector, negative ones counted from the end.
+
+    Outputs:
+        output: The type of data; it may alias data.
+
+    Raises:
+        IRError: IR501 for axes of rank 2 or more, IR503 for an axis that data does not have.
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
@@ -126,8 +135,9 @@ class _Squeeze(Op):
 
 
 def _squeezed_axes(axes: tuple[int, ...], rank: int) -> list[int]:
-    """The axes that may be removed, without duplicates; all without `axes`. As in OpenVINO, a scalar has an axis
-    here.
+    """The axes that may be removed, without duplicates; all without `axes`.
+
+    As in OpenVINO, a scalar has an axis here.
     """
     if not axes:
         return list(range(rank))
@@ -168,14 +178,20 @@ class Squeeze(_Squeeze):
 class Unsqueeze(Op):
     """Insert dims of size 1 into the shape of data, at `axes` of the output.
 
-    data: any shape, any type. axes: integers, a scalar or a vector; negative ones count from the end of the output's
-    shape. output: the type of data; it may alias data.
-
     Duplicates are ignored. As in OpenVINO, an axis given as 4 and as -1 is inserted once, but counts twice in the rank
     that negative axes refer to.
 
-    Errors: IR501 for axes of rank 2 or more, IR503 for an axis out of range, IR505 for no axes.
     Specification: shape/unsqueeze-1.
+
+    Inputs:
+        data: Any shape, any type.
+        axes: Integers, a scalar or a vector; negative ones count from the end of the output's shape.
+
+    Outputs:
+        output: The type of data; it may alias data.
+
+    Raises:
+        IRError: IR501 for axes of rank 2 or more, IR503 for an axis out of range, IR505 for no axes.
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
@@ -221,16 +237,22 @@ def _with_inserted(items: list[Item], axes: list[int], item: Item) -> list[Item]
 class Reshape(Op):
     """The elements of data, in their order, in the shape given by the input `shape`.
 
-    data: any shape, any type. shape: a vector of integers; one may be -1, for the remaining size. With `special_zero` a
-    0 is replaced by the dim of data at the same position, otherwise it means 0 elements. output: the type of data; it
-    may alias data.
-
     As in OpenVINO, -1 is 1 next to a 0 for data without elements, and inference treats a size that may be 0 as a size,
     not as a copy. With a copied dim, OpenVINO accepts sizes whose product is wrong, and reads beyond the tensor; here
     this is an error.
 
-    Errors: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not match data.
     Specification: shape/reshape-1.
+
+    Inputs:
+        data: Any shape, any type.
+        shape: A vector of integers; one may be -1, for the remaining size. With `special_zero` a 0 is replaced by the
+            dim of data at the same position, otherwise it means 0 elements.
+
+    Outputs:
+        output: The type of data; it may alias data.
+
+    Raises:
+        IRError: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not match data.
     """
 
     inputs = (In("data"), In("shape", types=INTEGER))

@@ -33,9 +33,11 @@ __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
 class _Fourier(Op):
     """The base of the transforms along given axes.
 
-    axes: a vector of different axes; negative ones count from the end, the last axis of complex data is not counted.
-    signal_size: a vector with the number of values to transform along each axis, -1 for the axis size. A longer axis is
-    truncated, a shorter one padded with zeros.
+    Inputs:
+        axes: A vector of different axes; negative ones count from the end, the last axis of complex data is not
+            counted.
+        signal_size: A vector with the number of values to transform along each axis, -1 for the axis size. A longer
+            axis is truncated, a shorter one padded with zeros.
     """
 
     inputs = (
@@ -152,10 +154,14 @@ def _as_parts(numbers: Array) -> Array:
 class DFT(_Fourier):
     """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
 
-    data: a float type, shape [..., 2]. output: like data, with the sizes of signal_size. f16 and bf16 are computed in
-    f32. Without axes the output is data.
-
     Specification: signals/dft-7.
+
+    Inputs:
+        data: A float type, shape [..., 2].
+
+    Outputs:
+        output: Like data, with the sizes of signal_size. f16 and bf16 are computed in f32. Without axes the output is
+            data.
     """
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
@@ -167,6 +173,13 @@ class IDFT(_Fourier):
     """output[m] = 1 / S * sum over j of data[j] * exp(2 pi i m j / S): the inverse of DFT, with its inputs.
 
     Specification: signals/idft-7.
+
+    Inputs:
+        data: A float type, shape [..., 2].
+
+    Outputs:
+        output: Like data, with the sizes of signal_size. f16 and bf16 are computed in f32. Without axes the output is
+            data.
     """
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
@@ -177,11 +190,15 @@ class IDFT(_Fourier):
 class RDFT(_Fourier):
     """The DFT of real numbers. Along the last of `axes` the output has S // 2 + 1 numbers: the others are conjugates.
 
-    data: a float type, rank 1 or more. output: the element type of data, shape [..., 2]. f16 and bf16 are computed in
-    f32. At least one axis is required.
-
     Specification: signals/rdft-9. If signal_size is not known, OpenVINO's shape inference keeps the sizes of all axes
     except the last; here they are dynamic.
+
+    Inputs:
+        data: A float type, rank 1 or more.
+
+    Outputs:
+        output: The element type of data, shape [..., 2]. f16 and bf16 are computed in f32. At least one axis is
+            required.
     """
 
     complex_input: ClassVar[bool] = False
@@ -198,13 +215,18 @@ class RDFT(_Fourier):
 class IRDFT(_Fourier):
     """The inverse of RDFT: real numbers from the first half of their transform along the last of `axes`.
 
-    data: a float type, shape [..., 2]. output: the element type of data, without the last axis of data. f16 and bf16
-    are computed in f32. Along the last of `axes` the size M of data means 2 * (M - 1) values unless signal_size is
-    given. At least one axis is required.
+    Along the last of `axes` the size M of data means 2 * (M - 1) values unless signal_size is given. At least one axis
+    is required.
 
     OpenVINO's CPU plugin rejects -1 for that axis; the specification and this class do not.
     Specification: signals/irdft-9. If signal_size is not known, OpenVINO's shape inference keeps the sizes of all axes
     except the last; here they are dynamic.
+
+    Inputs:
+        data: A float type, shape [..., 2].
+
+    Outputs:
+        output: The element type of data, without the last axis of data. f16 and bf16 are computed in f32.
     """
 
     complex_output: ClassVar[bool] = False
@@ -248,13 +270,21 @@ def _padded(window: Array, frame_size: int) -> Array:
 class STFT(Op):
     """The transforms of the frames of a signal: output[t] = RDFT of `signal[t * frame_step :][: frame_size]` * window.
 
-    signal: a float type, shape [length] or [batch, length]. window: that type, at most frame_size long, padded with
-    zeros on both sides if it is shorter. frame_size, frame_step: scalars, i32 or i64.
-    output: the type of signal, shape [frames, frame_size // 2 + 1, 2] after the batch, with the first two axes
-    exchanged by `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed in f32.
-
-    Errors: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
     Specification: signals/stft-15.
+
+    Inputs:
+        signal: A float type, shape [length] or [batch, length].
+        window: The type of signal, at most frame_size long, padded with zeros on both sides if it is shorter.
+        frame_size: A scalar, i32 or i64.
+        frame_step: Like `frame_size`.
+
+    Outputs:
+        output: The type of signal, shape [frames, frame_size // 2 + 1, 2] after the batch, with the first two axes
+            exchanged by `transpose_frames`; frames = (length - frame_size) // frame_step + 1. f16 and bf16 are computed
+            in f32.
+
+    Raises:
+        IRError: IR505 or IR704 for a frame that is longer than the signal or shorter than the window.
     """
 
     inputs = (
@@ -299,19 +329,31 @@ class ISTFT(Op):
     """The inverse of STFT with transpose_frames: the signal with these transforms of its frames.
 
     Every frame is the IRDFT of data[..., t, :] times window. Overlapping frames are summed and divided by the sum of
-    the squares of window there; the quotient is 0 if that sum is 0. `normalized`: data was divided by sqrt(frame_size).
-    `center`: the signal was padded with frame_size // 2 elements on both sides, which are removed.
-
-    data: a float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2]. window: that
-    type, at most frame_size long, padded with zeros on both sides if it is shorter. frame_size, frame_step: scalars.
-    signal_length: a scalar or a vector of one element, the length of the output, which is truncated or padded with
-    zeros; by default (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to an even
-    number.
-    output: the type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
+    the squares of window there; the quotient is 0 if that sum is 0.
 
     OpenVINO crashes for a negative signal_length, and ignores 0; here a negative one is an error, and 0 gives an empty
     signal, as in OpenVINO's shape inference.
-    Errors: IR502 or IR505, IR704 at run time. Specification: signals/istft-16.
+
+    Specification: signals/istft-16.
+
+    Inputs:
+        data: A float type, shape [frame_size // 2 + 1, frames, 2] or [batch, frame_size // 2 + 1, frames, 2].
+        window: The type of data, at most frame_size long, padded with zeros on both sides if it is shorter.
+        frame_size: A scalar.
+        frame_step: Like `frame_size`.
+        signal_length: A scalar or a vector of one element, the length of the output, which is truncated or padded with
+            zeros; by default (frames - 1) * frame_step + frame_size, for `center` less by frame_size, rounded down to
+            an even number.
+
+    Attributes:
+        center: The signal was padded with frame_size // 2 elements on both sides, which are removed.
+        normalized: data was divided by sqrt(frame_size).
+
+    Outputs:
+        output: The type of data, shape [length] or [batch, length]. f16 and bf16 are computed in f32.
+
+    Raises:
+        IRError: IR502 or IR505, IR704 at run time.
     """
 
     inputs = (

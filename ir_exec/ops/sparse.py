@@ -85,10 +85,20 @@ class _Packed(Op):
 class EmbeddingBagPackedSum(_Packed):
     """output[i] = sum over j of emb_table[indices[i, j]] * per_sample_weights[i, j].
 
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [batch, indices_per_bag].
-    per_sample_weights: the shape of indices, the type of emb_table; by default ones.
-    output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range. Specification: sparse/embedding-bag-packed-sum-3.
+    Sums of integers wrap.
+
+    Specification: sparse/embedding-bag-packed-sum-3.
+
+    Inputs:
+        emb_table: [num_emb, ...], any numeric type of 8 bits and more.
+        indices: [batch, indices_per_bag].
+        per_sample_weights: The shape of indices, the type of emb_table; by default ones.
+
+    Outputs:
+        output: [batch, ...], the type of emb_table.
+
+    Raises:
+        IRError: IR701 for an index out of range.
     """
 
 
@@ -96,7 +106,10 @@ class EmbeddingBagPackedSum(_Packed):
 class EmbeddingBagPacked(_Packed):
     """EmbeddingBagPackedSum-3 with `reduction` mean, for rows without weights; means of integers are truncated.
 
-    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-packed-15.
+    Specification: sparse/embedding-bag-packed-15.
+
+    Raises:
+        IRError: IR302 for weights with means.
     """
 
     reduction: Reduction = "sum"
@@ -154,11 +167,22 @@ class _Offsets(Op):
 class EmbeddingBagOffsetsSum(_Offsets):
     """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over offsets[i] <= j < offsets[i + 1].
 
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices: [num_indices]. offsets: [batch], ascending,
-    at most num_indices. default_index: a scalar, the row for bags without elements; they are zeros if it is -1 or
-    missing. per_sample_weights: the shape of indices, the type of emb_table; by default ones.
-    output: [batch, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index or an offset out of range. Specification: sparse/embedding-bag-offsets-sum-3.
+    Sums of integers wrap.
+
+    Specification: sparse/embedding-bag-offsets-sum-3.
+
+    Inputs:
+        emb_table: [num_emb, ...], any numeric type of 8 bits and more.
+        indices: [num_indices].
+        offsets: [batch], ascending, at most num_indices.
+        default_index: A scalar, the row for bags without elements; they are zeros if it is -1 or missing.
+        per_sample_weights: The shape of indices, the type of emb_table; by default ones.
+
+    Outputs:
+        output: [batch, ...], the type of emb_table.
+
+    Raises:
+        IRError: IR701 for an index or an offset out of range.
     """
 
 
@@ -166,7 +190,10 @@ class EmbeddingBagOffsetsSum(_Offsets):
 class EmbeddingBagOffsets(_Offsets):
     """EmbeddingBagOffsetsSum-3 with `reduction` mean, for rows without weights; means of integers are truncated.
 
-    Errors: IR302 for weights with means. Specification: sparse/embedding-bag-offsets-15.
+    Specification: sparse/embedding-bag-offsets-15.
+
+    Raises:
+        IRError: IR302 for weights with means.
     """
 
     reduction: Reduction = "sum"
@@ -176,12 +203,24 @@ class EmbeddingBagOffsets(_Offsets):
 class EmbeddingSegmentsSum(Op):
     """output[i] = sum of emb_table[indices[j]] * per_sample_weights[j] over all j with segment_ids[j] = i.
 
-    emb_table: [num_emb, ...], any numeric type of 8 bits and more. indices, segment_ids: [num_indices], the segments
-    in any order. num_segments: a scalar. default_index: a scalar, the row for segments without elements; they are zeros
-    if it is -1 or missing. per_sample_weights: the shape of indices, the type of emb_table; by default ones. output:
-    [num_segments, ...], the type of emb_table. Sums of integers wrap.
-    Errors: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements); IR704
-    for a negative num_segments. Specification: sparse/embedding-segments-sum-3.
+    Sums of integers wrap.
+
+    Specification: sparse/embedding-segments-sum-3.
+
+    Inputs:
+        emb_table: [num_emb, ...], any numeric type of 8 bits and more.
+        indices: [num_indices], the segments in any order.
+        segment_ids: [num_indices], the segments in any order.
+        num_segments: A scalar.
+        default_index: A scalar, the row for segments without elements; they are zeros if it is -1 or missing.
+        per_sample_weights: The shape of indices, the type of emb_table; by default ones.
+
+    Outputs:
+        output: [num_segments, ...], the type of emb_table.
+
+    Raises:
+        IRError: IR701 for an index out of range, and for a segment id out of range (OpenVINO ignores such elements);
+            IR704 for a negative num_segments.
     """
 
     inputs = (
@@ -275,8 +314,9 @@ def _require_offsets(offsets: Array, count: int) -> None:
 def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -> Array:
     """The sums of the rows of table at `indices`, one for each bag.
 
-    sizes: the number of consecutive indices of each bag. Floats are summed in their accumulator type, integers in their
-    own type, where they wrap.
+    Args:
+        sizes: The number of consecutive indices of each bag. Floats are summed in their accumulator type, integers in
+            their own type, where they wrap.
     """
     positions = find_indices(indices, len(table), 0, "refused")
     rows = table.reshape(len(table), prod(table.shape[1:]))
@@ -291,7 +331,9 @@ def _summed(table: Array, indices: Array, sizes: Array, weights: Array | None) -
 def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | None, sums: Array) -> None:
     """Add the first row of every bag, then the second of those that have one, and so on: for bags of few rows.
 
-    sizes: the number of rows of each bag. sums: of each bag, initially 0.
+    Args:
+        sizes: The number of rows of each bag.
+        sums: Of each bag, initially 0.
     """
     starts = np.cumsum(sizes) - sizes
     step = max(thresholds.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)
@@ -347,13 +389,22 @@ def _filled(sums: Array, empty: Array, table: Array, default_index: Array | None
 class SparseFillEmptyRows(Op):
     """A sparse matrix with `default_value` in the first column of every empty row.
 
-    values: [M], any element type. dense_shape: [2], rows and columns. indices: [M, 2], row and column of every value.
-    default_value: a scalar; as in OpenVINO, any type is converted to that of values.
-    output_indices: [n, 2], the type of indices, and output_values: [n], the type of values, sorted by row and column,
-    equal ones in their order. empty_row_indicator: boolean, [rows], true for each row that was empty.
-    Errors: IR402 for a mix of numbers and strings; IR701 for a row or a column that the matrix does not have, which
-    OpenVINO's CPU plugin accepts.
     Specification: sparse/fill-empty-rows-16.
+
+    Inputs:
+        values: [M], any element type.
+        dense_shape: [2], rows and columns.
+        indices: [M, 2], row and column of every value.
+        default_value: A scalar; as in OpenVINO, any type is converted to that of values.
+
+    Outputs:
+        output_indices: [n, 2], the type of indices, sorted by row and column, equal ones in their order.
+        output_values: [n], the type of values, in the order of output_indices.
+        empty_row_indicator: Boolean, [rows], true for each row that was empty.
+
+    Raises:
+        IRError: IR402 for a mix of numbers and strings; IR701 for a row or a column that the matrix does not have,
+            which OpenVINO's CPU plugin accepts.
     """
 
     inputs = (

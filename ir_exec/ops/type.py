@@ -46,14 +46,21 @@ _FLOATS = element_types("f16 f32 f64")
 class Convert(Op):
     """output = data, converted to `destination_type` by the rules of `ir_exec.types.conversion`.
 
-    data: any shape, any numeric type or boolean. output: the shape of data; it may alias data.
-
     The specification does not define the conversion of values that the new type cannot represent. Where OpenVINO's
     reference kernels and its CPU plugin differ, the result is as in C++: integers wrap, and an f64 is not converted to
     an integer via f32. Floats become f8e4m3 and f8e5m2 via f16, rounded twice, as in OpenVINO: 0.7813114 becomes 0.75,
     not 0.8125. A Cast of ONNX, which rounds once, is lowered with the correction.
 
-    Errors: IR401 for a destination_type that is neither numeric nor boolean. Specification: type/convert-1.
+    Specification: type/convert-1.
+
+    Inputs:
+        data: Any shape, any numeric type or boolean.
+
+    Outputs:
+        output: The shape of data; it may alias data.
+
+    Raises:
+        IRError: IR401 for a destination_type that is neither numeric nor boolean.
     """
 
     inputs = (In("data", types=CONVERTIBLE),)
@@ -83,9 +90,17 @@ class Convert(Op):
 class ConvertLike(Op):
     """output = data, converted as in Convert to the element type of `like`.
 
-    data: any shape, any numeric type or boolean. like: any shape; only its type is used. output: the shape of data; it
-    may alias data.
-    Errors: IR401 for a type of like that is neither numeric nor boolean. Specification: type/convert-like-1.
+    Specification: type/convert-like-1.
+
+    Inputs:
+        data: Any shape, any numeric type or boolean.
+        like: Any shape; only its type is used.
+
+    Outputs:
+        output: The shape of data; it may alias data.
+
+    Raises:
+        IRError: IR401 for a type of like that is neither numeric nor boolean.
     """
 
     inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
@@ -135,10 +150,19 @@ class ConvertPromoteTypes(Op):
     there is none. pytorch_scalar_promotion (false by default): of two floats or two integers, one of them a scalar, the
     type of the other wins.
 
-    input_0, input_1: any shapes. output_0, output_1: the shapes of the inputs; they may alias the inputs.
-    Errors: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO, even
-    if a type wider than both could represent them.
     Specification: type/convert-promote-types-14.
+
+    Inputs:
+        input_0: Any shapes.
+        input_1: Any shapes.
+
+    Outputs:
+        output_0: The shapes of the inputs; they may alias the inputs.
+        output_1: As `output_0`.
+
+    Raises:
+        IRError: IR402 for a promotion that may lose values without `promote_unsafe` (false by default); as in OpenVINO,
+            even if a type wider than both could represent them.
     """
 
     inputs = (In("input_0", types=PROMOTABLE), In("input_1", types=PROMOTABLE))
@@ -222,15 +246,24 @@ def _unsafe(a: ElementType, b: ElementType) -> ElementTypeError:
 class StringTensorPack(Op):
     """output[i] = the bytes symbols[begins[i]:ends[i]] as text.
 
-    begins, ends: i32 or i64, one type and one shape. symbols: a vector of u8, UTF-8. output: strings, the shape of
-    begins. A string that ends before it begins is empty. Bytes that are not UTF-8 become the surrogates of Python's
-    `surrogateescape`; StringTensorUnpack converts them back to the original bytes.
+    Bytes that are not UTF-8 become the surrogates of Python's `surrogateescape`; StringTensorUnpack converts them back
+    to the original bytes.
 
     As in OpenVINO's kernel, strings may be in any order; its shape inference rejects constant begins or ends that
     decrease.
 
-    Errors: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
     Specification: type/string-tensor-pack-15.
+
+    Inputs:
+        begins: i32 or i64, one type and one shape.
+        ends: Like `begins`.
+        symbols: A vector of u8, UTF-8.
+
+    Outputs:
+        output: Strings, the shape of begins. A string that ends before it begins is empty.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR701 for a begin or an end beyond symbols.
     """
 
     inputs = (
@@ -278,9 +311,15 @@ def _check_places(places: Array, length: int, name: str) -> None:
 class StringTensorUnpack(Op):
     """data[i] = the bytes symbols[begins[i]:ends[i]] as text: strings become bytes, the reverse of StringTensorPack.
 
-    data: strings, any shape. begins, ends: i32, the shape of data. symbols: a vector of u8, the concatenated UTF-8 of
-    all strings.
     Specification: type/string-tensor-unpack-15.
+
+    Inputs:
+        data: Strings, any shape.
+
+    Outputs:
+        begins: i32, the shape of data.
+        ends: i32, the shape of data.
+        symbols: A vector of u8, the concatenated UTF-8 of all strings.
     """
 
     inputs = (In("data", types=STRING),)

@@ -60,9 +60,13 @@ Otherwise packed weights are stored after enough runs.
 class Draft(PlanGraph):
     """A plan under construction.
 
-    inputs: the types of the Parameters. is_for_runs: False if an observer sees every layer; its steps then reuse no
-    buffers. results: the numbers of the outputs. kept: bytes in `slots` that belong to this plan only. prologue: the
-    steps of a loop before its first iteration. finished: the plan.
+    Attributes:
+        inputs: The types of the Parameters.
+        results: The numbers of the outputs.
+        is_for_runs: False if an observer sees every layer; its steps then reuse no buffers.
+        kept: Bytes in `slots` that belong to this plan only.
+        prologue: The steps of a loop before its first iteration.
+        finished: The plan.
     """
 
     def __init__(
@@ -86,10 +90,14 @@ class Draft(PlanGraph):
 class Pass:
     """A change of plans.
 
-    exactness: results are bit-identical, or may be rounded in another order. scope: once for a graph, or for each set
-    of input shapes. needs: passes that must run before. always: it runs for observers too, and without `optimize`; such
-    passes cannot be disabled. for_runs: it runs without `optimize` too. computes: it runs layers of the model, whose
-    errors are errors of a run. what: a description of one line.
+    Attributes:
+        exactness: Results are bit-identical, or may be rounded in another order.
+        scope: Once for a graph, or for each set of input shapes.
+        what: A description of one line.
+        needs: Passes that must run before.
+        always: It runs for observers too, and without `optimize`; such passes cannot be disabled.
+        for_runs: It runs without `optimize` too.
+        computes: It runs layers of the model, whose errors are errors of a run.
     """
 
     name: str
@@ -111,11 +119,18 @@ class PassFailedError(RuntimeError):
 class Compiler:
     """The compiler of the plans of one graph.
 
-    setting: shared by all plans. types: of all values for the declared input types, if known. expand: constants that
-    take more memory than the weights they are computed from are stored. tier: which passes run. fixed: the numbers of
-    inputs that are equal in many runs. run: runs a plan on its slots. folded: the values that are constants; constants:
-    their arrays by number, has_layout: they are in the memory order in which they are read. matrices, filters:
-    constants held by nodes.
+    Attributes:
+        setting: Shared by all plans.
+        types: Of all values for the declared input types, if known.
+        expand: Constants that take more memory than the weights they are computed from are stored.
+        tier: Which passes run.
+        fixed: The numbers of inputs that are equal in many runs.
+        run: Runs a plan on its slots.
+        folded: The values that are constants.
+        constants: Their arrays by number.
+        has_layout: They are in the memory order in which they are read.
+        matrices: Constants held by nodes.
+        filters: Constants held by nodes.
     """
 
     graph: Graph
@@ -146,7 +161,9 @@ class Compiler:
     def compile_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
         """The plan for inputs of these types.
 
-        Raises the errors of inference, and ResourceError if tensors of known sizes exceed the budget.
+        Raises:
+            IRError: The errors of inference.
+            ResourceError: If tensors of known sizes exceed the budget.
         """
         given = {node.outputs[0]: type for node, type in zip(self.graph.parameters, inputs, strict=True)}
         types = self.inferred(given)
@@ -181,9 +198,13 @@ class Compiler:
         return self.selection.allows(one.name) and one.name not in self.broken
 
     def _ran(self, one: Pass, draft: Draft) -> bool:
-        """Run a pass; returns False if it failed, and the plan must be made again without it.
+        """Run a pass.
 
-        Raises the errors of layers that a pass runs, and any error of a required pass.
+        Returns:
+            False if it failed, and the plan must be made again without it.
+
+        Raises:
+            IRError: The errors of layers that a pass runs, and any error of a required pass.
         """
         try:
             one.run(self, draft)
@@ -214,7 +235,11 @@ class Compiler:
                 packed.pack()
 
     def _unpacked(self) -> bool:
-        """Discard packed copies, starting with the first pass; returns True if there were any."""
+        """Discard packed copies, starting with the first pass.
+
+        Returns:
+            True if there were any.
+        """
         taken = self.weight_memory.packed_bytes
         self.selection = self.selection.leaving_out("prepack_weights", "transform_filters")
         if not taken or self.constants is None:
@@ -422,7 +447,11 @@ ALL_PASSES = PassSelection()
 
 
 def selection_of(passes: str | None) -> PassSelection:
-    """Parse a selection such as `-fuse_attention,-prepack_weights`; raises EvaluationError IR704 for unknown names."""
+    """Parse a selection such as `-fuse_attention,-prepack_weights`.
+
+    Raises:
+        EvaluationError: IR704 for unknown names.
+    """
     return PassSelection.parse(passes, [one.name for one in PASSES if not one.always])
 
 

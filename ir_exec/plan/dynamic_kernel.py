@@ -28,7 +28,10 @@ REMEMBERED = 2**7
 class _Seen:
     """Accepted arrays.
 
-    size: the bytes of the outputs. kernel: for the outputs. is_final: no better one is searched.
+    Attributes:
+        size: The bytes of the outputs.
+        kernel: For the outputs.
+        is_final: No better one is searched.
     """
 
     size: int
@@ -42,9 +45,12 @@ class DynamicKernel:
     Inference is skipped for arrays like previous ones; the kernel for their types is selected at their second
     occurrence. Several threads may call.
 
-    kernel: for arrays of any types. better: `Op.kernel` may replace it. fixed: the inputs, by position, that are the
-    same arrays in every call. constants: further inputs whose elements `Op.kernel` may rely on. at_once: use
-    `Op.kernel` already for the first arrays of their types.
+    Args:
+        kernel: For arrays of any types.
+        better: `Op.kernel` may replace it.
+        fixed: The inputs, by position, that are the same arrays in every call.
+        constants: Further inputs whose elements `Op.kernel` may rely on.
+        at_once: Use `Op.kernel` already for the first arrays of their types.
     """
 
     def __init__(

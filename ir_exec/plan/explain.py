@@ -40,13 +40,16 @@ class _PlanRecord(BaseModel):
 class LayerPlan(_PlanRecord):
     """The plan of a layer.
 
-    fate: `step` for a layer that runs, alone or as the last of several; `fused` for a layer computed by another step;
-    `constant`, `folded` for layers computed once; `known from shapes` for layers that follow from the input shapes;
-    `left out` for layers without readers.
-    into: the layer whose step computes it. variant: the kernel. made_by: the pass that determined it; reason: the
-    effect of that pass, or the reason for the kernel. alternatives: other variants, with the reason for those that do
-    not apply.
-    in_place_of: the input whose memory the output reuses.
+    Attributes:
+        fate: `step` for a layer that runs, alone or as the last of several; `fused` for a layer computed by another
+            step; `constant`, `folded` for layers computed once; `known from shapes` for layers that follow from the
+            input shapes; `left out` for layers without readers.
+        into: The layer whose step computes it.
+        variant: The kernel.
+        made_by: The pass that determined it.
+        reason: The effect of that pass, or the reason for the kernel.
+        alternatives: Other variants, with the reason for those that do not apply.
+        in_place_of: The input whose memory the output reuses.
     """
 
     name: str
@@ -63,7 +66,10 @@ class LayerPlan(_PlanRecord):
 class NearMatch(_PlanRecord):
     """A fusion whose pattern matched in part, and was skipped.
 
-    layer: one that matched, or that reads a mismatch. expected, found: the expected and the actual value.
+    Attributes:
+        layer: One that matched, or that reads a mismatch.
+        expected: The expected value.
+        found: The actual value.
     """
 
     layer: str
@@ -74,8 +80,10 @@ class NearMatch(_PlanRecord):
 class PassPlan(_PlanRecord):
     """The effect of a pass on the plan.
 
-    layers: the number of affected layers. skipped: its near matches. error: the reason for its failure; the plan is
-    then made without it.
+    Attributes:
+        layers: The number of affected layers.
+        skipped: Its near matches.
+        error: The reason for its failure; the plan is then made without it.
     """
 
     name: str
@@ -88,9 +96,11 @@ class PassPlan(_PlanRecord):
 class PlanReport(_PlanRecord):
     """The plan for a set of input shapes.
 
-    steps: the number of steps. layers: every layer of the model, in its order; bodies are planned separately. passes:
-    the passes that affected a layer, skipped a fusion or failed, in their order. note: the reason if values that follow
-    from the input shapes were not precomputed.
+    Attributes:
+        steps: The number of steps.
+        layers: Every layer of the model, in its order; bodies are planned separately.
+        passes: The passes that affected a layer, skipped a fusion or failed, in their order.
+        note: The reason if values that follow from the input shapes were not precomputed.
     """
 
     format: Literal[1] = 1

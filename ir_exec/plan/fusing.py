@@ -17,10 +17,12 @@ __all__ = ["FusionRule", "fuse"]
 class FusionRule:
     """A node that replaces the nodes matched by a pattern.
 
-    pattern: the computation of the last output. inputs: the names in the pattern of the new node's inputs, in order,
-    without absent steps. operator: makes the operator of the new node, or a reason against it. anchors: the kinds of
-    nodes that characterize the pattern: plans without them are not searched, and if one of them is in a partial match,
-    the reason is stored.
+    Attributes:
+        pattern: The computation of the last output.
+        inputs: The names in the pattern of the new node's inputs, in order, without absent steps.
+        operator: Makes the operator of the new node, or a reason against it.
+        anchors: The kinds of nodes that characterize the pattern: plans without them are not searched, and if one of
+            them is in a partial match, the reason is stored.
     """
 
     pattern: NodePattern

@@ -43,8 +43,12 @@ def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
 class PlanGraph:
     """The nodes of a plan before the steps are made; passes change it.
 
-    types: of every value of the graph. slots: the values known before a run. keep: the numbers of the values kept at
-    its end. operator: the operator that runs for a node. skipped: near matches of passes, with the reasons.
+    Attributes:
+        operator: The operator that runs for a node.
+        types: Of every value of the graph.
+        slots: The values known before a run.
+        keep: The numbers of the values kept at its end.
+        skipped: Near matches of passes, with the reasons.
     """
 
     def __init__(
@@ -79,7 +83,11 @@ class PlanGraph:
         return node not in self._replaced
 
     def replace(self, fusion: Fusion, made_by: str = "") -> None:
-        """Replace the last of the nodes by one node, and remove the others. made_by: the pass that does so."""
+        """Replace the last of the nodes by one node, and remove the others.
+
+        Args:
+            made_by: The pass that does so.
+        """
         self._replaced |= dict.fromkeys(fusion.nodes)
         self._replaced[fusion.nodes[-1]] = fusion.fused(made_by)
 
@@ -164,7 +172,9 @@ def is_vector(vector: TensorType, data: TensorType) -> bool:
 class FusedNode(Node):
     """A node of a plan that is not in the graph.
 
-    members: the nodes of the graph that it computes, in the order of the plan. made_by: the pass that made it.
+    Attributes:
+        members: The nodes of the graph that it computes, in the order of the plan.
+        made_by: The pass that made it.
     """
 
     members: tuple[Node, ...] = ()
@@ -174,8 +184,11 @@ class FusedNode(Node):
 class Skipped(NamedTuple):
     """A fusion whose pattern matched in part.
 
-    pass_name: the pass. node: one that matched, or that reads a mismatch. expected, found: the expected and the actual
-    value.
+    Attributes:
+        pass_name: The pass.
+        node: One that matched, or that reads a mismatch.
+        expected: The expected value.
+        found: The actual value.
     """
 
     pass_name: str
@@ -187,8 +200,9 @@ class Skipped(NamedTuple):
 class Fusion(NamedTuple):
     """The replacement of several nodes of a plan.
 
-    nodes: the last one follows all others; only its outputs are read by other nodes. op: computes its outputs from
-    `inputs`.
+    Attributes:
+        nodes: The last one follows all others; only its outputs are read by other nodes.
+        op: Computes its outputs from `inputs`.
     """
 
     nodes: Sequence[Node]
@@ -196,7 +210,11 @@ class Fusion(NamedTuple):
     inputs: Sequence[Value]
 
     def fused(self, made_by: str = "") -> FusedNode:
-        """The fused node, with the location of the last one. made_by: the pass that makes it."""
+        """The fused node, with the location of the last one.
+
+        Args:
+            made_by: The pass that makes it.
+        """
         last = self.nodes[-1]
         members = [one for node in self.nodes for one in (node.members if isinstance(node, FusedNode) else (node,))]
         return FusedNode(

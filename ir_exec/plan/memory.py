@@ -25,10 +25,11 @@ FALLBACK = 64 * 2**30
 class MemoryPlan:
     """The memory of a run in bytes, as far as sizes are known before it.
 
-    constants: decoded and folded weights, which remain in memory after the first run, without views of the mapped file
-    and matrices of it that are replaced by packed ones. peak: the maximum of all other tensors at one time, without the
-    inputs.
-    layer: the name of the layer at the peak.
+    Attributes:
+        constants: Decoded and folded weights, which remain in memory after the first run, without views of the mapped
+            file and matrices of it that are replaced by packed ones.
+        peak: The maximum of all other tensors at one time, without the inputs.
+        layer: The name of the layer at the peak.
     """
 
     constants: int

@@ -46,8 +46,10 @@ __all__ = [
 class Match(NamedTuple):
     """The partial match of a pattern.
 
-    values: the values by their names in the pattern. nodes: the nodes, the last of the plan first. inputs: the named
-    values that no node of the pattern computes.
+    Attributes:
+        values: The values by their names in the pattern.
+        nodes: The nodes, the last of the plan first.
+        inputs: The named values that no node of the pattern computes.
     """
 
     graph: PlanGraph
@@ -82,8 +84,11 @@ class Match(NamedTuple):
 class Mismatch(NamedTuple):
     """The reason for a mismatch.
 
-    node: one that matched, which is the wrong one or reads it. passed: all that matched. expected, found: the expected
-    and the actual value.
+    Attributes:
+        node: One that matched, which is the wrong one or reads it.
+        passed: All that matched.
+        expected: The expected value.
+        found: The actual value.
     """
 
     node: Node
@@ -99,8 +104,10 @@ Condition: TypeAlias = Callable[[Match, Value], bool]
 class NodePattern:
     """The computation of a value.
 
-    expected: a description of the value, for reasons. kinds: the kinds of nodes whose output may match; empty for
-    patterns that match other values too. needs_known: only values known before the run match.
+    Attributes:
+        expected: A description of the value, for reasons.
+        kinds: The kinds of nodes whose output may match; empty for patterns that match other values too.
+        needs_known: Only values known before the run match.
     """
 
     expected: str
@@ -211,8 +218,9 @@ _COMMUTATIVE = frozenset({"Add", "Multiply", "Maximum", "Minimum", "SquaredDiffe
 def op(kinds: str | type[Op], *inputs: NodePattern | float) -> NodePattern:
     """The output of an operator of this library.
 
-    kinds: its type, `A|B` for one of two, or the class of an operator of a plan. inputs: all of its inputs; without
-    patterns any inputs match.
+    Args:
+        kinds: Its type, `A|B` for one of two, or the class of an operator of a plan.
+        *inputs: All of its inputs; without patterns any inputs match.
     """
     names = kinds.split("|") if isinstance(kinds, str) else [PlanGraph.plan_kind(kinds)]
     patterns = tuple(one if isinstance(one, NodePattern) else _exactly(one) for one in inputs)
@@ -360,7 +368,8 @@ class _Search:
     def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
         """Record the expectation for a value. The reason is the record after the most matched nodes.
 
-        seen: the reader of the value, if all nodes match; such a record takes precedence.
+        Args:
+            seen: The reader of the value, if all nodes match; such a record takes precedence.
         """
         is_whole = seen is not None and self._seen is None
         if len(found.nodes) > len(self._passed) or (is_whole and len(found.nodes) == len(self._passed)):

@@ -44,7 +44,9 @@ OVERWRITE_FROM = 2**14
 class DynamicStepMemory(NamedTuple):
     """The memory during a step whose own memory is known only in the run.
 
-    other_bytes: bytes of the tensors of known size in addition to its outputs. outputs: the known bytes of each output.
+    Attributes:
+        other_bytes: Bytes of the tensors of known size in addition to its outputs.
+        outputs: The known bytes of each output.
     """
 
     other_bytes: int
@@ -55,11 +57,16 @@ class DynamicStepMemory(NamedTuple):
 class Step:
     """One node in the loop.
 
-    inputs, outputs: slots, which are the numbers of the values. dying: slots that are empty after this step.
-    dynamic_memory: None if planning has counted all memory of the step.
-    members: the nodes that it computes, `node` last, if a rewrite has fused several. op: the operator that computes
-    them. made_by: the pass that did so, "" for a layer of the file. request: for which its kernel was selected; None if
-    there are no variants. fetch: returns the arrays of the inputs from the slots.
+    Attributes:
+        inputs: Slots, which are the numbers of the values.
+        outputs: Slots, which are the numbers of the values.
+        dying: Slots that are empty after this step.
+        dynamic_memory: None if planning has counted all memory of the step.
+        op: The operator that computes them.
+        members: The nodes that it computes, `node` last, if a rewrite has fused several.
+        made_by: The pass that did so, "" for a layer of the file.
+        request: For which its kernel was selected; None if there are no variants.
+        fetch: Returns the arrays of the inputs from the slots.
     """
 
     node: Node
@@ -90,12 +97,15 @@ Instrument: TypeAlias = Callable[[Step], Step]
 class Plan:
     """The steps for one set of input shapes.
 
-    slots: the contents of every slot at the start of a run: constants, and values that follow from the input shapes.
-    results: the slots of the outputs at the end. prologue: runs only in the first iteration of a loop, before the
-    steps, which read its results.
-    skipped: fusions whose patterns matched in part.
-    live: for each step the bytes of all tensors of known size that exist after it has computed its outputs, without the
-    inputs of the model and the constants. peak: the maximum of it. Both include the bytes that the plan stores.
+    Attributes:
+        slots: The contents of every slot at the start of a run: constants, and values that follow from the input
+            shapes.
+        results: The slots of the outputs at the end.
+        live: For each step the bytes of all tensors of known size that exist after it has computed its outputs, without
+            the inputs of the model and the constants.
+        peak: The maximum of it. Both include the bytes that the plan stores.
+        prologue: Runs only in the first iteration of a loop, before the steps, which read its results.
+        skipped: Fusions whose patterns matched in part.
     """
 
     steps: list[Step]
@@ -119,9 +129,11 @@ class Plan:
 class Setting:
     """The settings shared by all plans of a graph.
 
-    bodies: the running bodies of nodes with bodies.
-    with_constants: the kernel of a node if its constant inputs allow a better one than `evaluate`, else None. ops:
-    operators that replace the operators of nodes. instrument: applied to every step, including those of bodies.
+    Attributes:
+        bodies: The running bodies of nodes with bodies.
+        with_constants: The kernel of a node if its constant inputs allow a better one than `evaluate`, else None.
+        ops: Operators that replace the operators of nodes.
+        instrument: Applied to every step, including those of bodies.
     """
 
     context: Context
@@ -140,10 +152,13 @@ class Setting:
 class Planner:
     """The maker of one plan.
 
-    nodes: run in this order. types: of every value of the graph. slots: the contents at the start of a run. results:
-    the slots with values at its end. overwrite: steps may reuse the buffers of dead values, and omit outputs that no
-    later layer reads.
-    kept: bytes in `slots` that belong to this plan only.
+    Args:
+        nodes: Run in this order.
+        types: Of every value of the graph.
+        slots: The contents at the start of a run.
+        results: The slots with values at its end.
+        overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
+        kept: Bytes in `slots` that belong to this plan only.
     """
 
     def __init__(
@@ -170,7 +185,11 @@ class Planner:
         self._buffers = Buffers(nodes, types, self._keep, self._dying)
 
     def plan(self) -> Plan:
-        """The plan; raises ResourceError if tensors of known shapes exceed the budget."""
+        """The plan.
+
+        Raises:
+            ResourceError: If tensors of known shapes exceed the budget.
+        """
         plan = Plan([], self._slots, self._results)
         for index, node in enumerate(self._nodes):
             live = self._kept + self._buffers.enter(index)
@@ -284,8 +303,9 @@ class Plans:
 
     Several threads may call; one of them plans at a time.
 
-    make: makes a plan for inputs of these types; with the flag its steps may reuse buffers.
-    max_memory: the budget of a run, in bytes.
+    Args:
+        make: Makes a plan for inputs of these types; with the flag its steps may reuse buffers.
+        max_memory: The budget of a run, in bytes.
     """
 
     def __init__(self, make: Callable[[list[TensorType], bool], Plan], max_memory: int) -> None:

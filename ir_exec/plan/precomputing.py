@@ -223,7 +223,9 @@ def eliminate_known_values(compiler: Compiler, draft: Draft) -> None:
 def fold_shapes(compiler: Compiler, draft: Draft) -> None:
     """Compute values that follow from the input shapes, within the memory limit.
 
-    Raises the errors of the computed layers, and ResourceError if the memory of the enclosing run is insufficient.
+    Raises:
+        IRError: The errors of the computed layers.
+        ResourceError: If the memory of the enclosing run is insufficient.
     """
     # Without `expand` these are computed in every run.
     weights = frozenset() if compiler.expand else constant_values(compiler.graph)
@@ -238,7 +240,11 @@ def fold_shapes(compiler: Compiler, draft: Draft) -> None:
 
 
 def _precompute(compiler: Compiler, nodes: list[Node], kept: list[int], draft: Draft) -> int:
-    """Run the nodes and store the values of these numbers in the slots; returns their bytes of memory."""
+    """Run the nodes and store the values of these numbers in the slots.
+
+    Returns:
+        Their bytes of memory.
+    """
     size = 0
     plan = Planner(compiler.setting, nodes, draft.types, draft.slots.copy(), kept, overwrite=True).plan()
     compiler.run(plan, plan.slots)

@@ -13,7 +13,12 @@ __all__ = ["PassSelection"]
 
 @dataclass(frozen=True, slots=True)
 class PassSelection:
-    """only: the passes that run, None for all. without: passes that do not run."""
+    """The optional passes of a plan.
+
+    Attributes:
+        only: The passes that run, None for all.
+        without: Passes that do not run.
+    """
 
     only: frozenset[str] | None = None
     without: frozenset[str] = frozenset()
@@ -30,9 +35,11 @@ class PassSelection:
     def parse(cls, text: str | None, names: Iterable[str]) -> PassSelection:
         """Parse `-a,-b`, which disables passes, or `a,b`, which runs only these.
 
-        names: of the passes that can be selected.
+        Args:
+            names: Of the passes that can be selected.
 
-        Raises EvaluationError (IR704) for a name that no pass has.
+        Raises:
+            EvaluationError: IR704 for a name that no pass has.
         """
         known = list(names)
         parts = [part.strip() for part in (text or "").split(",") if part.strip()]

@@ -23,8 +23,10 @@ _CORE_CACHE_BYTES, _SHARED_CACHE_BYTES = 2**20, 2**25
 class Machine:
     """The properties of a machine that kernels use, each detected on first use.
 
-    multiplications_a_nanosecond: the speed of one core in a matrix product of f32. It is fixed to the speed of a core
-    with AVX2: a measured number would split products differently in each process, and so round them differently.
+    Attributes:
+        multiplications_a_nanosecond: The speed of one core in a matrix product of f32. It is fixed to the speed of a
+            core with AVX2: a measured number would split products differently in each process, and so round them
+            differently.
     """
 
     multiplications_a_nanosecond: float = 50.0
@@ -53,7 +55,8 @@ class Machine:
     def has_small_kernels(self) -> bool:
         """Return True if BLAS multiplies small matrices in place.
 
-        It determines how products are split and which convolutions are products of bands, and so changes last bits."""
+        It determines how products are split and which convolutions are products of bands, and so changes last bits.
+        """
         kinds = {getattr(library, "architecture", None) for library in blas_libraries()}
         return bool(kinds) and kinds <= _WITH_SMALL_KERNELS
 
@@ -70,7 +73,8 @@ def machine() -> Machine:
 def pretend(**fields: Any) -> Iterator[Machine]:
     """Replace fields of the machine in the whole process, for tests and measurements.
 
-    The variants already selected by a compiled model are kept."""
+    The variants already selected by a compiled model are kept.
+    """
     global _MACHINE
     before, other = _MACHINE, Machine()
     vars(other).update(vars(before), **fields)

@@ -60,7 +60,8 @@ _F32_LEAST_NORMAL = np.uint32(1 << 23)
 def convert(array: Array, target: ElementType) -> Array:
     """Convert the elements to type `target`; an array of this type is returned itself.
 
-    Raises ValueError for strings and for an unknown target.
+    Raises:
+        ValueError: For strings and for an unknown target.
     """
     source = ElementType.of(array)
     if source is target:

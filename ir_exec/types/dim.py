@@ -76,7 +76,11 @@ class Dim:
 
     @property
     def size(self) -> int:
-        """The size of a static dim; raises OpenShapeError for a dynamic one."""
+        """The size of a static dim.
+
+        Raises:
+            OpenShapeError: For a dynamic one.
+        """
         if self.lo != self.hi:
             raise OpenShapeError(
                 f"the dim {self} is dynamic, expected a static size: choose a size, or reshape the model"
@@ -87,7 +91,11 @@ class Dim:
         return self.size
 
     def __lt__(self, other: Dim | int) -> bool:
-        """Compare sizes; raises OpenShapeError if one of them is dynamic."""
+        """Compare sizes.
+
+        Raises:
+            OpenShapeError: If one of them is dynamic.
+        """
         return self.size < Dim.of(other).size if isinstance(other, Dim) else self.size < other
 
     def __contains__(self, size: int) -> bool:

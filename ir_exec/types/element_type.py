@@ -79,7 +79,11 @@ class ElementType(Enum):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The NumPy dtype of arrays of this type; raises TypeError for `dynamic`, the unknown type."""
+        """The NumPy dtype of arrays of this type.
+
+        Raises:
+            TypeError: For `dynamic`, the unknown type.
+        """
         # Read once: while this thread imports, another one may have set the dtype.
         dtype = self.stored_dtype
         if dtype is None:
@@ -112,8 +116,10 @@ class ElementType(Enum):
 
     @classmethod
     def parse(cls, text: str) -> ElementType:
-        """The type with this spelling of an attribute or a port, in upper or lower case; raises ValueError for
-        others.
+        """The type with this spelling of an attribute or a port, in upper or lower case.
+
+        Raises:
+            ValueError: For others.
         """
         found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
         if found is None:
@@ -122,12 +128,20 @@ class ElementType(Enum):
 
     @classmethod
     def of(cls, array: Array) -> ElementType:
-        """The element type of an array; raises ValueError for a dtype without one."""
+        """The element type of an array.
+
+        Raises:
+            ValueError: For a dtype without one.
+        """
         return cls.of_dtype(array.dtype)
 
     @classmethod
     def of_dtype(cls, dtype: np.dtype[Any]) -> ElementType:
-        """The element type of arrays of this dtype; raises ValueError if there is none."""
+        """The element type of arrays of this dtype.
+
+        Raises:
+            ValueError: If there is none.
+        """
         found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
         if found is None:
             raise ValueError(f"no element type has the dtype {dtype}")

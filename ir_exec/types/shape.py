@@ -44,7 +44,8 @@ class Shape:
     def parse(text: str) -> Shape:
         """Read the grammar of the `shape` attribute: `1..10,?,..5,3..,-1`, brackets and spaces are allowed; `...`.
 
-        Raises ValueError for anything else, and for dims below -1 or beyond 2**63 - 1.
+        Raises:
+            ValueError: For anything else, and for dims below -1 or beyond 2**63 - 1.
         """
         return _parse(text)
 
@@ -65,7 +66,11 @@ class Shape:
 
     @property
     def static(self) -> tuple[int, ...]:
-        """The sizes of a static shape; raises OpenShapeError for a dynamic one."""
+        """The sizes of a static shape.
+
+        Raises:
+            OpenShapeError: For a dynamic one.
+        """
         dims = self._known_dims()
         sizes = tuple([dim.lo for dim in dims if dim.lo == dim.hi])
         if len(sizes) < len(dims):

@@ -10,10 +10,9 @@ from inspect import Parameter
 from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
-from ir_exec.build.functions import function_names, has_one_output, parameters_of
+from ir_exec.build.functions import docstring_for, function_names, has_one_output, parameters_of
 from ir_exec.build.operators import operator_class
 from ir_exec.ops import Op
-from ir_exec.ops.base.operator import docstrings_of
 from ir_exec.types import ElementType, Shape
 
 __all__ = ["stub_text"]
@@ -120,7 +119,7 @@ def _returned(cls: type[Op]) -> str:
 
 
 def _docstring(cls: type[Op]) -> list[str]:
-    text = next(docstrings_of(cls))
+    text = docstring_for(cls)
     quotes = 'r"""' if "\\" in text else '"""'
     first, *rest = text.split("\n")
     if not rest:

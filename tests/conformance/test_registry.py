@@ -13,7 +13,8 @@ import pytest
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.ops import In, Op, op, opset_number, registered, resolve
 from ir_exec.ops.base import Family
-from ir_exec.ops.base.operator import check_contract, description_of
+from ir_exec.ops.base.docstrings import description_of
+from ir_exec.ops.base.operator import check_contract
 from ir_exec.types import ALL, Array, ElementType, Shape, TensorType
 from tests.conformance.build import build
 from tests.conformance.case import Case
@@ -73,7 +74,8 @@ def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> Non
 
 SHAPE_OR_TYPE = re.compile(
     r"\[|_type`|"
-    r"\b(any|same|like|as \w+|types?|shapes?|rank|scalar|vector|integers?|float\w*|booleans?|numeric|one)\b"
+    r"\b(any|same|like|as `?\w+|types?|shapes?|rank|scalar|vector|integers?|float\w*|booleans?|numeric|one)\b",
+    re.IGNORECASE,
 )
 """What a sentence about a port says of it: `[N, C]`, any type, the shape of another, one integer."""
 

@@ -78,8 +78,12 @@ def pointwise(problem: ConvProblem) -> ConvRun:
 
 
 class _Windows(NamedTuple):
-    """All windows of one image as one matrix. covered: the covered elements, see `covered_part`. shape, strides: of the
-    view of all windows in them.
+    """All windows of one image as one matrix.
+
+    Attributes:
+        covered: The covered elements, see `covered_part`.
+        shape: Of the view of all windows in them.
+        strides: See `shape`.
     """
 
     covered: Covered

@@ -26,8 +26,10 @@ outputs, channels, kernel...], both of the type of the sums."""
 class ConvPart(NamedTuple):
     """Windows of some images that are convolved at a time.
 
-    place: of the windows in the result [batch, groups, outputs, windows]. axes: the windows themselves. covered: the
-    covered elements, see `covered_part`.
+    Attributes:
+        place: Of the windows in the result [batch, groups, outputs, windows].
+        axes: The windows themselves.
+        covered: The covered elements, see `covered_part`.
     """
 
     place: tuple[slice, ...]
@@ -41,7 +43,11 @@ class ConvPart(NamedTuple):
 
 @dataclass(frozen=True)
 class ConvProblem:
-    """Windows on every spatial axis, of groups with numbers of channels and outputs. dtype: of the data."""
+    """Windows on every spatial axis, of groups with numbers of channels and outputs.
+
+    Attributes:
+        dtype: Of the data.
+    """
 
     axes: tuple[SlidingAxis, ...]
     batch: int

@@ -58,7 +58,12 @@ def toeplitz_gemm(problem: ConvProblem) -> ConvRun:
 
 
 def _parts(problem: ConvProblem, high: int, copied: float, nanoseconds: float) -> list[ConvPart]:
-    """high: rows of windows in a product. copied: number of elements copied for a window."""
+    """The chunks of a convolution.
+
+    Args:
+        high: Rows of windows in a product.
+        copied: Number of elements copied for a window.
+    """
     first, *others = problem.axes
     # For one image of a channel.
     elements = max(copied * problem.windows, 1.0)
@@ -77,7 +82,8 @@ def _parts(problem: ConvProblem, high: int, copied: float, nanoseconds: float) -
 def _bands(filters: Array, axis: SlidingAxis, rows: int) -> Callable[[slice], Array]:
     """The matrices of some groups for a number of window rows, computed at once unless they are large.
 
-    filters: [groups, outputs, kernel, across].
+    Args:
+        filters: [groups, outputs, kernel, across].
     """
     if rows * filters.size * axis.extent(rows) // axis.kernel > 2 * thresholds.WINDOW_ELEMENTS:
         return lambda some: _diagonals(filters[some], axis, rows)
@@ -92,7 +98,11 @@ def _worker(
     bands: Callable[[slice], Array],
     result: Array,
 ) -> Worker:
-    """parts: chunks, each with the places of a kernel row's elements in the data."""
+    """The function that computes some of the chunks.
+
+    Args:
+        parts: Chunks, each with the places of a kernel row's elements in the data.
+    """
     first, *others = problem.axes
     across = prod([axis.kernel for axis in others])
     scratch = Scratch(data.dtype)
@@ -127,7 +137,8 @@ def _worker(
 def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
     """Filters [..., kernel, across] along the diagonals of matrices [..., rows, elements covered by these rows].
 
-    axis: the windows, with consecutive rows.
+    Args:
+        axis: The windows, with consecutive rows.
     """
     kernel, across = filters.shape[-2:]
     bands = np.zeros((*filters.shape[:-2], rows, axis.extent(rows) * across), filters.dtype)
@@ -141,8 +152,11 @@ def _diagonals(filters: Array, axis: SlidingAxis, rows: int) -> Array:
 def _multiply(bands: Array, rows: Array, out: Array, step: int) -> None:
     """out = the products of bands and the rows covered by them.
 
-    bands: [groups, rows of windows, rows of data]. rows: [batch, groups, rows of data, windows of a row]. out: [batch,
-    groups, windows]. step: the distance in rows of data between rows of windows.
+    Args:
+        bands: [groups, rows of windows, rows of data].
+        rows: [batch, groups, rows of data, windows of a row].
+        out: [batch, groups, windows].
+        step: The distance in rows of data between rows of windows.
     """
     high, height = bands.shape[1:]
     pairs, width = rows.shape[:2], rows.shape[3]

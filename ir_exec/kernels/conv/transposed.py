@@ -28,9 +28,11 @@ _Places: TypeAlias = tuple[tuple[Any, ...], tuple[Any, ...]]
 class Deconvolver:
     """The transposed convolution for data and filters of these shapes; the result is in the type of data.
 
-    data: [batch, groups * C, spatial...]. filters: [groups, C, O, kernel...]. One matrix product gives the terms of all
-    elements of the kernel for a chunk of the data that fits the cache. The terms of each element of the kernel are then
-    added at their places. Groups of one channel, whose matrices would have one column, need no such product.
+    Args:
+        data: [batch, groups * C, spatial...].
+        filters: [groups, C, O, kernel...]. One matrix product gives the terms of all elements of the kernel for a chunk
+            of the data that fits the cache. The terms of each element of the kernel are then added at their places.
+            Groups of one channel, whose matrices would have one column, need no such product.
     """
 
     def __init__(
@@ -122,8 +124,10 @@ def _place_tiles(products: Array, block: Block, result: Array) -> None:
 class _Placed(NamedTuple):
     """Elements of the kernel with terms of the same elements of the result.
 
-    lengths: of their sum along each axis. elements: the indices of the products and their range of the sum. places: the
-    range of the sums inside the result, and its place there.
+    Attributes:
+        lengths: Of their sum along each axis.
+        elements: The indices of the products and their range of the sum.
+        places: The range of the sums inside the result, and its place there.
     """
 
     lengths: tuple[int, ...]
@@ -231,7 +235,8 @@ class _Shifts:
     def add(self, data: Array, filters: Array, result: Array) -> None:
         """Write the result for data [batch, groups, count...] and filters [groups, O, kernel...].
 
-        result: [batch, groups, O, size...], zeros.
+        Args:
+            result: [batch, groups, O, size...], zeros.
         """
         batch, groups = data.shape[:2]
         outputs = filters.shape[1]

@@ -33,8 +33,12 @@ class Convolver(Protocol):
 
 
 class ConvVariant(NamedTuple):
-    """applies: returns True if it computes the convolution. pays: returns True if it is faster than the following ones.
-    why: the reason in words.
+    """A method of computing convolutions.
+
+    Attributes:
+        applies: Returns True if it computes the convolution.
+        pays: Returns True if it is faster than the following ones.
+        why: The reason in words.
     """
 
     name: str
@@ -117,8 +121,10 @@ def convolver(
 ) -> Convolver:
     """The convolution of groups of channels, for data and filters of these shapes; the result is in the type of data.
 
-    data: [batch, groups * C, spatial...]. filters: [groups, O, C, kernel...]. variant: the name of an applicable
-    variant, instead of the selected one.
+    Args:
+        data: [batch, groups * C, spatial...].
+        filters: [groups, O, C, kernel...].
+        variant: The name of an applicable variant, instead of the selected one.
     """
     groups, outputs, channels = filters[:3]
     touching = [axis.touching() for axis in axes]

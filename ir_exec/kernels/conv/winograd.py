@@ -52,7 +52,8 @@ def is_worth_transforming(filters: tuple[int, ...], windows: float) -> bool:
 def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
     """Transform filters [groups, outputs, channels, 3...] to [4 ** axes, groups, outputs, channels].
 
-    memory: for the result.
+    Args:
+        memory: For the result.
     """
     matrix = _along_all(_OF_FILTERS, filters.ndim - 3)
     out = np.empty((len(matrix), *filters.shape[:3]), np.float32) if memory is None else memory
@@ -64,7 +65,8 @@ def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
 class TransformedFilters:
     """Filters [groups, outputs, channels, 3...] of f32, transformed in every convolution until `pack`.
 
-    shape: of the transformed filters.
+    Attributes:
+        shape: Of the transformed filters.
     """
 
     __slots__ = ("_filters", "_kept", "shape")
@@ -88,7 +90,9 @@ class TransformedFilters:
         """Store the transformed filters and release the original ones.
 
         Other threads may convolve meanwhile.
-        memory: for as many elements of f32 as `shape` has.
+
+        Args:
+            memory: For as many elements of f32 as `shape` has.
         """
         filters = self._filters
         if filters is not None:
@@ -119,9 +123,12 @@ def _along_all(matrix: Array, axes: int) -> Array:
 class _Block(NamedTuple):
     """Some windows of an image that are convolved at a time.
 
-    image, windows: the place of their sums in the result, the latter along its first spatial axis. sizes: of the
-    covered even, or odd, places along every axis. copies: for evens and odds along every axis, the target in the
-    covered elements and the source in the data; see `reached_elements`.
+    Attributes:
+        image: The place of their sums in the result, the latter along its first spatial axis.
+        windows: The place of their sums in the result, the latter along its first spatial axis.
+        sizes: Of the covered even, or odd, places along every axis.
+        copies: For evens and odds along every axis, the target in the covered elements and the source in the data; see
+            `reached_elements`.
     """
 
     image: int
@@ -133,7 +140,9 @@ class _Block(NamedTuple):
 class WinogradConvolver:
     """The convolution of groups of channels by filters [groups, O, C, 3...] of f32, with a stride and a dilation of 1.
 
-    axes: the windows. data: the shape [batch, groups * C, spatial...].
+    Args:
+        axes: The windows.
+        data: The shape [batch, groups * C, spatial...].
     """
 
     def __init__(self, axes: Sequence[SlidingAxis], data: tuple[int, ...], filters: TransformedFilters) -> None:
@@ -230,7 +239,10 @@ class WinogradConvolver:
 def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
     """The transformed data along one axis: 4 terms from 2 neighbours along axis 1 of four.
 
-    values: the even and the odd places. shift: from one of them to the next. end: the number of meaningful places.
+    Args:
+        values: The even and the odd places.
+        shift: From one of them to the next.
+        end: The number of meaningful places.
     """
     before, _, behind, places = values.shape
     here, following = values[..., :end], values[..., shift : end + shift]

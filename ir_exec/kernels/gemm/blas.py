@@ -19,8 +19,9 @@ __all__ = ["CLAIM", "BlasThreadLimit", "blas_is_single_threaded", "prefers_tiles
 
 
 class BlasThreadLimit:
-    """The claim of one run that BLAS uses the calling thread only. It is made on first use, and ends with `release`;
-    several threads may call.
+    """The claim of one run that BLAS uses the calling thread only.
+
+    It is made on first use, and ends with `release`; several threads may call.
     """
 
     __slots__ = ("_is_acquired",)

@@ -18,8 +18,9 @@ __all__ = ["PackedMatrix"]
 class _Panels(NamedTuple):
     """A matrix in panels.
 
-    parts: [panels, inner, columns of a panel] for each chunk of the inner axis. rest: [inner, columns] that do not fill
-    a panel.
+    Attributes:
+        parts: [panels, inner, columns of a panel] for each chunk of the inner axis.
+        rest: [inner, columns] that do not fill a panel.
     """
 
     parts: list[Array]
@@ -36,7 +37,8 @@ class PackedMatrix:
     Until `pack` stores the panels, every product copies them, a few at a time: BLAS gets the same numbers in the same
     order, so the results are bit-identical.
 
-    matrix: at least one panel, in any order in memory.
+    Attributes:
+        matrix: At least one panel, in any order in memory.
     """
 
     __slots__ = ("_matrix", "_panels", "_part", "_width", "shape")
@@ -73,7 +75,9 @@ class PackedMatrix:
         """Store the panels and release the matrix.
 
         Other threads may multiply meanwhile.
-        memory: for the panels, as many elements of f32 as the matrix has.
+
+        Args:
+            memory: For the panels, as many elements of f32 as the matrix has.
         """
         matrix = self._matrix
         if matrix is None:
@@ -152,7 +156,11 @@ def _multiply(a: Array, parts: list[Array], out: Array) -> None:
 
 
 def _fill(panels: Array, matrix: Array, *, is_shared: bool = True) -> None:
-    """is_shared: threads may share the work."""
+    """Fill the panels with the elements of a matrix.
+
+    Args:
+        is_shared: Threads may share the work.
+    """
     _, inner, width = panels.shape
 
     def copy(start: int, stop: int) -> None:

@@ -23,8 +23,9 @@ __all__ = ["for_blas", "matrix_product", "product_for"]
 def matrix_product(a: Array, b: Array, out: Array | None = None, *, is_chunk: bool = False) -> Array:
     """`np.matmul`, as one large product instead of many small ones if possible, always by BLAS.
 
-    out: receives the product, with at least two axes, like `a` and `b`, which BLAS reads in their memory layout.
-    is_chunk: the product is a chunk of shared work and must not be split again.
+    Args:
+        out: Receives the product, with at least two axes, like `a` and `b`, which BLAS reads in their memory layout.
+        is_chunk: The product is a chunk of shared work and must not be split again.
     """
     if a.ndim < 2 or b.ndim < 2:
         return _with_vectors(a, b)
@@ -50,12 +51,16 @@ def product_for(a: tuple[int, ...], b: tuple[int, ...], dtype: np.dtype[Any]) ->
 class _Way(NamedTuple):
     """The method of multiplying matrices of two shapes.
 
-    folded: the shape of `a` as one matrix if `b` is one; None if both remain batches. product: the shape of the product
-    computed then. result: the shape of the result. is_small: BLAS wakes no threads for it. is_outer: columns are
-    multiplied by rows. has_vectors: `a` has few rows, which are multiplied separately. are_short: neither tiles nor
-    threads are worthwhile, for b stored by rows and by columns. are_matrices: both are matrices for BLAS, neither of
-    one element, since np.dot then makes 0 of 0 times infinity, and the product is small: np.dot fills it with zeros
-    first.
+    Attributes:
+        folded: The shape of `a` as one matrix if `b` is one; None if both remain batches.
+        product: The shape of the product computed then.
+        result: The shape of the result.
+        is_small: BLAS wakes no threads for it.
+        is_outer: Columns are multiplied by rows.
+        has_vectors: `a` has few rows, which are multiplied separately.
+        are_short: Neither tiles nor threads are worthwhile, for b stored by rows and by columns.
+        are_matrices: Both are matrices for BLAS, neither of one element, since np.dot then makes 0 of 0 times infinity,
+            and the product is small: np.dot fills it with zeros first.
     """
 
     folded: tuple[int, int] | None
@@ -190,8 +195,12 @@ def _row_by_row(a: Array, b: Array) -> Array:
 class _Cut(NamedTuple):
     """The division of a product into chunks.
 
-    axis: the batch axis, counted from the last one, of which a chunk has `batches`. rows, columns: of the matrices in a
-    chunk. down, along: the number of chunks of a matrix.
+    Attributes:
+        axis: The batch axis, counted from the last one, of which a chunk has `batches`.
+        rows: Of the matrices in a chunk.
+        columns: Of the matrices in a chunk.
+        down: The number of chunks of a matrix.
+        along: The number of chunks of a matrix.
     """
 
     chunks: int

@@ -60,7 +60,11 @@ def _chosen(a: Array, b: Array) -> TileSize | None:
 
 @lru_cache(1024)
 def tile_size(rows: int, inner: int, columns: int, *, is_transposed: bool) -> TileSize | None:
-    """is_transposed: the columns of the second matrix are contiguous, and the rows of the first one."""
+    """The size of a tile for a product of these sizes, None if one product is faster.
+
+    Args:
+        is_transposed: The columns of the second matrix are contiguous, and the rows of the first one.
+    """
     most = thresholds.TILE_MULTIPLICATIONS // max(inner, 1)
     least = thresholds.TILE_COLUMNS
     if is_transposed:

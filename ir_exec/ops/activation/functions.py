@@ -65,8 +65,13 @@ __all__ = [
 class Identity(Op):
     """output = data.
 
-    data: any shape, any type. output: as data; it may alias data.
     Specification: activation/identity-16.
+
+    Inputs:
+        data: Any shape, any type.
+
+    Outputs:
+        output: Like data; it may alias data.
     """
 
     inputs = (In("data"),)
@@ -88,8 +93,13 @@ Exp = unary("Exp", np.exp, "output = e^data.", page="activation/exp-1")
 class ReLU(Unary):
     """output = data where it is positive, else 0.
 
-    data: any shape, any numeric type. output: as data.
     Specification: activation/relu-1.
+
+    Inputs:
+        data: Any shape, any numeric type.
+
+    Outputs:
+        output: Like data.
     """
 
     increasing_in = ("data",)
@@ -112,9 +122,16 @@ def _greatest(kind: ElementType) -> float:
 class Clamp(Unary):
     """output = min(max(data, min), max). For integers `min` is rounded up and `max` down.
 
-    data: any shape, any numeric type. output: as data.
-    Errors: IR302 where min is above max, or one of them is NaN.
     Specification: activation/clamp-1.
+
+    Inputs:
+        data: Any shape, any numeric type.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR302 where min is above max, or one of them is NaN.
     """
 
     increasing_in = ("data",)
@@ -151,12 +168,21 @@ class Clamp(Unary):
 class PReLU(Op):
     """output = data where it is not negative, else slope · data.
 
-    data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
-    the shape of data. The specification has one float type for both; OpenVINO accepts any two numeric types, and so
-    does this class: f16 and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: like
-    data.
-    Errors: IR504 for a slope that does not broadcast to data, which OpenVINO either repeats or rejects.
+    The specification has one float type for both; OpenVINO accepts any two numeric types, and so does this class: f16
+    and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest.
+
     Specification: activation/prelu-1.
+
+    Inputs:
+        data: Any shape.
+        slope: A vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to the shape of
+            data.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR504 for a slope that does not broadcast to data, which OpenVINO either repeats or rejects.
     """
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
@@ -197,8 +223,9 @@ def _bent_up(data: Array, slope: Array, out: Array) -> Array:
 
 
 def _bent(data: Array, slope: Array, out: Array) -> Array:
-    """PReLU as a sum of two terms, one of which is 0: the sum is exact. np.where is several times slower if signs
-    alternate.
+    """PReLU as a sum of two terms, one of which is 0: the sum is exact.
+
+    np.where is several times slower if signs alternate.
     """
     at_most(data, 0, out)
     np.multiply(out, slope, out=out)
@@ -220,10 +247,20 @@ Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activat
 class HardSigmoid(Op):
     """output = max(0, min(1, alpha · data + beta)).
 
-    data: any shape. alpha, beta: scalars. All of one numeric type; the specification has floats only, OpenVINO takes
-    all. output: as data.
-    Errors: IR501 for an alpha or a beta that is not a scalar.
+    All inputs have one numeric type; the specification has floats only, OpenVINO takes all.
+
     Specification: activation/hard-sigmoid-1.
+
+    Inputs:
+        data: Any shape.
+        alpha: A scalar.
+        beta: Like `alpha`.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 for an alpha or a beta that is not a scalar.
     """
 
     inputs = (
@@ -311,9 +348,17 @@ def _swish(x: Array, beta: float | None = None) -> Array:
 class Swish(Op):
     """output = data / (1 + e^-(beta · data)).
 
-    data: any shape, any float type. beta: a scalar of that type, by default 1. output: as data.
-    Errors: IR501 for a beta that is not a scalar.
     Specification: activation/swish-4.
+
+    Inputs:
+        data: Any shape, any float type.
+        beta: A scalar of the type of data, by default 1.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 for a beta that is not a scalar.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
@@ -400,8 +445,13 @@ def _elu(x: Array, alpha: float) -> Array:
 class Elu(Unary):
     """output = data where it is positive, else alpha · (e^data - 1).
 
-    data: any shape, any numeric type; the specification has floats only, OpenVINO takes all. output: as data.
     Specification: activation/elu-1.
+
+    Inputs:
+        data: Any shape, any numeric type; the specification has floats only, OpenVINO takes all.
+
+    Outputs:
+        output: Like data.
     """
 
     inplace_inputs = ("data",)
@@ -419,10 +469,20 @@ class Elu(Unary):
 class Selu(Op):
     """output = lambda · data where data is positive, else lambda · alpha · (e^data - 1).
 
-    data: any shape. alpha, lambda: one element each; the specification has vectors, OpenVINO takes any shape. All of
-    one float type. output: as data.
-    Errors: IR505 for an alpha or a lambda that does not have one element.
+    All inputs have one float type.
+
     Specification: activation/selu-1.
+
+    Inputs:
+        data: Any shape.
+        alpha: One element; the specification has vectors, OpenVINO takes any shape.
+        lambda_: Like `alpha`.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR505 for an alpha or a lambda that does not have one element.
     """
 
     # "lambda" is a keyword of Python.
@@ -477,11 +537,17 @@ Gelu2 = unary(
 class Gelu7(Unary):
     """output = data · Φ(data), where Φ is the distribution function of the standard normal distribution.
 
-    approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` approximates it by (1 + tanh(√(2/π)
-    · (x + 0.044715 x³))) / 2.
-
-    data: any shape, any float type. output: as data.
     Specification: activation/gelu-7.
+
+    Inputs:
+        data: Any shape, any float type.
+
+    Attributes:
+        approximation_mode: `erf`, the default, is Φ(x) = (1 + erf(x / √2)) / 2; `tanh` approximates it by (1 +
+            tanh(√(2/π) · (x + 0.044715 x³))) / 2.
+
+    Outputs:
+        output: Like data.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

@@ -20,10 +20,19 @@ __all__ = ["LogSoftmax", "SoftMax1", "SoftMax8"]
 
 
 class _AlongAxis(Op):
-    """data: rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
+    """The base of SoftMax and LogSoftmax.
 
-    axis: 1 by default. output: as data.
-    Errors: IR503 for an axis that data does not have.
+    Inputs:
+        data: Rank 1 or more, any float type; as in OpenVINO, a scalar counts as a vector of one element.
+
+    Attributes:
+        axis: 1 by default.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR503 for an axis that data does not have.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

@@ -93,11 +93,19 @@ Minimum = binary(
 class Divide(Binary):
     """output = a / b; the quotient of integers is rounded towards zero.
 
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    Errors: IR704 for an integer divided by zero, and those of Binary.
     Specification: arithmetic/divide-1, by which quotients of integers are rounded down with `m_pythondiv`, the default.
     OpenVINO does so while it infers shapes, and in a run with `pdpd`, except for 8 bits; elsewhere its CPU plugin
     rounds towards zero for any value of the attribute. This class follows OpenVINO.
+
+    Inputs:
+        a: Any numeric type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: The type of a, the shape that a and b broadcast to.
+
+    Raises:
+        IRError: IR704 for an integer divided by zero, and those of Binary.
     """
 
     monotone = ("a",)
@@ -150,7 +158,11 @@ def _quotient_towards_zero(a: Array, b: Array) -> Array:
 
 
 class _Remainder(Binary):
-    """Errors: IR704 for an integer divided by zero, and those of Binary."""
+    """The base of Mod and FloorMod.
+
+    Raises:
+        IRError: IR704 for an integer divided by zero, and those of Binary.
+    """
 
     is_discontinuous = True
 
@@ -183,8 +195,14 @@ class _Remainder(Binary):
 class Mod(_Remainder):
     """output = a - b · trunc(a / b): the remainder with the sign of a, as in C.
 
-    a, b: one numeric type, shapes that broadcast together. output: that type.
     Specification: arithmetic/mod-1.
+
+    Inputs:
+        a: Any numeric type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: The type of a, the shape that a and b broadcast to.
     """
 
     function = np.fmod
@@ -208,8 +226,14 @@ class Mod(_Remainder):
 class FloorMod(_Remainder):
     """output = a - b · floor(a / b): the remainder with the sign of b, as in Python.
 
-    a, b: one numeric type, shapes that broadcast together. output: that type.
     Specification: arithmetic/floormod-1.
+
+    Inputs:
+        a: Any numeric type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: The type of a, the shape that a and b broadcast to.
     """
 
     function = np.remainder
@@ -270,9 +294,17 @@ class Power(Binary):
     Integers wrap, and their negative powers are rounded towards zero: only those of 1 and -1 are not 0. A negative
     float to the power of a fraction is NaN.
 
-    a, b: one numeric type, shapes that broadcast together. output: that type.
-    Errors: IR704 for the integer 0 to a negative power, and those of Binary.
     Specification: arithmetic/power-1. OpenVINO computes integers in floats, and its overflows are undefined.
+
+    Inputs:
+        a: Any numeric type.
+        b: The element type of a, a shape that broadcasts with the shape of a.
+
+    Outputs:
+        output: The type of a, the shape that a and b broadcast to.
+
+    Raises:
+        IRError: IR704 for the integer 0 to a negative power, and those of Binary.
     """
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:

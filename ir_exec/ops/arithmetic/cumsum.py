@@ -26,16 +26,25 @@ __all__ = ["CumSum"]
 class CumSum(Op):
     """output[j] = the sum of data[0] to data[j] along the axis.
 
-    exclusive: the sum ends at data[j - 1], and is 0 for the first element. reverse: sums begin at the end of the axis.
-    Both are false by default.
+    The specification has numeric types only; as in OpenVINO, data may also be boolean, which PyTorch exporters write
+    for packed sequences: a sum is then true if one of its elements is.
 
-    data: rank 1 or more, any numeric type. The specification has numeric types only; as in OpenVINO, data may also be
-    boolean, which PyTorch exporters write for packed sequences: a sum is then true if one of its elements is. axis: a
-    scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element. output: as data; integers
-    wrap.
-    Errors: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an axis
-    that data does not have.
     Specification: arithmetic/cumsum-3.
+
+    Inputs:
+        data: Rank 1 or more, any numeric type.
+        axis: A scalar of i32 or i64, by default 0; as in OpenVINO it may also be a vector of one element.
+
+    Attributes:
+        exclusive: The sum ends at data[j - 1], and is 0 for the first element; false by default.
+        reverse: Sums begin at the end of the axis; false by default.
+
+    Outputs:
+        output: Like data; integers wrap.
+
+    Raises:
+        IRError: IR501 for data that is a scalar, IR501 and IR502 for an axis of another shape, IR503 and IR704 for an
+            axis that data does not have.
     """
 
     inputs = (In("data", types=CALCULABLE | BOOLEAN), In("axis", types=INDEX, optional=True))
@@ -59,8 +68,9 @@ class CumSum(Op):
         return self.evaluate if along is None else partial(self._along, along, _sum_type(types[0].element_type))
 
     def _along(self, along: int, dtype: np.dtype[Any], data: Array, axis: Array | None = None) -> Array:
-        """The sums along an axis, in this dtype. As a kernel, this function also receives the input `axis` and ignores
-        it.
+        """The sums along an axis, in this dtype.
+
+        As a kernel, this function also receives the input `axis` and ignores it.
         """
         nanoseconds, least = thresholds.SLOW_ELEMENT_NANOSECONDS, thresholds.LONG_ROW
         return by_slices(partial(self._sums, dtype), data, along, nanoseconds=nanoseconds, least=least)

@@ -31,15 +31,20 @@ __all__ = ["SegmentMax"]
 class SegmentMax(Op):
     """output[i, ...] = the greatest of data[j, ...] over all j with segment_ids[j] = i.
 
-    data: rank 1 or more, any numeric type. segment_ids: a vector as long as the first axis of data, ascending, 0 or
-    more.
-    num_segments: a scalar, greater than every segment id; by default one more than the last segment id.
-    output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the
-    lowest finite value of the type (lowest).
-
-    Errors: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
-    element; IR704 for segment ids that do not rise, and for a negative num_segments.
     Specification: arithmetic/segment-max-16.
+
+    Inputs:
+        data: Rank 1 or more, any numeric type.
+        segment_ids: A vector as long as the first axis of data, ascending, 0 or more.
+        num_segments: A scalar, greater than every segment id; by default one more than the last segment id.
+
+    Outputs:
+        output: [num_segments, ...], the type of data. A segment without elements is 0 (`fill_mode` zero) or the lowest
+            finite value of the type (lowest).
+
+    Raises:
+        IRError: IR501 for data that is a scalar; IR701 for a segment id out of range, where OpenVINO ignores the
+            element; IR704 for segment ids that do not rise, and for a negative num_segments.
     """
 
     inputs = (

@@ -56,8 +56,13 @@ Negative = unary(
 class Abs(Unary):
     """output = |data|; the lowest integer of a signed type wraps to itself.
 
-    data: any shape, any numeric type. output: as data.
     Specification: arithmetic/abs-1.
+
+    Inputs:
+        data: Any shape, any numeric type.
+
+    Outputs:
+        output: Like data.
     """
 
     inplace_inputs = ("data",)
@@ -112,11 +117,17 @@ Ceiling = unary(
 class Round(Unary):
     """output = the integer nearest to data.
 
-    mode: the choice between two equally near integers: the even one (`half_to_even`, the default) or the one farther
-    from zero (`half_away_from_zero`).
-
-    data: any shape, any numeric type. output: as data.
     Specification: arithmetic/round-5.
+
+    Inputs:
+        data: Any shape, any numeric type.
+
+    Attributes:
+        mode: The choice between two equally near integers: the even one (`half_to_even`, the default) or the one
+            farther from zero (`half_away_from_zero`).
+
+    Outputs:
+        output: Like data.
     """
 
     increasing_in = ("data",)
@@ -172,8 +183,13 @@ Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", 
 class ErfInv(Unary):
     """output = the y with erf(y) = data; ±inf at ±1, NaN beyond.
 
-    data: any shape, any float type. output: as data.
     Specification: arithmetic/erfinv-17.
+
+    Inputs:
+        data: Any shape, any float type.
+
+    Outputs:
+        output: Like data.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)

@@ -200,7 +200,10 @@ _REQUIRED = object()
 class Field(NamedTuple):
     """A field of an operator.
 
-    name: of the field. attribute: the name of the attribute in the file. steps: applied to its text, in order.
+    Attributes:
+        name: Of the field.
+        attribute: The name of the attribute in the file.
+        steps: Applied to its text, in order.
     """
 
     name: str
@@ -213,7 +216,11 @@ class Field(NamedTuple):
         return self.default is _REQUIRED
 
     def parse(self, text: str) -> Any:
-        """Convert the text to a value; raises ValueError if it is invalid."""
+        """Convert the text to a value.
+
+        Raises:
+            ValueError: If it is invalid.
+        """
         value: Any = text
         for step in self.steps:
             value = step(value)

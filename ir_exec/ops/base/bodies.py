@@ -124,14 +124,19 @@ class Ties(NamedTuple):
 class TypedBody(Protocol):
     """A body during inference.
 
-    depth: the depth of nested bodies, including this one.
+    Attributes:
+        depth: The depth of nested bodies, including this one.
     """
 
     ties: Ties
     depth: int
 
     def infer(self, types: list[TensorType]) -> list[TensorType]:
-        """The types of the Results for these types of the Parameters; raises the faults of the body."""
+        """The types of the Results for these types of the Parameters.
+
+        Raises:
+            IRError: The faults of the body.
+        """
 
 
 class RunningBody(TypedBody, Protocol):
@@ -140,7 +145,8 @@ class RunningBody(TypedBody, Protocol):
     def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
         """The values of the Results for these values of the Parameters.
 
-        kept: during iterations, a cache of values that depend on `Ties.fixed` only; empty in the first one.
+        Args:
+            kept: During iterations, a cache of values that depend on `Ties.fixed` only; empty in the first one.
         """
 
     def advance(self) -> None:
@@ -175,7 +181,11 @@ class WeightsReader(Protocol):
     """A source of constants, such as `ir.Weights`."""
 
     def read(self, element_type: ElementType, shape: tuple[int, ...], offset: int, size: int) -> Array:
-        """The constant of this type and shape in `size` bytes at `offset`; raises WeightsError if it is missing."""
+        """The constant of this type and shape in `size` bytes at `offset`.
+
+        Raises:
+            WeightsError: If it is missing.
+        """
 
 
 class State(Protocol):

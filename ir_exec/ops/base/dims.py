@@ -63,9 +63,12 @@ def merged_dims(
 ) -> dict[str, Dim]:
     """Merge the dims of all inputs by name; an input may be None.
 
-    known: dims that are known beforehand.
-    Raises ShapeError: IR501 for a wrong rank, IR502 if inputs contradict each other or `known`, IR505 if the size of an
-    axis is not a multiple of its factor.
+    Args:
+        known: Dims that are known beforehand.
+
+    Raises:
+        ShapeError: IR501 for a wrong rank, IR502 if inputs contradict each other or `known`, IR505 if the size of an
+            axis is not a multiple of its factor.
     """
     dims = dict(known or {})
     for port, (tensor, layout) in inputs.items():
@@ -106,8 +109,15 @@ FOUR_COORDINATES = {"4 coordinates": Dim.of(4)}
 
 
 def batches_classes_boxes(boxes: TensorType, scores: TensorType, coordinates: int) -> tuple[Dim, Dim, Dim]:
-    """The numbers of batches, classes and boxes from boxes [batches, boxes, coordinates] and scores [batches, classes,
-    boxes]; raises ShapeError where these contradict each other."""
+    """The numbers of batches, classes and boxes.
+
+    Args:
+        boxes: [batches, boxes, coordinates].
+        scores: [batches, classes, boxes].
+
+    Raises:
+        ShapeError: If these contradict each other.
+    """
     require_rank(boxes, 3, "boxes")
     require_rank(scores, 3, "scores")
     batches, count = Dim.any(), Dim.any()
@@ -128,7 +138,11 @@ def at_most(dim: Dim, most: int | None) -> Dim:
 
 
 def images_of(numbers: Array, batches: int, port: str) -> list[int]:
-    """The indices of images as ints; raises EvaluationError IR701 for one that is out of range."""
+    """The indices of images as ints.
+
+    Raises:
+        EvaluationError: IR701 for one that is out of range.
+    """
     # In this form NaN is wrong too.
     wrong = ~((numbers >= 0) & (numbers < batches))
     if wrong.any():
@@ -217,7 +231,8 @@ def index_bounds(indices: TensorType) -> list[Interval] | None:
 def index_values(indices: Array, *, known: bool = True) -> list[int]:
     """The indices of a vector, with the ends of the range of their type replaced by -BEYOND and BEYOND.
 
-    known: these are the indices themselves, not their bounds; then only the ends of i32 and i64 are replaced.
+    Args:
+        known: These are the indices themselves, not their bounds; then only the ends of i32 and i64 are replaced.
     """
     values: list[int] = as_integers(indices).ravel().tolist()
     # In shorter types, indices at the end of the range have no special meaning.
@@ -231,8 +246,11 @@ def index_values(indices: Array, *, known: bool = True) -> list[int]:
 def known_axis(axis: TensorType, rank: int | None) -> int | None:
     """The axis named by an input, or None if it or the rank of the data is unknown.
 
-    The input is a scalar or has one element. Raises ShapeError: IR501 or IR502 for another shape of the input, IR501
-    for data that is a scalar, IR503 for an axis outside of -rank .. rank - 1.
+    The input is a scalar or has one element.
+
+    Raises:
+        ShapeError: IR501 or IR502 for another shape of the input, IR501 for data that is a scalar, IR503 for an axis
+            outside of -rank .. rank - 1.
     """
     require_one_element(axis, "axis")
     if rank is None:
@@ -244,7 +262,11 @@ def known_axis(axis: TensorType, rank: int | None) -> int | None:
 
 
 def given_axis(axis: Array, rank: int) -> int:
-    """The axis named by an input; raises EvaluationError IR704 unless it is one element within -rank .. rank - 1."""
+    """The axis named by an input.
+
+    Raises:
+        EvaluationError: IR704 unless it is one element within -rank .. rank - 1.
+    """
     axes = given_axes(axis, rank, name="axis")
     if len(axes) != 1:
         raise EvaluationError(f"axis has {len(axes)} elements, expected one", port="axis")
@@ -252,7 +274,11 @@ def given_axis(axis: Array, rank: int) -> int:
 
 
 def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.bad_value) -> list[int]:
-    """The axes in the input `name`, in their order; raises EvaluationError outside of -rank .. rank - 1."""
+    """The axes in the input `name`, in their order.
+
+    Raises:
+        EvaluationError: Outside of -rank .. rank - 1.
+    """
     try:
         return [normalize_axis(axis, rank, name=name) for axis in as_integers(axes).ravel().tolist()]
     except ShapeError as error:
@@ -260,13 +286,20 @@ def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.b
 
 
 def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:
-    """The axes in ascending order, without duplicates; raises ShapeError IR503 outside of -rank .. rank - 1.
+    """The axes in ascending order, without duplicates.
 
     The specification requires unique axes; as in OpenVINO, duplicates are ignored.
+
+    Raises:
+        ShapeError: IR503 outside of -rank .. rank - 1.
     """
     return tuple(sorted({normalize_axis(axis, rank, name="axis") for axis in axes}))
 
 
 def axes_of(axes: Array, rank: int) -> tuple[int, ...]:
-    """The axes in the input `axes`, in ascending order, without duplicates; raises EvaluationError IR701."""
+    """The axes in the input `axes`, in ascending order, without duplicates.
+
+    Raises:
+        EvaluationError: IR701.
+    """
     return tuple(sorted(set(given_axes(axes, rank, code=Code.index_out_of_range))))

@@ -46,9 +46,32 @@ __all__ = [
     "unary",
 ]
 
+_UNARY_DOCSTRING = """{doc}
+
+Specification: {page}.
+
+Inputs:
+    data: Any shape, any {kind} type.
+
+Outputs:
+    output: Like data.
+"""
+
+_BINARY_DOCSTRING = """{doc}
+
+Specification: {page}.
+
+Inputs:
+    a: Any shape, any {kind} type.
+    b: The element type of a, a shape that broadcasts with the shape of a.
+
+Outputs:
+    output: {output}, the shape that a and b broadcast to.
+"""
+
 
 class Unary(Op):
-    """An operator of one input, whose output has its shape and element type."""
+    """The base of operators of one input, whose output has its shape and element type."""
 
     inputs = (In("data", types=CALCULABLE),)
 
@@ -71,14 +94,20 @@ def unary(
 ) -> type[Op]:
     """Register an operator that applies `function` to every element of its input, and return its class.
 
-    function: takes real numbers; integers are converted to f64 for it. of_integers: applied to integers instead, in
-    their own type. doc: the formula. page: of the specification. types: the element types of the input. is_increasing,
-    is_monotone: `increasing_in` or `monotone` of Op names the input. is_discontinuous: as in Op.
+    Args:
+        function: Takes real numbers; integers are converted to f64 for it.
+        doc: The formula.
+        page: Of the specification.
+        types: The element types of the input.
+        of_integers: Applied to integers instead, in their own type.
+        is_increasing: `increasing_in` or `monotone` of Op names the input.
+        is_monotone: `increasing_in` or `monotone` of Op names the input.
+        is_discontinuous: As in Op.
     """
     has_steps = is_discontinuous
 
     class UnaryOperator(Unary):
-        __doc__ = f"{doc}\n\ndata: any shape, any {_kind_of(types)} type. output: as data.\nSpecification: {page}."
+        __doc__ = _UNARY_DOCSTRING.format(doc=doc, page=page, kind=_kind_of(types))
 
         inputs = (In("data", types=types),)
         increasing_in = ("data",) if is_increasing else ()
@@ -107,15 +136,19 @@ AutoBroadcast = Annotated[Broadcasting, LOWER, _one_word_for_none]
 
 
 class Binary(Op):
-    """An operator of two inputs of one element type that are broadcast together; the output has that type.
+    """The base of operators of two inputs of one element type that are broadcast together; the output has that type.
 
-    auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is a synonym), or `pdpd`: the first dim of b is
-    aligned with dim `axis` of a, or for -1 the last dim of b with the last of a. The default is 0, as in OpenVINO; the
-    specification declares -1.
-
-    Errors: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for an
-    axis that a does not have.
     Source: the page broadcast-rules.
+
+    Attributes:
+        auto_broadcast: `numpy`, `none` (the shapes are equal; `explicit` is a synonym), or `pdpd`: the first dim of b
+            is aligned with dim `axis` of a.
+        axis: For `pdpd`; -1 aligns the last dim of b with the last of a. The default is 0, as in OpenVINO; the
+            specification declares -1.
+
+    Raises:
+        IRError: IR501 and IR502 for shapes that differ with `none`, IR504 for shapes that do not broadcast, IR503 for
+            an axis that a does not have.
     """
 
     inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
@@ -184,13 +217,20 @@ def binary(
 ) -> type[Op]:
     """Register an operator that applies `of_elements` to every pair of elements, and return its class.
 
-    doc: the formula. page: of the specification. base: the class with its methods. types: the element types of both
-    inputs. is_increasing, is_monotone: `increasing_in` or `monotone` of Op names both inputs. is_arithmetic:
-    `saturates` of Op.
+    Args:
+        doc: The formula.
+        page: Of the specification.
+        base: The class with its methods.
+        types: The element types of both inputs.
+        is_increasing: `increasing_in` or `monotone` of Op names both inputs.
+        is_monotone: See `is_increasing`.
+        is_arithmetic: `saturates` of Op.
     """
 
     class BinaryOperator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
-        __doc__ = f"{doc}\n\na, b: one element type, shapes that broadcast together. Specification: {page}."
+        __doc__ = _BINARY_DOCSTRING.format(
+            doc=doc, page=page, kind=_kind_of(types), output="The type of a" if base is Binary else "Boolean"
+        )
 
         inputs = (In("a", types=types), In("b", types=types, like="a"))
         increasing_in = ("a", "b") if is_increasing else ()
@@ -232,6 +272,10 @@ def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = N
 
 
 def _kind_of(types: frozenset[ElementType]) -> str:
+    if types <= BOOLEAN:
+        return "boolean"
+    if types & BOOLEAN:
+        return "integer or boolean"
     return "float" if types <= FLOAT else "numeric"
 
 
@@ -271,7 +315,8 @@ def is_own_type(data: TensorType) -> bool:
 def is_small(*types: TensorType) -> bool:
     """Return True if NumPy's functions may be called directly.
 
-    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only."""
+    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only.
+    """
     return (
         max(type.shape.size.lo for type in types) < thresholds.SPLIT_ELEMENTS
         and max(type.rank or 0 for type in types) > 0

@@ -24,9 +24,8 @@ class attributes of an operator and never compare type names.
 
 from __future__ import annotations
 
-import inspect
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
@@ -40,7 +39,7 @@ from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
 from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "description_of", "docstrings_of", "op"]
+__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
 
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
@@ -50,12 +49,13 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 class In(NamedTuple):
     """An input port: its name, the element types it accepts, and its relation to other ports.
 
-    like: the name of an earlier input whose element type this one must share.
-    optional: the port may be left out; the parameter of both methods has a default.
-    variadic: this port and any number of further ones, at least one if it is not optional; the parameter is a
-    `*parameter`.
-    mixed: the ports of a variadic input may differ in element type; otherwise they share one.
-    only_type: only the element type of the input matters, not its values.
+    Attributes:
+        like: The name of an earlier input whose element type this one must share.
+        optional: The port may be left out; the parameter of both methods has a default.
+        variadic: This port and any number of further ones, at least one if it is not optional; the parameter is a
+            `*parameter`.
+        mixed: The ports of a variadic input may differ in element type; otherwise they share one.
+        only_type: Only the element type of the input matters, not its values.
     """
 
     name: str
@@ -71,57 +71,56 @@ class In(NamedTuple):
 class Op:
     """The base of all operators, which are immutable; the module's docstring describes a class.
 
-    Bounds of the output from bounds of the inputs:
-    increasing_in: inputs in which no element of the output decreases when elements of the input increase and the other
-    inputs are constant. The bounds of the output are `evaluate` of the bounds of these inputs.
-    nonnegative: `increasing_in` holds only if no element of these inputs is negative.
-    monotone: inputs (two at most) in each of which the output is monotone. The bounds of the
-        output are the least and greatest of `evaluate` over every corner of the bounds.
-    saturates: arithmetic, in which an unbounded element makes every output element computed from it unbounded.
+    Attributes: Bounds of the output from bounds of the inputs
+        increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the
+            other inputs are constant. The bounds of the output are `evaluate` of the bounds of these inputs.
+        nonnegative: `increasing_in` holds only if no element of these inputs is negative.
+        monotone: Inputs (two at most) in each of which the output is monotone. The bounds of the output are the least
+            and greatest of `evaluate` over every corner of the bounds.
+        saturates: Arithmetic, in which an unbounded element makes every output element computed from it unbounded.
 
-    Memory:
-    may_alias: outputs may alias an input.
-    inplace_inputs: inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one of
-        these inputs, which no later layer reads. It has the output's shape and element type, is writable and
-        contiguous, and aliases no other input. The result is written there and returned. In operators of
-        this library without `is_data_movement`, elements of axis 1 may be adjacent instead of those of the last one.
-    reads_sparsely: inputs of which each element of the output reads one element, so only a few elements of large inputs
-    are read.
-    deterministic: equal inputs always give equal outputs, so a result may be computed once and stored.
-    pads_to_static: `kernel` pads what `evaluate` returns to the static type of the output; where types are known only
-    in the run, nothing is padded.
+    Attributes: Memory
+        may_alias: Outputs may alias an input.
+        inplace_inputs: Inputs whose memory may become the output's. `evaluate` then has the keyword `out`: None, or one
+            of these inputs, which no later layer reads. It has the output's shape and element type, is writable and
+            contiguous, and aliases no other input. The result is written there and returned. In operators of this
+            library without `is_data_movement`, elements of axis 1 may be adjacent instead of those of the last one.
+        reads_sparsely: Inputs of which each element of the output reads one element, so only a few elements of large
+            inputs are read.
+        deterministic: Equal inputs always give equal outputs, so a result may be computed once and stored.
+        pads_to_static: `kernel` pads what `evaluate` returns to the static type of the output; where types are known
+            only in the run, nothing is padded.
 
-    The file:
-    expected_attributes: attributes that have a default because OpenVINO reads layers without them, although the
-        specification requires them.
+    Attributes: The file
+        expected_attributes: Attributes that have a default because OpenVINO reads layers without them, although the
+            specification requires them.
+        takes_untyped: An optional input may be an empty constant of the element type `dynamic` in place of a missing
+            input. In a run it is an empty array of u8.
 
-    Precision:
-    rounds: values are stored in the output's element type, or deliberately rounded to it. This also holds if a model
-    declared in f16 or bf16 is computed in f32; all other operators then compute in f32, for any 16-bit float type that
-    an attribute names.
-    is_data_movement: every floating point element of the outputs is an element of the inputs, bit for bit, or 0. A
-    model with only such operators on its 16-bit floats runs in the types of its file: the results are equal and no
-    conversions are needed.
-    fills_with_lowest: missing values of floating point outputs are the lowest finite value of their type: the type in
-    the file, if 16-bit floats are computed in f32.
-    is_discontinuous: a tiny difference of an input may become a large one of a floating point output, since values are
-    rounded, compared or selected. For outputs of other types this is always assumed.
+    Attributes: Precision
+        rounds: Values are stored in the output's element type, or deliberately rounded to it. This also holds if a
+            model declared in f16 or bf16 is computed in f32; all other operators then compute in f32, for any 16-bit
+            float type that an attribute names.
+        is_data_movement: Every floating point element of the outputs is an element of the inputs, bit for bit, or 0. A
+            model with only such operators on its 16-bit floats runs in the types of its file: the results are equal and
+            no conversions are needed.
+        fills_with_lowest: Missing values of floating point outputs are the lowest finite value of their type: the type
+            in the file, if 16-bit floats are computed in f32.
+        is_discontinuous: A tiny difference of an input may become a large one of a floating point output, since values
+            are rounded, compared or selected. For outputs of other types this is always assumed.
 
-    takes_untyped: an optional input may be an empty constant of the element type `dynamic` in place of a missing input.
-    In a run it is an empty array of u8.
+    Attributes: The place in a graph
+        is_parameter: An input of the graph, with a value from the caller of the run.
+        is_result: An output of the graph.
+        is_conversion: The output is the input in another element type.
+        varies_outputs: There may be any number of outputs, including one; attributes or an input determine the number.
+        counts_outputs: The input whose number of elements is the number of outputs; "" if `outputs` lists all.
 
-    The place in a graph:
-    is_parameter: an input of the graph, with a value from the caller of the run.
-    is_result: an output of the graph.
-    is_conversion: the output is the input in another element type.
-    varies_outputs: there may be any number of outputs, including one; attributes or an input determine the number.
-    counts_outputs: the input whose number of elements is the number of outputs; "" if `outputs` lists all.
-
-    Graphs inside the layer:
-    body_names: the names of the graphs in a layer of this type, as in the file. If there are several, one of them runs,
-    and an input may be for any of them.
-    own_inputs: the number of leading inputs for the layer itself: a body may read them, and must read the others.
-    has_condition: a body has a Result that is the condition of another iteration.
+    Attributes: Graphs inside the layer
+        body_names: The names of the graphs in a layer of this type, as in the file. If there are several, one of them
+            runs, and an input may be for any of them.
+        own_inputs: The number of leading inputs for the layer itself: a body may read them, and must read the others.
+        has_condition: A body has a Result that is the condition of another iteration.
     """
 
     type_name: ClassVar[str]
@@ -175,7 +174,9 @@ class Op:
     def __init__(self, **values: Any) -> None:
         """An operator with these values of its fields; a string is parsed as in a file.
 
-        Raises ValueError for what `parse` reports, and TypeError for fields that are missing or unknown.
+        Raises:
+            ValueError: For what `parse` reports.
+            TypeError: For fields that are missing or unknown.
         """
         fields = self.fields()
         missing = [field.name for field in fields if field.is_required and field.name not in values]
@@ -236,14 +237,18 @@ class Op:
 
         It has the keyword `out` if `evaluate` does. By default it is the cheapest of the registered variants; an
         operator without variants may return its `evaluate` with all that depends on types precomputed.
-        unread: outputs that no later layer reads; those after the last output that is read may be omitted.
+
+        Args:
+            unread: Outputs that no later layer reads; those after the last output that is read may be omitted.
         """
         return chosen(self, KernelRequest(types, unread))
 
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """The function to call instead of `evaluate` if inputs are always `constants`; None if `evaluate` is as fast.
 
-        constants: arrays by position, which may be prepacked."""
+        Args:
+            constants: Arrays by position, which may be prepacked.
+        """
         return None
 
     @classmethod
@@ -386,8 +391,9 @@ Class = TypeVar("Class", bound=type[Op])
 def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
     """Register a class for operator `type_name`, introduced in opset `since`.
 
-    Raises TypeError if the class violates the contract: a method whose parameters are not the declared
-    inputs, an unknown context, or a (type, since) that another class has already.
+    Raises:
+        TypeError: If the class violates the contract: a method whose parameters are not the declared inputs, an unknown
+            context, or a (type, since) that another class has already.
     """
 
     def decorate(cls: Class) -> Class:
@@ -400,7 +406,11 @@ def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
 
 
 def check_contract(cls: type[Op], type_name: str) -> None:
-    """Make the class the operator `type_name`; raises TypeError as `op` does."""
+    """Make the class the operator `type_name`.
+
+    Raises:
+        TypeError: As `op` does.
+    """
     cls.type_name = type_name
     cls.least_inputs = sum(not declared.optional for declared in cls.inputs)
     cls.most_inputs = sys.maxsize if cls.inputs and cls.inputs[-1].variadic else len(cls.inputs)
@@ -411,7 +421,11 @@ def check_contract(cls: type[Op], type_name: str) -> None:
 
 
 def _check_signature(cls: type[Op], method: str) -> frozenset[str]:
-    """The context parameters of a method; raises TypeError if its other parameters are not the inputs."""
+    """The context parameters of a method.
+
+    Raises:
+        TypeError: If its other parameters are not the inputs.
+    """
     function = getattr(cls, method, None)
     if function is None:
         raise TypeError(f"{cls.__name__} has no {method}")
@@ -473,17 +487,3 @@ def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"
     plural = "input" if expected == "1" else "inputs"
     return f"expected {expected} {plural} ({names}), found {found}" if inputs else f"expected no inputs, found {found}"
-
-
-def description_of(cls: type[Op]) -> str:
-    """The docstring of the class, then the docstrings of its base classes, shared by versions and families."""
-    return "\n\n".join(docstrings_of(cls))
-
-
-def docstrings_of(cls: type[Op]) -> Iterator[str]:
-    """Yield the docstrings of the class and its base classes."""
-    for base in cls.__mro__[: cls.__mro__.index(Op)]:
-        is_other_operator = base is not cls and "type_name" in vars(base)
-        # The interface of a Family does not concern users of its operators.
-        if base.__doc__ and not is_other_operator and base is not Family:
-            yield inspect.cleandoc(base.__doc__)

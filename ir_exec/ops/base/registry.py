@@ -105,7 +105,11 @@ def names_of_types() -> list[str]:
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
-    """Add the class of a type introduced in opset `since`; raises TypeError if another class is registered."""
+    """Add the class of a type introduced in opset `since`.
+
+    Raises:
+        TypeError: If another class is registered.
+    """
     versions = classes_of_type.setdefault(type_key(type_name), {})
     if since in versions:
         raise TypeError(f"{type_name}-{since} is registered as {versions[since].__name__}, not as {cls.__name__}")
@@ -114,7 +118,11 @@ def register(cls: type[Op], type_name: str, since: int) -> None:
 
 
 def register_extension(cls: type[Op], type_name: str, version: str) -> None:
-    """Add a user's class for layers of this type and version; raises TypeError if another class is registered."""
+    """Add a user's class for layers of this type and version.
+
+    Raises:
+        TypeError: If another class is registered.
+    """
     key = type_key(type_name)
     row = _table().get(key)
     if row is not None and opset_number(type_name, version) in row.opsets:
@@ -154,7 +162,11 @@ def extension_version(type_name: str) -> str | None:
 
 
 def unregister_extension(type_name: str, version: str) -> None:
-    """Remove a user's class; raises KeyError if there is none."""
+    """Remove a user's class.
+
+    Raises:
+        KeyError: If there is none.
+    """
     del EXTENSIONS[type_key(type_name), version]
     resolve.cache_clear()
 
@@ -184,9 +196,11 @@ def opset_number(type_name: str, version: str) -> int | None:
 def resolve(type_name: str, version: str) -> type[Op]:
     """The class for a layer's type and version.
 
-    Raises GraphError for operators that no release of OpenVINO has: IR116 type, IR117 type not in this opset, IR118
-    opset; and UnsupportedError for operators that ir_exec does not implement: IR901 operator without a class, IR902
-    operator of an extension.
+    Raises:
+        GraphError: For operators that no release of OpenVINO has: IR116 type, IR117 type not in this opset, IR118
+            opset.
+        UnsupportedError: For operators that ir_exec does not implement: IR901 operator without a class, IR902 operator
+            of an extension.
     """
     key = type_key(type_name)
     if (key, version) in EXTENSIONS:

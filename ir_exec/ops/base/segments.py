@@ -33,7 +33,11 @@ def number_of_rows(tensor: TensorType, port: str) -> Dim:
 
 
 def given_count(num_segments: Array) -> int:
-    """num_segments as an int; raises EvaluationError IR704 if it is negative."""
+    """num_segments as an int.
+
+    Raises:
+        EvaluationError: IR704 if it is negative.
+    """
     count = int(num_segments)
     if count < 0:
         raise EvaluationError(f"num_segments is {count}, expected 0 or more", port="num_segments")
@@ -70,7 +74,11 @@ def segment_faults(segment_ids: TensorType, num_segments: TensorType | None) -> 
 
 
 def segments_of(segment_ids: Array, count: int) -> Array:
-    """segment_ids as i64; raises EvaluationError IR701 for an id outside of 0 to count - 1."""
+    """segment_ids as i64.
+
+    Raises:
+        EvaluationError: IR701 for an id outside of 0 to count - 1.
+    """
     require_within(segment_ids, count, "a segment of segment_ids", "segment_ids")
     return segment_ids.astype(np.int64)
 

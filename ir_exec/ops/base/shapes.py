@@ -61,7 +61,8 @@ LARGEST_SEARCHED = 2**16
 def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, why: str = "") -> None:
     """Raise ShapeError IR501 unless the rank of the tensor, the input `name`, is one of `ranks`, or unknown.
 
-    why: the end of the message, such as "as data has".
+    Args:
+        why: The end of the message, such as "as data has".
     """
     allowed = (ranks,) if isinstance(ranks, int) else tuple(ranks)
     if tensor.rank is not None and tensor.rank not in allowed:
@@ -87,7 +88,11 @@ def require_representable(rank: int) -> None:
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
-    """The axis counted from the front; raises ShapeError IR503 with `name` outside of -rank .. rank - 1."""
+    """The axis counted from the front.
+
+    Raises:
+        ShapeError: IR503 with `name` outside of -rank .. rank - 1.
+    """
     if not -rank <= axis < rank:
         allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
         raise ShapeError(
@@ -99,7 +104,8 @@ def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
 def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tuple[int, ...]:
     """The axes of a tensor of this rank, counted from the front, in their order.
 
-    Raises ShapeError IR503 with `name` for an axis out of range and for duplicates.
+    Raises:
+        ShapeError: IR503 with `name` for an axis out of range and for duplicates.
     """
     normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
     if len(set(normalized)) != len(normalized):
@@ -199,9 +205,11 @@ def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) ->
 def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
     """The common sizes of the dims `a` and `b`, which must be equal.
 
-    what: the beginning of the message: "axis 1 of data and indices".
+    Args:
+        what: The beginning of the message: "axis 1 of data and indices".
 
-    Raises ShapeError IR502 at `port` if there are none.
+    Raises:
+        ShapeError: IR502 at `port` if there are none.
     """
     dim = a & b
     if dim is None:
@@ -212,7 +220,8 @@ def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
 def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> Shape:
     """The common shape of two shapes that must be equal; `what` begins the message: "the shapes of a and b".
 
-    Raises ShapeError at `port`: IR501 for different ranks, IR502 for different sizes.
+    Raises:
+        ShapeError: At `port`: IR501 for different ranks, IR502 for different sizes.
     """
     shape = a & b
     if shape is None:
@@ -222,10 +231,13 @@ def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> S
 
 
 def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int = -1) -> Shape:
-    """The shape of two tensors that are broadcast together by a mode. Raises ShapeError if they do not broadcast.
+    """The shape of two tensors that are broadcast together by a mode.
 
     none: the shapes must be equal. numpy: as NumPy does. pdpd (PaddlePaddle's way): b is broadcast to a; its first dim
     is aligned with `axis` of a, or for -1 its last dim with the last of a; trailing dims of size 1 of b do not count.
+
+    Raises:
+        ShapeError: If they do not broadcast.
     """
     if mode == "none":
         return merge_shapes(a, b, "without broadcasting the shapes of both inputs")
@@ -293,7 +305,8 @@ def _padded(dims: tuple[Dim, ...], rank: int) -> tuple[Dim, ...]:
 def known_faults(check: Callable[..., object], *inputs: TensorType | None, **settings: Any) -> list[IRError]:
     """The EvaluationError that `check` raises for the values of these inputs; none if one of them is not known.
 
-    check: takes their arrays, and `settings` by name.
+    Args:
+        check: Takes their arrays, and `settings` by name.
     """
     values: list[Array] = []
     for tensor in inputs:

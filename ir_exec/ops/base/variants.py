@@ -29,8 +29,9 @@ _REGISTERED: dict[str | type, list[KernelVariant]] = {}
 class KernelRequest(NamedTuple):
     """The known facts of the calls of a kernel.
 
-    types: the static types of all inputs, with values where these are known. unread: outputs that no later layer reads;
-    those after the last output that is read may be omitted.
+    Attributes:
+        types: The static types of all inputs, with values where these are known.
+        unread: Outputs that no later layer reads; those after the last output that is read may be omitted.
     """
 
     types: Sequence[TensorType]
@@ -40,9 +41,12 @@ class KernelRequest(NamedTuple):
 class KernelVariant(NamedTuple):
     """A kernel that may take the place of `evaluate`.
 
-    type_name: of the operator, or of the class that operators derive from. applies: returns True if the variant
-    computes such calls. cost: of a call, relative to `evaluate`; `python -m benchmarks.variants` measures it.
-    make: the kernel for such calls. why: the reason in one sentence.
+    Attributes:
+        type_name: Of the operator, or of the class that operators derive from.
+        applies: Returns True if the variant computes such calls.
+        cost: Of a call, relative to `evaluate`; `python -m benchmarks.variants` measures it.
+        make: The kernel for such calls.
+        why: The reason in one sentence.
     """
 
     type_name: str
@@ -58,8 +62,9 @@ def variant(
 ) -> Callable[[Callable[[Any, KernelRequest], Kernel]], Callable[[Any, KernelRequest], Kernel]]:
     """Register a function that makes a kernel as a variant of operators.
 
-    operators: names of types, for all their versions, or classes, for all operators of the library that derive from
-    them.
+    Args:
+        *operators: Names of types, for all their versions, or classes, for all operators of the library that derive
+            from them.
     """
 
     def registered(make: Callable[[Any, KernelRequest], Kernel]) -> Callable[[Any, KernelRequest], Kernel]:

@@ -31,12 +31,16 @@ AutoPad = Annotated[Literal["explicit", "same_upper", "same_lower", "valid"], LO
 
 
 class Windowed(Op):
-    """strides, pads_begin and pads_end have one value for each spatial axis.
+    """The base of operators with windows.
 
-    strides: the distance between neighbouring windows. pads_begin, pads_end: the padding if auto_pad is `explicit`, the
-    default; a negative number removes elements of the data. auto_pad: `valid` is no padding; `same_upper` and
-    `same_lower` are ceil(size / stride) windows with the padding that they need, an odd element at the end or at the
-    beginning.
+    strides, pads_begin and pads_end have one value for each spatial axis.
+
+    Attributes:
+        strides: The distance between neighbouring windows.
+        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: See `pads_begin`.
+        auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
+            that they need, an odd element at the end or at the beginning.
     """
 
     strides: Positives
@@ -94,7 +98,11 @@ def changed(dim: Dim, amount: int) -> Dim:
 
 
 def covered(dim: Dim, pads: tuple[int, int], extent: Dim, axis: int) -> Dim:
-    """The number of elements of the padded data after the first window; raises ShapeError IR505 if no window fits."""
+    """The number of elements of the padded data after the first window.
+
+    Raises:
+        ShapeError: IR505 if no window fits.
+    """
     padded = changed(dim, sum(pads))
     if dim.is_static and extent.is_static and extent.lo > dim.lo + sum(pads):
         raise ShapeError(

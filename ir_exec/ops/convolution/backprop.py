@@ -28,7 +28,9 @@ __all__ = ["ConvolutionBackpropData", "GroupConvolutionBackpropData"]
 
 
 class _Transposed(Convolving):
-    """A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
+    """The base of transposed convolutions.
+
+    A spatial axis of the output has `(size - 1) * stride + extent - pads_begin - pads_end + output_padding` elements
     (extent: of the dilated kernel), or the size in output_shape.
 
     Pads are 0 unless auto_pad is `explicit`. With output_shape and `same_upper` or `same_lower` they are the
@@ -128,11 +130,20 @@ class ConvolutionBackpropData(_Transposed):
     i and k are indices of one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are
     exact: 8 bits saturate, longer ones wrap.
 
-    data: [batch, channels, spatial...], any numeric type. filters: [channels, outputs, kernel...], the type of data.
-    output_shape: optional, an integer for each spatial axis. output: [batch, outputs, spatial...], the type of data.
-    Errors: IR501 for ranks that differ or are not 3, 4 or 5, IR502 where the channels differ or output_shape has
-    another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong output_shape.
     Specification: convolution/convolution-backprop-data-1.
+
+    Inputs:
+        data: [batch, channels, spatial...], any numeric type.
+        filters: [channels, outputs, kernel...], the type of data.
+        output_shape: Optional, an integer for each spatial axis.
+
+    Outputs:
+        output: [batch, outputs, spatial...], the type of data.
+
+    Raises:
+        IRError: IR501 for ranks that differ or are not 3, 4 or 5, IR502 where the channels differ or output_shape has
+            another length, IR505 for attributes of another length and for negative sizes, IR704 for a wrong
+            output_shape.
     """
 
     def _channels(self, data: Shape, filters: Shape) -> Dim:
@@ -145,10 +156,18 @@ class ConvolutionBackpropData(_Transposed):
 class GroupConvolutionBackpropData(_Transposed):
     """The transposed convolution of groups of channels, each with separate filters.
 
-    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, C, O, kernel...], the type of data.
-    output_shape: optional, an integer for each spatial axis. output: [batch, groups * O, spatial...], the type of data.
-    Errors: as ConvolutionBackpropData; IR502 if data does not have groups * C channels.
     Specification: convolution/group-convolution-backprop-data-1.
+
+    Inputs:
+        data: [batch, groups * C, spatial...], any numeric type.
+        filters: [groups, C, O, kernel...], the type of data.
+        output_shape: Optional, an integer for each spatial axis.
+
+    Outputs:
+        output: [batch, groups * O, spatial...], the type of data.
+
+    Raises:
+        IRError: As ConvolutionBackpropData; IR502 if data does not have groups * C channels.
     """
 
     filter_axes = 3

@@ -23,13 +23,19 @@ __all__ = ["BinaryConvolution"]
 class BinaryConvolution(Convolving):
     """Convolution of bits: 1 counts as 1, 0 as -1, padding as the bit pad_value.
 
-    data: [batch, channels, height, width] of zeros and ones, any numeric type; values above 0 count as 1.
-    filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data). output: [batch, outputs,
-    windows...], the type of data.
-    Errors: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
     Specification: convolution/binary-convolution-1. OpenVINO's CPU plugin reads the bits of each byte of the filters in
     reverse order, needs a multiple of eight channels, and omits padding with pad_value 0 from the sum; this class does
     not.
+
+    Inputs:
+        data: [batch, channels, height, width] of zeros and ones, any numeric type; values above 0 count as 1.
+        filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data).
+
+    Outputs:
+        output: [batch, outputs, windows...], the type of data.
+
+    Raises:
+        IRError: IR501 for ranks other than 4, IR502 where the channels differ, IR505 as Convolution.
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE | element_types("u1")))
@@ -59,7 +65,12 @@ class BinaryConvolution(Convolving):
         return choosing(lambda data, _: self._convolved(data, filters.shape, packed()), _PACKED_BITS)
 
     def _convolved(self, data: Array, filters: tuple[int, ...], words: Array) -> Array:
-        """filters: their shape. words: the result of `packed_filters`."""
+        """The convolution with packed filters.
+
+        Args:
+            filters: Their shape.
+            words: The result of `packed_filters`.
+        """
         axes = self.sliding(data.shape[2:], filters[2:])
         return rounded(convolve_bits(axes, _bits(data), words, padding=self.pad_value > 0), data.dtype)
 

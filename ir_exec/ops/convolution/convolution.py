@@ -24,9 +24,12 @@ __all__ = ["Convolution", "Convolving", "GroupConvolution", "grouped_channels"]
 
 
 class Convolving(Windowed):
-    """Windows as large as the filters. dilations: the distance between neighbouring elements of a window.
+    """The base of convolutions: windows are as large as the filters.
 
     The specification requires strides, dilations and pads; as in OpenVINO they are 1, 1 and 0 in a file without them.
+
+    Attributes:
+        dilations: The distance between neighbouring elements of a window.
     """
 
     filter_axes: ClassVar[int] = 2
@@ -97,11 +100,18 @@ class Convolution(Convolving):
     i and k are indices of one, two or three spatial axes. Floats shorter than f32 are multiplied in f32. Integers are
     exact: 8 bits saturate, longer ones wrap.
 
-    data: [batch, channels, spatial...], any numeric type. filters: [outputs, channels, kernel...], the type of data.
-    output: [batch, outputs, windows...], the type of data.
-    Errors: IR501 for ranks that differ or are not 3, 4 or 5, IR502 where the channels differ, IR505 for attributes of
-    another length and for windows larger than the padded data.
     Specification: convolution/convolution-1.
+
+    Inputs:
+        data: [batch, channels, spatial...], any numeric type.
+        filters: [outputs, channels, kernel...], the type of data.
+
+    Outputs:
+        output: [batch, outputs, windows...], the type of data.
+
+    Raises:
+        IRError: IR501 for ranks that differ or are not 3, 4 or 5, IR502 where the channels differ, IR505 for attributes
+            of another length and for windows larger than the padded data.
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
@@ -133,10 +143,17 @@ class GroupConvolution(Convolving):
     Group g convolves channels g * C to g * C + C - 1 of the data with filters[g] to the outputs g * O to
     g * O + O - 1. With one channel in each group that is a depthwise convolution.
 
-    data: [batch, groups * C, spatial...], any numeric type. filters: [groups, O, C, kernel...], the type of data.
-    output: [batch, groups * O, windows...], the type of data.
-    Errors: as Convolution; IR502 if data does not have groups * C channels.
     Specification: convolution/group-convolution-1.
+
+    Inputs:
+        data: [batch, groups * C, spatial...], any numeric type.
+        filters: [groups, O, C, kernel...], the type of data.
+
+    Outputs:
+        output: [batch, groups * O, windows...], the type of data.
+
+    Raises:
+        IRError: As Convolution; IR502 if data does not have groups * C channels.
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
@@ -161,9 +178,14 @@ class GroupConvolution(Convolving):
 
 
 def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int) -> Dim:
-    """The number of output channels of all groups; raises ShapeError IR502 for channels that do not match.
+    """The number of output channels of all groups.
 
-    channels, outputs: the axes of filters with the channels and the outputs of each group.
+    Args:
+        channels: The axes of filters with the channels and the outputs of each group.
+        outputs: See `channels`.
+
+    Raises:
+        ShapeError: IR502 for channels that do not match.
     """
     if filters.dims is None:
         return Dim.any()

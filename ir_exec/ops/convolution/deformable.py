@@ -33,18 +33,27 @@ class _Deformable(Convolving):
 
     sample[b, c, k, i] is data[b, c] at `i * stride + k * dilation - pad + offset`. The offset of element k of window i
     is offsets[b, 2 * k] along the height and offsets[b, 2 * k + 1] along the width; k counts through the kernel row by
-    row, after all elements of the preceding groups. group: the number of channel groups with separate filters.
-    deformable_group: the number of channel groups with separate offsets. Both are 1 by default.
+    row, after all elements of the preceding groups.
 
     A sample between four elements of the data is interpolated bilinearly; one outside of the data is 0. In the
     specification, a sample less than one element outside counts as on the border; in OpenVINO, and here, this holds
     only after the last element of an axis.
 
-    data: [batch, channels, height, width], any numeric type. offsets: [batch, 2 * deformable_group * kernel,
-    windows...], any numeric type. filters: [outputs, channels / group, kernel...], the type of data. output: [batch,
-    outputs, windows...], the type of data.
-    Errors: IR501 for ranks other than 4, IR502 for dims that do not match each other or the groups, IR505 as
-    Convolution.
+    Inputs:
+        data: [batch, channels, height, width], any numeric type.
+        offsets: [batch, 2 * deformable_group * kernel, windows...], any numeric type.
+        filters: [outputs, channels / group, kernel...], the type of data.
+
+    Attributes:
+        group: The number of channel groups with separate filters, 1 by default.
+        deformable_group: The number of channel groups with separate offsets, 1 by default.
+
+    Outputs:
+        output: [batch, outputs, windows...], the type of data.
+
+    Raises:
+        IRError: IR501 for ranks other than 4, IR502 for dims that do not match each other or the groups, IR505 as
+            Convolution.
     """
 
     group: Positive = 1
@@ -157,11 +166,15 @@ class DeformableConvolution1(_Deformable):
 class DeformableConvolution8(_Deformable):
     """A convolution of windows whose elements are moved by offsets and multiplied by a mask.
 
-    mask: optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of window
-    i. bilinear_interpolation_pad: a sample less than one element outside of the data is interpolated with surrounding
-    zeros; false by default.
-
     Specification: convolution/deformable-convolution-8.
+
+    Inputs:
+        mask: Optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of
+            window i.
+
+    Attributes:
+        bilinear_interpolation_pad: A sample less than one element outside of the data is interpolated with surrounding
+            zeros; false by default.
     """
 
     inputs = (
@@ -209,7 +222,8 @@ def _with_nothing(images: Array) -> Array:
 def _places(axes: list[SlidingAxis], block: tuple[slice, ...], shifts: Array) -> tuple[Array, Array]:
     """The positions of the elements of a block of windows along height and width: two vectors, window by window.
 
-    shifts: [kernel, axis, windows...].
+    Args:
+        shifts: [kernel, axis, windows...].
     """
     shape: tuple[Any, ...] = (*[axis.kernel for axis in axes], *shifts.shape[2:])
     found = []
@@ -227,10 +241,13 @@ def _neighbours(
 ) -> tuple[Array, Array]:
     """The four elements next to places (two vectors) in an image, and weights: [places, 4].
 
-    Outside of the image the index is that of the element after the last one. sizes: height and width. scale: a factor
-    for each place.
-    beyond: a place less than one element outside of the image is interpolated with surrounding zeros; otherwise it
-    counts as outside, and the last element extends to the end of its pixel.
+    Outside of the image the index is that of the element after the last one.
+
+    Args:
+        sizes: Height and width.
+        scale: A factor for each place.
+        beyond: A place less than one element outside of the image is interpolated with surrounding zeros; otherwise it
+            counts as outside, and the last element extends to the end of its pixel.
     """
     end, inside = prod(sizes), np.ones(places[0].shape, np.bool_)
     for place, size in zip(places, sizes, strict=True):

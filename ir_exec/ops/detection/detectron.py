@@ -34,15 +34,20 @@ __all__ = [
 class ExperimentalDetectronPriorGridGenerator(Op):
     """Prior boxes shifted to every point of a grid over an image.
 
-    priors: floating, [n, 4], boxes (x0, y0, x1, y1) around 0. feature_map: [N, C, height, width], im_data: [N, C, image
-    height, image width]; only their sizes count. output: the type of priors, [height * width * n, 4], or [height,
-    width, n, 4] without `flatten`.
     The points are at (index + 0.5) times `stride_x` and `stride_y`, or if these are 0 times the image's width and
     height over the grid's. `h` and `w` are the height and width of the grid, those of feature_map if they are 0; the
     size of the output is that of feature_map, and the rest is filled with zeros, which the specification leaves open.
     `flatten` is false by default, as in OpenVINO; the specification has true.
 
     Specification: detection/experimental-detectron-prior-grid-generator-6.
+
+    Inputs:
+        priors: Floating, [n, 4], boxes (x0, y0, x1, y1) around 0.
+        feature_map: [N, C, height, width]; only its sizes count.
+        im_data: [N, C, image height, image width]; only its sizes count.
+
+    Outputs:
+        output: The type of priors, [height * width * n, 4], or [height, width, n, 4] without `flatten`.
     """
 
     inputs = (
@@ -104,15 +109,23 @@ class _LevelAlign(ROIAlign3):
 class ExperimentalDetectronROIFeatureExtractor(Op):
     """ROIAlign with the mean of each bin, each region in the level of a pyramid that fits its size.
 
-    rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image. pyramid: the type of rois, one tensor [1, C,
-    height, width] for each level, one pixel of which covers `pyramid_scales` pixels of the image. roi_features: [n,
-    C, output_size, output_size]. roi_boxes: rois as they are.
     A region of width w and height h belongs to level floor(2 + log2(sqrt(w * h) / 224 + 1e-6)), clipped to the existing
     levels; a region without area gives zeros. The specification has the rois in the order of their levels in the second
     output, OpenVINO in the order of the input.
 
-    Errors: IR704 for a region with more than 2^22 sampling points.
     Specification: detection/experimental-detectron-roi-feature-extractor-6.
+
+    Inputs:
+        rois: Floating, [n, 4], boxes (x0, y0, x1, y1) in pixels of the image.
+        pyramid: The type of rois, one tensor [1, C, height, width] for each level, one pixel of which covers
+            `pyramid_scales` pixels of the image.
+
+    Outputs:
+        roi_features: [n, C, output_size, output_size].
+        roi_boxes: rois as they are.
+
+    Raises:
+        IRError: IR704 for a region with more than 2^22 sampling points.
     """
 
     inputs = (In("rois", types=CALCULABLE_FLOAT), In("pyramid", types=CALCULABLE_FLOAT, like="rois", variadic=True))
@@ -160,19 +173,25 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
 class ExperimentalDetectronDetectionOutput(Op):
     """The objects that a Detectron model finds: regions moved as predicted, after non-maximum suppression.
 
-    input_rois: floating, [n, 4], boxes (x0, y0, x1, y1) in pixels. input_deltas: the type of input_rois, [n,
-    num_classes * 4], how each moves for each class: its centre by so many widths and heights, and the logarithms of its
-    growth, at most max_delta_log_wh, all divided by `deltas_weights`. input_scores: [n, num_classes]. input_im_info:
-    [1, 3], not used.
-    Outputs: boxes [max_detections_per_image, 4], their classes i32 and their scores [max_detections_per_image], filled
-    up with zeros, which the specification leaves open.
-
     Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
     one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
     class, or if these are too many the best of all. As in OpenVINO, boxes are clipped at the first row and column of
     the image only, and class_agnostic_box_regression changes nothing.
 
     Specification: detection/experimental-detectron-detection-output-6.
+
+    Inputs:
+        input_rois: Floating, [n, 4], boxes (x0, y0, x1, y1) in pixels.
+        input_deltas: The type of input_rois, [n, num_classes * 4], how each moves for each class: its centre by so many
+            widths and heights, and the logarithms of its growth, at most max_delta_log_wh, all divided by
+            `deltas_weights`.
+        input_scores: [n, num_classes].
+        input_im_info: [1, 3], not used.
+
+    Outputs:
+        boxes: [max_detections_per_image, 4], filled up with zeros, which the specification leaves open.
+        classes: i32, [max_detections_per_image], of the boxes.
+        scores: [max_detections_per_image], of the boxes.
     """
 
     inputs = (

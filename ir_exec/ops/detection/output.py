@@ -170,7 +170,9 @@ class _DetectionOutput(Op):
     def _kept(self, image: int, boxes: Array, scores: Array) -> Selected:
         """The boxes kept for one image, class by class; `box` is the index of the prior.
 
-        boxes: [4, classes or 1, priors]. scores: [priors, classes].
+        Args:
+            boxes: [4, classes or 1, priors].
+            scores: [priors, classes].
         """
         chosen = self._best_class_of_each(scores) if self.decrease_label_id else self._above_threshold(scores)
         rows = boxes.reshape(4, boxes.shape[1] * boxes.shape[2])
@@ -221,13 +223,20 @@ def _coordinates_first(boxes: Array, images: int, priors: int, classes: int) -> 
 
 
 def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
-    """`dim` merged with total / divisor; raises ShapeError if they contradict each other."""
+    """`dim` merged with total / divisor.
+
+    Raises:
+        ShapeError: If they contradict each other.
+    """
     return merge_dims(dim, divide_dim(total, divisor, f"axis 1 of {port}", port=port), f"those of {what}", port=port)
 
 
 @op("DetectionOutput", since=1)
 class DetectionOutput1(_DetectionOutput):
-    """DetectionOutput-8 with the number of classes as an attribute. Specification: detection/detectionoutput-1."""
+    """DetectionOutput-8 with the number of classes as an attribute.
+
+    Specification: detection/detectionoutput-1.
+    """
 
     num_classes: Positive
 
@@ -239,16 +248,6 @@ class DetectionOutput1(_DetectionOutput):
 class DetectionOutput8(_DetectionOutput):
     """The objects found by an SSD detector: prior boxes moved as predicted, after non-maximum suppression.
 
-    box_logits: floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
-    `share_location`. class_preds: the type of box_logits, [N, num_priors * num_classes]. proposals: floating, [1 or N,
-    1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not `variance_encoded_in_target`, factors of their
-    moves; if not `normalized`, priors have 5 numbers, the first of them -1 at the end, and count pixels of an image of
-    input_width and input_height. aux_class_preds, aux_box_preds: as class_preds and box_logits, [N, num_priors * 2] and
-    the shape of box_logits; they move the priors a first time, and mark priors without any object: the second of the
-    two numbers is below `objectness_score`.
-    output: the type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, and the rest is
-    zeros. n is N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes * num_priors.
-
     Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
     a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by
     class. With `decrease_label_id` each prior counts only for its best class other than 0, and the classes of the
@@ -256,4 +255,21 @@ class DetectionOutput8(_DetectionOutput):
 
     As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
     Specification: detection/detectionoutput-8.
+
+    Inputs:
+        box_logits: Floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
+            `share_location`.
+        class_preds: The type of box_logits, [N, num_priors * num_classes].
+        proposals: Floating, [1 or N, 1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not
+            `variance_encoded_in_target`, factors of their moves; if not `normalized`, priors have 5 numbers, the first
+            of them -1 at the end, and count pixels of an image of input_width and input_height.
+        aux_class_preds: Like class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
+            priors a first time, and mark priors without any object: the second of the two numbers is below
+            `objectness_score`.
+        aux_box_preds: Like `aux_class_preds`.
+
+    Outputs:
+        output: The type of box_logits, [1, 1, n, 7], rows of image, class, score and box; -1 ends them, and the rest is
+            zeros. n is N * keep_top_k, or N * top_k * num_classes for a keep_top_k of -1, or else N * num_classes *
+            num_priors.
     """

@@ -29,11 +29,16 @@ Variance = Annotated[Floats, _one_or_four]
 class _Priors(Op):
     """The base of PriorBox and PriorBoxClustered.
 
-    output_size, image_size: integers, [2], height and width of the grid and of the image. output: f32,
-    [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as fractions of the
-    image, point by point, the second row four `variance` for each box, 0.1 if none is given.
+    Inputs:
+        output_size: Integers, [2], height and width of the grid and of the image.
+        image_size: Like `output_size`.
 
-    Errors: IR704 for sizes below 0.
+    Outputs:
+        output: f32, [2, 4 * height * width * priors per point]; the first row holds the boxes (x0, y0, x1, y1) as
+            fractions of the image, point by point, the second row four `variance` for each box, 0.1 if none is given.
+
+    Raises:
+        IRError: IR704 for sizes below 0.
     """
 
     inputs = (In("output_size", types=INTEGER), In("image_size", types=INTEGER))
@@ -235,7 +240,10 @@ class _PriorBox(_Priors):
 
 @op("PriorBox", since=1)
 class PriorBox1(_PriorBox):
-    """PriorBox-8 without `min_max_aspect_ratios_order`, which is true. Specification: detection/prior-box-1."""
+    """PriorBox-8 without `min_max_aspect_ratios_order`, which is true.
+
+    Specification: detection/prior-box-1.
+    """
 
 
 @op("PriorBox", since=8)

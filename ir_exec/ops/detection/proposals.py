@@ -125,7 +125,10 @@ class _Proposal(Op):
 
 @op("Proposal", since=1)
 class Proposal1(_Proposal):
-    """Proposal-4 without scores: output is its rois, of the same type. Specification: detection/proposal-1."""
+    """Proposal-4 without scores: output is its rois, of the same type.
+
+    Specification: detection/proposal-1.
+    """
 
     def infer(self, class_probs: TensorType, bbox_deltas: TensorType, image_shape: TensorType) -> TensorType:
         return self._types(class_probs, bbox_deltas, image_shape)[0]
@@ -138,19 +141,27 @@ class Proposal1(_Proposal):
 class Proposal4(_Proposal):
     """The regions of possible objects: anchors moved as predicted, after non-maximum suppression.
 
-    class_probs: floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
-    bbox_deltas: floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and the
-    logarithms of its growth. image_shape: floating, height, width and one scale, or one of each.
-    rois: the type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first; -1
-    ends the rows of an image, and the rest is zeros. probs: the scores, [N * post_nms_topn].
-
     An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, is placed every
     feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
     pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
     `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
     tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
 
-    Errors: IR704 for a size or a scale of the image out of range. Specification: detection/proposal-4.
+    Specification: detection/proposal-4.
+
+    Inputs:
+        class_probs: Floating, [N, 2 * A, H, W], scores of background and then of objects, A being ratios times scales.
+        bbox_deltas: Floating, [N, 4 * A, H, W], how each anchor moves: its centre by so many widths and heights, and
+            the logarithms of its growth.
+        image_shape: Floating, height, width and one scale, or one of each.
+
+    Outputs:
+        rois: The type of class_probs, [N * post_nms_topn, 5], rows of image and box (x0, y0, x1, y1), the best first;
+            -1 ends the rows of an image, and the rest is zeros.
+        probs: The scores, [N * post_nms_topn].
+
+    Raises:
+        IRError: IR704 for a size or a scale of the image out of range.
     """
 
     outputs = ("rois", "probs")
@@ -189,8 +200,12 @@ def _propose(
 ) -> tuple[Array, Array]:
     """Anchors moved as predicted and clipped to the image, as [4, n], and a mask of those that are large enough.
 
-    anchors: [n, 4], point by point. deltas: [anchors at a point * 4, height, width]. edges, least: height and width.
-    pixels: coordinates count pixels, and a box from 2 to 4 is 3 wide.
+    Args:
+        anchors: [n, 4], point by point.
+        deltas: [anchors at a point * 4, height, width].
+        edges: Height and width.
+        least: See `edges`.
+        pixels: Coordinates count pixels, and a box from 2 to 4 is 3 wide.
     """
     margin = np.float32(pixels)
     moves = deltas.reshape(-1, 4, *deltas.shape[1:]).transpose(1, 2, 3, 0).reshape(4, -1).copy()
@@ -214,16 +229,22 @@ def _point_by_point(scores: Array) -> Array:
 class ExperimentalDetectronGenerateProposalsSingleImage(Op):
     """Anchors moved as predicted, after non-maximum suppression, for one image.
 
-    im_info: floating, [3], height and width of the image and a scale that is not used. anchors: the type of im_info,
-    [height * width * A, 4], boxes (x0, y0, x1, y1). deltas: [A * 4, height, width], how each anchor moves: its centre
-    by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16). scores: [A, height, width].
-    rois: [post_nms_count, 4], the best first. roi_scores: theirs, [post_nms_count]. Both are filled up with zeros.
-
     Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
     `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
     2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
 
     Specification: detection/experimental-detectron-generate-proposals-single-image-6.
+
+    Inputs:
+        im_info: Floating, [3], height and width of the image and a scale that is not used.
+        anchors: The type of im_info, [height * width * A, 4], boxes (x0, y0, x1, y1).
+        deltas: [A * 4, height, width], how each anchor moves: its centre by so many widths and heights, and the
+            logarithms of its growth, at most log(1000 / 16).
+        scores: [A, height, width].
+
+    Outputs:
+        rois: [post_nms_count, 4], the best first, filled up with zeros.
+        roi_scores: Their scores, [post_nms_count], filled up with zeros.
     """
 
     inputs = (
@@ -277,19 +298,24 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
 class GenerateProposals(Op):
     """Anchors moved as predicted, after non-maximum suppression, for each image.
 
-    im_info: floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each. anchors:
-    floating, [height, width, A, 4], boxes (x0, y0, x1, y1). boxesdeltas: floating, [N, A * 4, height, width], how each
-    anchor moves: its centre by so many widths and heights, and the logarithms of its growth, at most log(1000 / 16).
-    scores: floating, [N, A, height, width].
-    rpnrois: the type of im_info, [n, 4], image by image, the best first. rpnscores: the type of im_info, [n].
-    rpnroisnum: `roi_num_type`, [N], the number of boxes of each image.
-
     Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
     the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
     kept. A threshold above one half is multiplied by `nms_eta` at each box that is kept; OpenVINO supports no nms_eta
     but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
 
     Specification: detection/generate-proposals-9.
+
+    Inputs:
+        im_info: Floating, [N, 3] or [N, 4], height and width of the image and one scale, or one of each.
+        anchors: Floating, [height, width, A, 4], boxes (x0, y0, x1, y1).
+        boxesdeltas: Floating, [N, A * 4, height, width], how each anchor moves: its centre by so many widths and
+            heights, and the logarithms of its growth, at most log(1000 / 16).
+        scores: Floating, [N, A, height, width].
+
+    Outputs:
+        rpnrois: The type of im_info, [n, 4], image by image, the best first.
+        rpnscores: The type of im_info, [n].
+        rpnroisnum: `roi_num_type`, [N], the number of boxes of each image.
     """
 
     inputs = (

@@ -35,14 +35,21 @@ For more points, one axis after the other reads fewer elements.
 class _Align(Op):
     """The base of ROIAlign and ROIAlignRotated.
 
-    data: [N, C, H, W], floats. rois: [NUM_ROIS, numbers of a box], the type of data. batch_indices: [NUM_ROIS], the
-    index of the image of each box. output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data. A box is divided into
-    pooled_h x pooled_w bins. Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if that is 0, as many as
-    it has elements, rounded up. Points more than one element outside the image count as zero. Everything is computed in
-    f32 (f64 for f64).
+    Points more than one element outside the image count as zero. Everything is computed in f32 (f64 for f64).
 
-    Errors: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output unchanged; IR704 for a
-    box with more than 2^22 sampling points.
+    Inputs:
+        data: [N, C, H, W], floats.
+        rois: [NUM_ROIS, numbers of a box], the type of data.
+        batch_indices: [NUM_ROIS], the index of the image of each box.
+
+    Outputs:
+        output: [NUM_ROIS, C, pooled_h, pooled_w], the type of data. A box is divided into pooled_h x pooled_w bins.
+            Each bin has `sampling_ratio` x `sampling_ratio` sampling points; if that is 0, as many as it has elements,
+            rounded up.
+
+    Raises:
+        IRError: IR701 for a batch index out of range, where OpenVINO's CPU plugin leaves the output unchanged; IR704
+            for a box with more than 2^22 sampling points.
     """
 
     inputs = (
@@ -109,11 +116,14 @@ class _Align(Op):
 
 
 class _ROIAlign(_Align):
-    """rois: x1, y1, x2, y2.
+    """The base of both versions of ROIAlign.
 
     Points are interpolated between four elements; points beyond the last element, and up to one element before the
     first, count as on it. A bin is the mean of its points, or the greatest of them and zero, as in OpenVINO; the
     specification has no zero.
+
+    Inputs:
+        rois: x1, y1, x2, y2.
     """
 
     is_discontinuous = True
@@ -217,8 +227,12 @@ class _ROIAlign(_Align):
 def _taps_of_all(begins: Array, extents: Array, bins: int, count: int, size: int) -> tuple[Array, Array]:
     """Indices and weights along one axis of two elements for each sampling point of every box.
 
-    begins, extents: of the boxes. Returns two arrays [count, 2, boxes, bins], of the lower element and of the higher
-    one; positions outside have weight 0.
+    Args:
+        begins: Of the boxes.
+        extents: Of the boxes.
+
+    Returns:
+        Two arrays [count, 2, boxes, bins], of the lower element and of the higher one; positions outside have weight 0.
     """
     number = extents.dtype.type
     each = extents / number(bins)
@@ -320,10 +334,14 @@ class ROIAlign9(ROIAlign3):
 class ROIAlignRotated(_Align):
     """Rotated regions of interest pooled to one size; see `_Align`.
 
-    rois: x and y of the centre, width, height, angle in radians. Centre and size are multiplied by `spatial_scale`, the
-    centre is then moved by -0.5; the box is rotated counterclockwise, or clockwise with `clockwise_mode`. Points are
-    interpolated as in ROIAlign; a bin is the mean of its points.
+    Centre and size are multiplied by `spatial_scale`, the centre is then moved by -0.5; the box is rotated
+    counterclockwise, or clockwise with `clockwise_mode`. Points are interpolated as in ROIAlign; a bin is the mean of
+    its points.
+
     Specification: detection/roi-align-rotated-15.
+
+    Inputs:
+        rois: x and y of the centre, width, height, angle in radians.
     """
 
     is_discontinuous = True

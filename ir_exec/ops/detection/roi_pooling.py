@@ -41,7 +41,12 @@ _FAR = 2.0**31
 
 
 class _RegionPooling(Op):
-    """The base of all operators of this module. data: [N, C, H, W]. rois: [NUM_ROIS, 5]."""
+    """The base of all operators of this module.
+
+    Inputs:
+        data: [N, C, H, W].
+        rois: [NUM_ROIS, 5].
+    """
 
     is_discontinuous = True
 
@@ -66,15 +71,26 @@ class _RegionPooling(Op):
 class ROIPooling(_RegionPooling):
     """Regions of interest pooled to one size.
 
-    data: [N, C, H, W], floats. rois: [NUM_ROIS, 5], the type of data. output: [NUM_ROIS, C, pooled_h, pooled_w].
     max: the corners times `spatial_scale`, rounded, are the first and the last element of the region, which has at
     least one; it is divided into bins that may share elements, and a bin is its greatest element, or 0 without
     elements.
+
     bilinear: corners are fractions of the image, 0 being its first element and 1 its last; pooled_h x pooled_w points
     from corner to corner are interpolated (a single one is in the middle), and are 0 outside.
 
     `output_size` and `output_roi`, which OpenVINO writes in addition to `pooled_h` and `pooled_w`, have no effect.
-    Errors: IR701 for an image out of range. Specification: detection/roi-pooling-1.
+
+    Specification: detection/roi-pooling-1.
+
+    Inputs:
+        data: [N, C, H, W], floats.
+        rois: [NUM_ROIS, 5], the type of data.
+
+    Outputs:
+        output: [NUM_ROIS, C, pooled_h, pooled_w].
+
+    Raises:
+        IRError: IR701 for an image out of range.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT, like="data"))
@@ -135,18 +151,28 @@ class ROIPooling(_RegionPooling):
 class PSROIPooling(_RegionPooling):
     """Regions of interest pooled to one size, every bin from separate channels (position-sensitive).
 
-    data: [N, C, H, W]. rois: [NUM_ROIS, 5]. Both are floats. output: [NUM_ROIS, output_dim, group_size, group_size].
     average: C = output_dim * group_size²; the region from x1, y1, rounded, to one after x2, y2, rounded, times
-    `spatial_scale`, is divided into bins that may share elements; a bin is the mean of its elements in channel
-    [output channel, row of bins, column of bins], 0 without elements.
+    `spatial_scale`, is divided into bins that may share elements; a bin is the mean of its elements in channel [output
+    channel, row of bins, column of bins], 0 without elements.
+
     bilinear: C = spatial_bins_x * spatial_bins_y * output_dim; the corners times `spatial_scale` are fractions of the
     image, 0 being its first element and 1 its last. The region is divided into spatial_bins_y rows of spatial_bins_x
     cells; in each, group_size² points from corner to corner are interpolated in channel [cell, output channel], 0
     outside, and a bin is the mean over all cells.
 
     What the specification leaves open is as in OpenVINO's CPU plugin.
-    Errors: IR502 for a wrong number of channels, IR701 for an image out of range.
+
     Specification: detection/psroi-pooling-1.
+
+    Inputs:
+        data: [N, C, H, W], floats.
+        rois: [NUM_ROIS, 5], floats.
+
+    Outputs:
+        output: [NUM_ROIS, output_dim, group_size, group_size].
+
+    Raises:
+        IRError: IR502 for a wrong number of channels, IR701 for an image out of range.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT))
@@ -228,16 +254,24 @@ class PSROIPooling(_RegionPooling):
 class DeformablePSROIPooling(_RegionPooling):
     """Regions of interest pooled to one size, every bin from a separate channel and moved by offsets.
 
-    data: [N, C, H, W], C at least output_dim * group_size². rois: [NUM_ROIS, 5]. offsets: [NUM_ROIS, 2 * classes,
-    part_size, part_size], x and y for each class of output channels; the classes are equally large. All are floats.
-    output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
     The region goes from x1, y1, rounded, to one after x2, y2, rounded, all times `spatial_scale` less 0.5, and is
     divided into bins. Each bin is moved by offset * trans_std times the size of the region, with the offsets of its
     cell. It is the mean of spatial_bins_y x spatial_bins_x points, starting at its corner, in channel [output channel,
     row of bins, column of bins]; points more than half an element outside are ignored, and a bin without points is 0.
 
-    Errors: IR502, IR505 for channels or offsets that do not match, IR701 for an image out of range.
     Specification: detection/deformable-psroi-pooling-1.
+
+    Inputs:
+        data: [N, C, H, W], C at least output_dim * group_size², floats.
+        rois: [NUM_ROIS, 5], floats.
+        offsets: [NUM_ROIS, 2 * classes, part_size, part_size], floats, x and y for each class of output channels; the
+            classes are equally large.
+
+    Outputs:
+        output: [NUM_ROIS, output_dim, group_size, group_size], the type of data.
+
+    Raises:
+        IRError: IR502, IR505 for channels or offsets that do not match, IR701 for an image out of range.
     """
 
     inputs = (
@@ -290,7 +324,13 @@ class DeformablePSROIPooling(_RegionPooling):
         return output
 
     def _pool(self, data: Array, boxes: Array, moves: Array, images: Array) -> Array:
-        """boxes: [regions, 5]. moves: [regions, 2 * classes, group_size, group_size]. images: of each region."""
+        """The bins of all regions.
+
+        Args:
+            boxes: [regions, 5].
+            moves: [regions, 2 * classes, group_size, group_size].
+            images: Of each region.
+        """
         group, (height, width) = self.group_size, data.shape[2:]
         classes = moves.shape[1] // 2
         channels = self.output_dim // classes
@@ -324,7 +364,8 @@ class DeformablePSROIPooling(_RegionPooling):
     def _points(self, boxes: Array, moves: Array) -> tuple[Array, Array]:
         """y and x of the points, [regions, classes, group_size, group_size, spatial_bins_y, spatial_bins_x].
 
-        moves: [regions, classes, 2, group_size, group_size].
+        Args:
+            moves: [regions, classes, 2, group_size, group_size].
         """
         number = boxes.dtype.type
         scale, half = number(self.spatial_scale), number(0.5)
@@ -355,7 +396,12 @@ def _rounded(values: Array) -> Array:
 def _bins(firsts: Array, extents: Array, count: int, size: int, dtype: np.dtype[Any]) -> Array:
     """Begin and end of each of `count` bins of every region, clipped to the axis; bins may share elements.
 
-    firsts, extents: of the regions. Returns [regions, count, 2] i64.
+    Args:
+        firsts: Of the regions.
+        extents: Of the regions.
+
+    Returns:
+        [regions, count, 2] i64.
     """
     bin_sizes = extents.astype(dtype) / dtype.type(count)
     edges = np.arange(count + 1, dtype=dtype) * bin_sizes[:, np.newaxis]

@@ -24,8 +24,6 @@ __all__ = ["RegionYolo", "ReorgYolo"]
 class RegionYolo(Op):
     """The output of a YOLO detector after the logistic function and, with `do_softmax`, a softmax over its classes.
 
-    data: floating, [N, regions * (coords + classes + 1), H, W]. output: the type of data.
-
     With `do_softmax` there are `num` regions: the logistic function is applied to the first two numbers of a region and
     its confidence, a softmax to its classes; further channels are unchanged, and the axes from `axis` to `end_axis` are
     flattened. Without it there are as many regions as `mask` has values, the logistic function is applied to the
@@ -33,6 +31,12 @@ class RegionYolo(Op):
 
     `do_softmax` is false by default, as in OpenVINO; the specification has true.
     Specification: detection/region-yolo-1.
+
+    Inputs:
+        data: Floating, [N, regions * (coords + classes + 1), H, W].
+
+    Outputs:
+        output: The type of data.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -87,10 +91,17 @@ class RegionYolo(Op):
 class ReorgYolo(Op):
     """Places of a block of space moved into channels (space to depth), in the order of YOLO v2.
 
-    data: [N, C, H, W], C at least stride², H and W multiples of stride. output: [N, C * stride², H / stride,
-    W / stride]. Element [n, c, h, w] of an output in the shape [N, C, H, W] is element [n, c % K, h * stride +
-    c // K // stride, w * stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride².
-    Only the first of several strides is used, as in OpenVINO. Specification: detection/reorg-yolo-1.
+    Element [n, c, h, w] of an output in the shape [N, C, H, W] is element [n, c % K, h * stride + c // K // stride, w *
+    stride + c // K % stride] of data read as [N, K, H * stride, W * stride], K = C // stride². Only the first of
+    several strides is used, as in OpenVINO.
+
+    Specification: detection/reorg-yolo-1.
+
+    Inputs:
+        data: [N, C, H, W], C at least stride², H and W multiples of stride.
+
+    Outputs:
+        output: [N, C * stride², H / stride, W / stride].
     """
 
     inputs = (In("data"),)

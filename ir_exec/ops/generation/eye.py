@@ -19,13 +19,21 @@ __all__ = ["Eye"]
 class Eye(Op):
     """output[..., i, i + diagonal_index] = 1, all other elements 0.
 
-    num_rows, num_columns, diagonal_index: i32 or i64, scalars or vectors of one element. A negative diagonal is below
-    the main one; a matrix without the diagonal is all zeros. batch_shape: optional, a vector of i32 or i64, the dims
-    before the matrix. output: shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean,
-    an extension of OpenVINO to the specification.
-
-    Errors: IR501 and IR502 for inputs of other shapes, IR505 and IR704 for a negative size.
     Specification: generation/eye-9.
+
+    Inputs:
+        num_rows: i32 or i64, a scalar or one element.
+        num_columns: Like `num_rows`.
+        diagonal_index: i32 or i64, a scalar or one element. A negative diagonal is below the main one; a matrix without
+            the diagonal is all zeros.
+        batch_shape: Optional, a vector of i32 or i64, the dims before the matrix.
+
+    Outputs:
+        output: Shape batch_shape + [num_rows, num_columns], the type `output_type`: numeric, or boolean, an extension
+            of OpenVINO to the specification.
+
+    Raises:
+        IRError: IR501 and IR502 for inputs of other shapes, IR505 and IR704 for a negative size.
     """
 
     inputs = (

@@ -24,18 +24,26 @@ __all__ = ["Multinomial"]
 class Multinomial(Op):
     """Indices of classes, num_samples drawn for every row of probs.
 
-    probs: a float type, shape [batch, classes]: probabilities up to a common factor, or with `log_probs` their
-    logarithms; not negative, not all 0. num_samples: an integer, a scalar or a vector of one element. Without
-    `with_replacement` no class is drawn twice. output: shape [batch, num_samples], the type `convert_type`, i32 or i64.
-
     A number x from 0 to 1 selects the first class whose cumulative probability is x or more; without replacement, the
     probability of that class is then removed. As in OpenVINO's CPU plugin, the numbers are those of the C++ Mersenne
     twister with the seed sequence (global_seed, op_seed; both 0 by default), divided by 2**32 - 1 in f32, every run
     starts with the same state, and probabilities are f32 too (in the plugin bf16 for bf16 probs). The specification
     requires f64. If both seeds are 0, every run gives different classes.
 
-    Errors: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 if no class is left to
-    draw, for which the plugin leaves the output unchanged. Specification: generation/multinomial-13.
+    Specification: generation/multinomial-13.
+
+    Inputs:
+        probs: A float type, shape [batch, classes]: probabilities up to a common factor, or with `log_probs` their
+            logarithms; not negative, not all 0.
+        num_samples: An integer, a scalar or a vector of one element. Without `with_replacement` no class is drawn
+            twice.
+
+    Outputs:
+        output: Shape [batch, num_samples], the type `convert_type`, i32 or i64.
+
+    Raises:
+        IRError: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 if no class is left
+            to draw, for which the plugin leaves the output unchanged.
     """
 
     inputs = (In("probs", types=CALCULABLE_FLOAT), In("num_samples", types=INTEGER))

@@ -35,23 +35,33 @@ Seed = Annotated[Int, _unsigned]
 class RandomUniform(Op):
     """Uniformly distributed numbers from minval to below maxval.
 
-    shape: a vector of i32 or i64, the shape of the output. minval, maxval: one element each, of the type `output_type`.
-    output: the type `output_type`: f16, bf16, f32, f64, i32 or i64.
-
-    alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper half of
-    the counter; `pytorch` draws from the Mersenne twister of global_seed. If both seeds are 0, the default, every run
-    gives different values. As in OpenVINO's CPU plugin, tensorflow continues from run to run, advanced by 256 blocks of
-    four for every element drawn before, until `reset_state`; pytorch gives the same values in every run. The plugin
-    draws f16, f64 and i64 as f32 and i32; the specification, OpenVINO's reference kernel and this class do not. In a
-    model that is computed in f32, however, f16 and bf16 are drawn as f32. Elsewhere bf16 is as in the plugin: computed
-    in f32 and rounded once, and for pytorch one half or more is rounded up if the last bit kept is odd, and down if it
-    is even.
+    As in OpenVINO's CPU plugin, tensorflow continues from run to run, advanced by 256 blocks of four for every element
+    drawn before, until `reset_state`; pytorch gives the same values in every run. The plugin draws f16, f64 and i64 as
+    f32 and i32; the specification, OpenVINO's reference kernel and this class do not. In a model that is computed in
+    f32, however, f16 and bf16 are drawn as f32. Elsewhere bf16 is as in the plugin: computed in f32 and rounded once,
+    and for pytorch one half or more is rounded up if the last bit kept is odd, and down if it is even.
 
     The specification does not define which of two 32-bit numbers is the higher half of an i64: in OpenVINO the first
     for pytorch, the second for tensorflow.
 
-    Errors: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
-    negative size. Specification: generation/random-uniform-8.
+    Specification: generation/random-uniform-8.
+
+    Inputs:
+        shape: A vector of i32 or i64, the shape of the output.
+        minval: One element, of the type `output_type`.
+        maxval: Like `minval`.
+
+    Attributes:
+        alignment: `tensorflow`, the default, draws from Philox-4x32-10 with global_seed as key and op_seed as upper
+            half of the counter; `pytorch` draws from the Mersenne twister of global_seed. If both seeds are 0, the
+            default, every run gives different values.
+
+    Outputs:
+        output: The type `output_type`: f16, bf16, f32, f64, i32 or i64.
+
+    Raises:
+        IRError: IR402 for limits of another type, IR505 and IR704 for a minval that is not less than maxval and for a
+            negative size.
     """
 
     inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))

@@ -24,7 +24,11 @@ RANGE_TYPES = CALCULABLE - element_types("i4 u2 u4")
 
 
 class _Range(Op):
-    """Errors: IR501 for an input that is not a scalar, IR505 and IR704 for a step of 0 and infinite numbers or NaN."""
+    """The base of both versions of Range.
+
+    Raises:
+        IRError: IR501 for an input that is not a scalar, IR505 and IR704 for a step of 0 and infinite numbers or NaN.
+    """
 
     is_discontinuous = True
 
@@ -62,9 +66,16 @@ class _Range(Op):
 class Range1(_Range):
     """start, start + step, start + 2 * step, ... before stop.
 
-    start, stop, step: scalars of one numeric type. output: a vector of that type; empty if step leads away from stop,
-    where OpenVINO's CPU plugin counts as if the signs agreed.
     Specification: generation/range-1.
+
+    Inputs:
+        start: A scalar of one numeric type.
+        stop: Like `start`.
+        step: Like `start`.
+
+    Outputs:
+        output: A vector of that type; empty if step leads away from stop, where OpenVINO's CPU plugin counts as if the
+            signs agreed.
     """
 
     inputs = (
@@ -87,14 +98,19 @@ class Range1(_Range):
 class Range(_Range):
     """start, start + step, start + 2 * step, ... before stop, in the element type `output_type`.
 
-    start, stop, step: scalars of any numeric types; for an integer output their fractions are truncated first. output:
-    a vector of the type `output_type`; empty if step leads away from stop.
-
     The specification does not define a step of 0. OpenVINO's CPU plugin keeps the fractions of inputs that are not
     constants, and counts as if the signs agreed if step leads away from stop; the specification, OpenVINO's shape
     inference and this class do not.
 
     Specification: generation/range-4.
+
+    Inputs:
+        start: A scalar of any numeric types; for an integer output their fractions are truncated first.
+        stop: Like `start`.
+        step: Like `start`.
+
+    Outputs:
+        output: A vector of the type `output_type`; empty if step leads away from stop.
     """
 
     inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))

@@ -1,9 +1,9 @@
-"""Images in YUV converted to RGB and back. NV12 and I420 store brightness for each pixel and colour for each 2x2
-pixels.
+"""Images in YUV converted to RGB and back.
 
-Images are [N, H, W, C], of even height and width, u8 or floats; the values of both are from 0 to 255. Everything is
-computed in f32 (f64 for f64), clipped to that range, and for u8 rounded to the nearest: ties to even on the way to RGB,
-as in OpenVINO's CPU plugin, and up on the way back, as in its reference kernel.
+NV12 and I420 store brightness for each pixel and colour for each 2x2 pixels. Images are [N, H, W, C], of even height
+and width, u8 or floats; the values of both are from 0 to 255. Everything is computed in f32 (f64 for f64), clipped to
+that range, and for u8 rounded to the nearest: ties to even on the way to RGB, as in OpenVINO's CPU plugin, and up on
+the way back, as in its reference kernel.
 """
 
 from __future__ import annotations
@@ -31,15 +31,22 @@ _VALUES = element_types("u8") | CALCULABLE_FLOAT
 
 
 class _FromYuv(Op):
-    """Values are u8 or floats from 0 to 255; H and W are even.
+    """The base of conversions from YUV.
 
-    Errors: IR501, IR502 and IR505 for planes of wrong ranks or sizes, or that do not match.
+    Values are u8 or floats from 0 to 255; H and W are even.
+
+    Raises:
+        IRError: IR501, IR502 and IR505 for planes of wrong ranks or sizes, or that do not match.
     """
 
     blue_first: ClassVar[bool] = False
 
     def _infer(self, y: TensorType, colour: TensorType | None, channels: int) -> TensorType:
-        """colour: a plane of half the height and width, with this number of channels; None if y includes all planes."""
+        """The type of the image.
+
+        Args:
+            colour: A plane of half the height and width, with this number of channels; None if y includes all planes.
+        """
         batch, rows, columns, _ = _image(y, 1, "y")
         if colour is None:
             rows = divide_dim(rows * 2, 3, "1.5 times the height, twice the height of y,", port="y")
@@ -52,7 +59,11 @@ class _FromYuv(Op):
         return TensorType(y.element_type, Shape([batch, rows, columns, 3]))
 
     def _evaluate(self, y: Array, u: Array, v: Array) -> Array:
-        """y: [N, H, W], u and v: [N, H/2, W/2]."""
+        """The image of these planes.
+
+        Args:
+            y: [N, H, W], u and v: [N, H/2, W/2].
+        """
         batch, rows, columns = y.shape
         output = np.empty((batch * rows // 2, 2, columns, 3), y.dtype)
         pairs = y.reshape(output.shape[:3])
@@ -103,12 +114,20 @@ def _as_bytes(values: Array) -> Array:
 
 @op("NV12toRGB", since=8)
 class NV12toRGB(_FromYuv):
-    """R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
+    """An image in RGB from brightness Y and colour U, V.
+
+    R = 1.164 (Y - 16) + 1.596 (V - 128), G = 1.164 (Y - 16) - 0.391 (U - 128) - 0.813 (V - 128),
     B = 1.164 (Y - 16) + 2.018 (U - 128).
 
-    y: [N, H, W, 1]. uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating
-    U and V follow the rows of Y. output: [N, H, W, 3], the type of y.
     Specification: image/nv12-to-rgb-8.
+
+    Inputs:
+        y: [N, H, W, 1].
+        uv: [N, H/2, W/2, 2], the type of y. Or y alone, [N, 1.5 H, W, 1], in which H/2 rows of alternating U and V
+            follow the rows of Y.
+
+    Outputs:
+        output: [N, H, W, 3], the type of y.
     """
 
     inputs = (In("y", types=_VALUES), In("uv", types=_VALUES, like="y", optional=True))
@@ -126,7 +145,10 @@ class NV12toRGB(_FromYuv):
 
 @op("NV12toBGR", since=8)
 class NV12toBGR(NV12toRGB):
-    """NV12toRGB-8 with the channels in the order B, G, R. Specification: image/nv12-to-bgr-8."""
+    """NV12toRGB-8 with the channels in the order B, G, R.
+
+    Specification: image/nv12-to-bgr-8.
+    """
 
     blue_first = True
 
@@ -135,10 +157,19 @@ class NV12toBGR(NV12toRGB):
 class I420toRGB(_FromYuv):
     """NV12toRGB-8 with U and V in separate planes.
 
-    y: [N, H, W, 1]. u, v: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the planes of U and V
-    follow the rows of Y. output: [N, H, W, 3], the type of y.
-    Errors: also IR106 for y and u without v.
     Specification: image/i420-to-rgb-8.
+
+    Inputs:
+        y: [N, H, W, 1].
+        u: [N, H/2, W/2, 1], the type of y. Or y alone, [N, 1.5 H, W, 1], in which the planes of U and V follow the rows
+            of Y.
+        v: Like `u`.
+
+    Outputs:
+        output: [N, H, W, 3], the type of y.
+
+    Raises:
+        IRError: Also IR106 for y and u without v.
     """
 
     inputs = (
@@ -168,22 +199,36 @@ class I420toRGB(_FromYuv):
 
 @op("I420toBGR", since=8)
 class I420toBGR(I420toRGB):
-    """I420toRGB-8 with the channels in the order B, G, R. Specification: image/i420-to-bgr-8."""
+    """I420toRGB-8 with the channels in the order B, G, R.
+
+    Specification: image/i420-to-bgr-8.
+    """
 
     blue_first = True
 
 
 @op("RGBtoNV12", since=17)
 class RGBtoNV12(Op):
-    """Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
+    """Brightness Y and colour U, V of an image in RGB.
+
+    Y = 0.257 R + 0.504 G + 0.098 B + 16, U = -0.148 R - 0.291 G + 0.439 B + 128,
     V = 0.439 R - 0.368 G - 0.071 B + 128; U and V, clipped and rounded, are the means of each 2x2 pixels.
 
-    image: [N, H, W, 3], u8 or floats. With `single_plane`, the default, one output, [N, 1.5 H, W, 1], in which H/2 rows
-    of alternating U and V follow the rows of Y; otherwise y: [N, H, W, 1], and uv: [N, H/2, W/2, 2]. All are of the
-    type of image.
     The specification does not define how pixels share U and V; the mean follows OpenVINO's reference kernel. The CPU
     plugin has no such operator.
-    Errors: IR501, IR502 and IR505 for an image of another rank or size. Specification: image/rgb-to-nv12-17.
+
+    Specification: image/rgb-to-nv12-17.
+
+    Inputs:
+        image: [N, H, W, 3], u8 or floats.
+
+    Outputs:
+        y: The type of image, [N, H, W, 1]. With `single_plane`, the default, it is the only output, [N, 1.5 H, W, 1],
+            in which H/2 rows of alternating U and V follow the rows of Y.
+        uv: The type of image, [N, H/2, W/2, 2].
+
+    Raises:
+        IRError: IR501, IR502 and IR505 for an image of another rank or size.
     """
 
     inputs = (In("image", types=_VALUES),)
@@ -232,13 +277,20 @@ class RGBtoNV12(Op):
 
 @op("BGRtoNV12", since=17)
 class BGRtoNV12(RGBtoNV12):
-    """RGBtoNV12-17 for channels in the order B, G, R. Specification: image/bgr-to-nv12-17."""
+    """RGBtoNV12-17 for channels in the order B, G, R.
+
+    Specification: image/bgr-to-nv12-17.
+    """
 
     blue_first = True
 
 
 def _image(image: TensorType, channels: int, name: str) -> tuple[Dim, ...]:
-    """The dims N, H, W and C of an image with this number of channels; raises ShapeError IR501 or IR502 for another."""
+    """The dims N, H, W and C of an image with this number of channels.
+
+    Raises:
+        ShapeError: IR501 or IR502 for another.
+    """
     require_rank(image, 4, name)
     dims = (Dim.any(),) * 4 if image.shape.dims is None else image.shape.dims
     if channels not in dims[3]:

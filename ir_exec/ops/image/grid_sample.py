@@ -34,19 +34,28 @@ class _Tap(NamedTuple):
 class GridSample(Op):
     """output[n, c, i, j] = data[n, c] sampled at the position (x, y) = grid[n, i, j].
 
-    data: [N, C, H, W], any numeric type. grid: [N, H_out, W_out, 2], any float type. output: [N, C, H_out, W_out], the
-    type of data.
-
-    align_corners: the positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
-    their outer edges. mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, with ties to
-    the even index. padding_mode: elements outside of data are `zeros` (the default), the nearest on the `border`, or
-    their `reflection` at it.
-
     The specification's page exchanges the two meanings of align_corners; this class follows OpenVINO. As in OpenVINO's
     CPU plugin, integers of 8 bits are rounded and saturate, and others are truncated.
 
-    Errors: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 if data has no elements to
-    sample. Specification: image/grid-sample-9.
+    Specification: image/grid-sample-9.
+
+    Inputs:
+        data: [N, C, H, W], any numeric type.
+        grid: [N, H_out, W_out, 2], any float type.
+
+    Attributes:
+        align_corners: The positions -1 and 1 are the centres of the first and the last element; otherwise, the default,
+            their outer edges.
+        mode: `bilinear` (the default), `bicubic` with the parameter -0.75, or `nearest`, with ties to the even index.
+        padding_mode: Elements outside of data are `zeros` (the default), the nearest on the `border`, or their
+            `reflection` at it.
+
+    Outputs:
+        output: [N, C, H_out, W_out], the type of data.
+
+    Raises:
+        IRError: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 if data has no
+            elements to sample.
     """
 
     inputs = (In("data", types=CALCULABLE), In("grid", types=CALCULABLE_FLOAT))
@@ -110,7 +119,8 @@ class GridSample(Op):
     def _read(self, images: Array, numbers: Array, places: Array, edge: int, dtype: np.dtype[Any]) -> Array:
         """Images [N, H, W, C], selected by numbers [n, 1], sampled at places [n, P, 2]: [n, P, C] in dtype.
 
-        edge: the width of the border of zeros around each image.
+        Args:
+            edge: The width of the border of zeros around each image.
         """
         height, width, channels = images.shape[1:]
         sizes = np.array([width - 2 * edge, height - 2 * edge])[:, np.newaxis, np.newaxis]

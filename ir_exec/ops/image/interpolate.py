@@ -26,27 +26,35 @@ _SCALES = element_types("f32 f16 bf16")
 
 
 class _Resize(Op):
-    """First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing values are 0). Then the
-    axes in `axes`, by default all, are resampled to sizes, or to floor(size * scale), according to
-    `shape_calculation_mode`. Sizes, scales and axes are vectors, with at least one size or scale for each axis. output:
-    the type of data.
+    """The base of Interpolate-4 and Interpolate-11.
 
-    mode: `nearest` takes the nearest element, by nearest_mode (`round_prefer_floor` by default). `linear` and
-    `linear_onnx` weight the neighbours by distance; they differ only beyond the ends. antialias (false by default)
-    widens the filter for a smaller output, and applies to linear only. `cubic` weights four neighbours by Keys' cubic
-    with a = cube_coeff (-0.75 by default). `bilinear_pillow` and `bicubic_pillow` resize as the Pillow library does.
-    coordinate_transformation_mode (`half_pixel` by default) defines the position in data of an element of the output;
-    it is not used for pillow. Neither is cube_coeff, which is -0.5 there: OpenVINO's preprocessing leaves the attribute
-    at its default, and its CPU plugin uses -0.5.
+    First, pads_begin and pads_end zeros are added to the ends of the axes of data (missing values are 0). Then the axes
+    in `axes`, by default all, are resampled to sizes, or to floor(size * scale), according to `shape_calculation_mode`.
+    Sizes, scales and axes are vectors, with at least one size or scale for each axis.
 
     OpenVINO's sizes from scales are f32, with 1e-6 added to the scale; an axis that keeps its size keeps its elements,
     for any coordinate mode. The specification does not define integers: as in OpenVINO's CPU plugin, they are rounded
     to the nearest, ties to even (away from zero for pillow), and saturate. The plugin treats linear of fewer than five
     axes as linear_onnx, without antialiasing; this class follows the specification and OpenVINO's reference kernel.
 
-    Errors: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does not
-    have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 for an output
-    with elements from empty data.
+    Attributes:
+        coordinate_transformation_mode: The position in data of an element of the output, `half_pixel` by default; it is
+            not used for pillow.
+        nearest_mode: The rounding of positions for `nearest`, `round_prefer_floor` by default.
+        antialias: Widens the filter for a smaller output, for linear only; false by default.
+        cube_coeff: The parameter of `cubic`, -0.75 by default. For pillow it is -0.5: OpenVINO's preprocessing leaves
+            the attribute at its default, and its CPU plugin uses -0.5.
+        mode: `nearest` takes the nearest element, by nearest_mode. `linear` and `linear_onnx` weight the neighbours by
+            distance; they differ only beyond the ends. `cubic` weights four neighbours by Keys' cubic with a =
+            cube_coeff. `bilinear_pillow` and `bicubic_pillow` resize as the Pillow library does.
+
+    Outputs:
+        output: The type of data.
+
+    Raises:
+        IRError: IR401 and IR501 for sizes, scales and axes of another type or rank, IR503 for an axis that data does
+            not have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 for
+            an output with elements from empty data.
     """
 
     may_alias = True
@@ -61,7 +69,11 @@ class _Resize(Op):
     cube_coeff: Float = -0.75
 
     def _infer(self, data: TensorType, target: TensorType, axes: TensorType | None) -> TensorType:
-        """target: the sizes or the scales, according to shape_calculation_mode."""
+        """The type of the output.
+
+        Args:
+            target: The sizes or the scales, according to shape_calculation_mode.
+        """
         if axes is not None:
             require_rank(axes, 1, "axes")
         if data.shape.dims is None:
@@ -123,9 +135,13 @@ class _Resize(Op):
 class Interpolate11(_Resize):
     """A tensor resampled along some of its axes.
 
-    image: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. scales_or_sizes: a vector, f16, bf16 or f32 if
-    shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is `sizes`. axes: optional, one of the latter types.
     Specification: image/interpolate-11.
+
+    Inputs:
+        image: Rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64.
+        scales_or_sizes: A vector, f16, bf16 or f32 if shape_calculation_mode is `scales`, i32, i64, u32 or u64 if it is
+            `sizes`.
+        axes: Optional, one of the latter types.
     """
 
     inputs = (
@@ -160,9 +176,13 @@ class Interpolate11(_Resize):
 class Interpolate4(_Resize):
     """A tensor resampled along some of its axes.
 
-    data: rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64. sizes: i32, i64, u32 or u64. scales: f16, bf16 or
-    f32. Only the one named by shape_calculation_mode is used. axes: optional, of a type of sizes.
-    Specification: image/interpolate-4.
+    Of sizes and scales, only the input named by shape_calculation_mode is used. Specification: image/interpolate-4.
+
+    Inputs:
+        data: Rank 1 or more; f16, bf16, f32, f64, i8, u8, i32 or i64.
+        sizes: i32, i64, u32 or u64.
+        scales: f16, bf16 or f32.
+        axes: Optional, of a type of sizes.
     """
 
     inputs = (
@@ -196,19 +216,28 @@ class Interpolate4(_Resize):
 class Interpolate1(Op):
     """A tensor resampled along `axes` to the sizes in `target_spatial_shape`.
 
-    data: rank 1 or more, any numeric type. target_spatial_shape: integers, a size for each of `axes`. output: the type
-    of data. As in OpenVINO, the axes are sorted and duplicates ignored; in the specification, the sizes are in the
-    order of the axes. A single number of pads_begin or pads_end (0 by default) pads each of the axes, as in the
-    specification; a list has a number for each axis of data, as in OpenVINO.
+    As in OpenVINO, the axes are sorted and duplicates ignored; in the specification, the sizes are in the order of the
+    axes. A single number of pads_begin or pads_end (0 by default) pads each of the axes, as in the specification; a
+    list has a number for each axis of data, as in OpenVINO.
 
     The specification does not define the position of output elements in data. As in OpenVINO, `align_corners` (true by
     default) aligns the ends. Without it, the modes linear and linear_onnx align the centres of elements (half_pixel),
     except for pads or the axes 2 and 3 of rank 4. These cases and the other modes align the beginnings (asymmetric).
     nearest rounds up for a smaller output, and else down, again as in OpenVINO. antialias is false by default.
 
-    Errors: IR503 for an axis that data does not have, IR505 for a negative size, too few of them, or pads on an axis
-    that is not resampled; UnsupportedError for the mode `area`, which the specification only names and OpenVINO does
-    not have. Specification: image/interpolate-1.
+    Specification: image/interpolate-1.
+
+    Inputs:
+        data: Rank 1 or more, any numeric type.
+        target_spatial_shape: Integers, a size for each of `axes`.
+
+    Outputs:
+        output: The type of data.
+
+    Raises:
+        IRError: IR503 for an axis that data does not have, IR505 for a negative size, too few of them, or pads on an
+            axis that is not resampled; UnsupportedError for the mode `area`, which the specification only names and
+            OpenVINO does not have.
     """
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))

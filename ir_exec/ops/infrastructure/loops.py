@@ -52,8 +52,11 @@ _PATIENCE = 1000
 class _Iteration(Op):
     """The base of Loop and TensorIterator.
 
-    values: any shapes and types; by the port map, the body gets all of each, a slice, or an initial value.
-    output: Results of the last iteration, or concatenated Results of all iterations; there may be several.
+    Inputs:
+        values: Any shapes and types; by the port map, the body gets all of each, a slice, or an initial value.
+
+    Outputs:
+        output: Results of the last iteration, or concatenated Results of all iterations; there may be several.
     """
 
     inputs: ClassVar[tuple[In, ...]] = (In("values", variadic=True, mixed=True),)
@@ -129,9 +132,12 @@ class TensorIterator(_Iteration):
 
     Without a sliced input, as in OpenVINO, the number of iterations is the number of slices of the concatenated outputs
     between `start` and `end`, or one if no output is concatenated.
-    Errors: IR502 if the sliced inputs have different numbers of slices, IR704 if slices of an output have different
-    shapes.
+
     Specification: infrastructure/tensor-iterator-1.
+
+    Raises:
+        IRError: IR502 if the sliced inputs have different numbers of slices, IR704 if slices of an output have
+            different shapes.
     """
 
     def infer(self, *values: TensorType, bodies: tuple[TypedBody, ...]) -> tuple[TensorType, ...]:
@@ -148,12 +154,16 @@ class TensorIterator(_Iteration):
 class Loop(_Iteration):
     """Run the body until it has run `trip_count` times or its condition is false.
 
-    trip_count: one integer; no limit if it is negative. execution_condition: one boolean; if it is false, the body does
-    not run at all. Then an output of a back edge is its initial value, a concatenated one has no slices, and any other
-    is zeros, as in OpenVINO; but if execution_condition is false in inference, outputs have no elements in OpenVINO.
-
-    Errors: IR704 for a slice outside of an input, and for a loop that is known never to end.
     Specification: infrastructure/loop-5.
+
+    Inputs:
+        trip_count: One integer; no limit if it is negative.
+        execution_condition: One boolean; if it is false, the body does not run at all. Then an output of a back edge is
+            its initial value, a concatenated one has no slices, and any other is zeros, as in OpenVINO; but if
+            execution_condition is false in inference, outputs have no elements in OpenVINO.
+
+    Raises:
+        IRError: IR704 for a slice outside of an input, and for a loop that is known never to end.
     """
 
     inputs = (
@@ -276,7 +286,11 @@ def _widened(type: TensorType, other: TensorType) -> TensorType:
 
 
 def _parts(ties: Ties, values: list[TensorType]) -> Dim:
-    """The number of iterations of a TensorIterator; raises ShapeError if its sliced inputs do not agree."""
+    """The number of iterations of a TensorIterator.
+
+    Raises:
+        ShapeError: If its sliced inputs do not agree.
+    """
     sliced = _sliced(ties, values)
     if not sliced:
         lengths = [abs(tie.part.end - tie.part.start) // tie.part.part_size for tie in ties.outputs if tie.part]

@@ -30,8 +30,10 @@ __all__ = [
 class Parameter(Op):
     """An input of the model.
 
-    output: the type and shape in the attributes.
     Specification: infrastructure/parameter-1.
+
+    Outputs:
+        output: The type and shape in the attributes.
     """
 
     is_parameter = True
@@ -51,9 +53,11 @@ class Parameter(Op):
 class Const(Op):
     """A value from the .bin: `size` bytes at `offset`, decoded on first use.
 
-    output: the type and shape in the attributes. An empty constant of the type `dynamic` is a missing input: OpenVINO
-    writes it for optional inputs of layers.
     Specification: infrastructure/constant-1.
+
+    Outputs:
+        output: The type and shape in the attributes. An empty constant of the type `dynamic` is a missing input:
+            OpenVINO writes it for optional inputs of layers.
     """
 
     rounds = True
@@ -85,8 +89,13 @@ class Const(Op):
 class Result(Op):
     """An output of the model.
 
-    value: any shape, any type. output: like value.
     Specification: infrastructure/result-1.
+
+    Inputs:
+        value: Any shape, any type.
+
+    Outputs:
+        output: Like value.
     """
 
     inputs = (In("value"),)
@@ -104,7 +113,11 @@ class Result(Op):
 class ReadsVariable(Op):
     """The base of both versions of ReadValue.
 
-    init_value: any shape and type. output: the value assigned by the last run, of the same type.
+    Inputs:
+        init_value: Any shape and type.
+
+    Outputs:
+        output: The value assigned by the last run, of the same type.
     """
 
     may_alias = True
@@ -181,7 +194,11 @@ class ReadValue(ReadsVariable):
 class AssignsVariable(Op):
     """The base of both versions of Assign.
 
-    new_value: any shape, any type, the value of the variable in the next run. output: like new_value.
+    Inputs:
+        new_value: Any shape, any type, the value of the variable in the next run.
+
+    Outputs:
+        output: Like new_value.
     """
 
     inputs = (In("new_value"),)

@@ -51,7 +51,11 @@ class Equation:
 
 @cache
 def _parse(text: str) -> Equation:
-    """Parse an equation; raises ValueError with the fault in the user's terms."""
+    """Parse an equation.
+
+    Raises:
+        ValueError: With the fault in the user's terms.
+    """
     left, arrow, right = "".join(text.split()).partition("->")
     inputs = tuple([_labels(subscript, "input") for subscript in left.split(",")])
     known = {label for labels in inputs for label in labels}
@@ -94,11 +98,18 @@ class Einsum(Op):
     equal, or 1 and broadcast. Floats shorter than f32 are summed in f32. Integers are exact: 8 bits saturate, longer
     ones wrap.
 
-    inputs: as many as the equation has subscripts, one numeric type. output: that type.
-    Errors: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not match its
-    subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
     Specification: matrix/einsum-7. OpenVINO's implicit output keeps a label that repeats within one input, with which
     its runtime fails; as specified, it is omitted here (`ii` is the trace).
+
+    Inputs:
+        inputs: As many as the equation has subscripts, one numeric type.
+
+    Outputs:
+        output: The type of the inputs.
+
+    Raises:
+        IRError: IR106 for another number of inputs, IR302 for a bad equation, IR501 for a rank that does not match its
+            subscript, IR502 for axes of a diagonal that differ, IR504 for axes that do not broadcast.
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
@@ -307,7 +318,10 @@ class _Side(NamedTuple):
 class _Contraction(NamedTuple):
     """The product of two operands with these labels and shapes, summed over the labels that are not kept.
 
-    labels, shape: of the result. is_outer: no label is summed, so the product is a multiplication.
+    Attributes:
+        is_outer: No label is summed, so the product is a multiplication.
+        labels: Of the result.
+        shape: Of the result.
     """
 
     left: _Side

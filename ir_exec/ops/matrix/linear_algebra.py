@@ -25,12 +25,21 @@ __all__ = ["GroupedMatMul", "Inverse"]
 class Inverse(Op):
     """The inverse of every matrix: output @ data = 1; with `adjoint` (false by default) its transpose.
 
-    data: any float type, shape [..., N, N]. output: as data. As specified, everything is computed in f32.
+    As specified, everything is computed in f32.
 
     The specification does not define the result for a singular matrix. As in OpenVINO, elimination continues with the
     pivot 0, and the output holds infinities and NaN.
 
-    Errors: IR501 for a rank below 2, IR502 for matrices that are not square. Specification: matrix/inverse-14.
+    Specification: matrix/inverse-14.
+
+    Inputs:
+        data: Any float type, shape [..., N, N].
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 for a rank below 2, IR502 for matrices that are not square.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -93,14 +102,25 @@ class GroupedMatMul(Op):
     with start = offsets[g - 1] (0 for the first group) and end = offsets[g]; of shape [rows, N]. Rows after the last
     group are 0.
 
-    mat_a, mat_b: one numeric type; mat_b of shape [G, N, K]. offsets: i32 or i64, [G], the ends of the groups,
-    non-decreasing; required if mat_a has rank 2, ignored elsewhere. output: the type of mat_a. Sums are as in MatMul.
+    Sums are as in MatMul.
 
     The specification of some releases also has a product of two matrices of rank 2, and a fourth input with a bias;
     OpenVINO 2026.4 rejects both, and so does this class.
 
-    Errors: IR501 for other ranks, IR502 for sizes that differ, IR505 for missing offsets, IR701 for offsets that
-    decrease or exceed the rows. Specification: matrix/grouped-matmul-17.
+    Specification: matrix/grouped-matmul-17.
+
+    Inputs:
+        mat_a: [G, M, K] or [rows, K], any numeric type.
+        mat_b: [G, N, K], the type of mat_a.
+        offsets: i32 or i64, [G], the ends of the groups, non-decreasing; required if mat_a has rank 2, ignored
+            elsewhere.
+
+    Outputs:
+        output: The type of mat_a.
+
+    Raises:
+        IRError: IR501 for other ranks, IR502 for sizes that differ, IR505 for missing offsets, IR701 for offsets that
+            decrease or exceed the rows.
     """
 
     inputs = (

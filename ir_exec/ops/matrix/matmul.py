@@ -33,14 +33,25 @@ class MatMul(Op):
     """output[..., i, j] = sum over k of a[..., i, k] * b[..., k, j].
 
     The axes before the last two are batches, broadcast as in NumPy. A vector `a` is one row, a vector `b` one column;
-    their axis of size 1 is not in the output. transpose_a, transpose_b: the last two axes are exchanged first, but not
-    those of vectors; false by default. Floats shorter than f32 are multiplied in f32. Integers are exact: 8 bits
+    their axis of size 1 is not in the output. Floats shorter than f32 are multiplied in f32. Integers are exact: 8 bits
     saturate, longer ones wrap.
 
-    a, b: rank 1 or more, one numeric type or boolean. output: that type.
-    Errors: IR501 for a scalar, IR502 if a does not have as many columns as b has rows, IR504 where batches do
-    not broadcast.
     Specification: matrix/matmul-1. Booleans, for which + is "or", are an extension of OpenVINO to it.
+
+    Inputs:
+        a: Rank 1 or more, one numeric type or boolean.
+        b: Like `a`.
+
+    Attributes:
+        transpose_a: The last two axes are exchanged first, but not those of vectors; false by default.
+        transpose_b: See `transpose_a`.
+
+    Outputs:
+        output: The type of a.
+
+    Raises:
+        IRError: IR501 for a scalar, IR502 if a does not have as many columns as b has rows, IR504 where batches do not
+            broadcast.
     """
 
     inputs = (In("a", types=CALCULABLE | BOOLEAN), In("b", types=CALCULABLE | BOOLEAN, like="a"))

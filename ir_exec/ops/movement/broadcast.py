@@ -34,10 +34,19 @@ Size = TypeVar("Size", int, Dim)
 class Tile(Op):
     """data repeated along each axis `repeats` times.
 
-    data: any shape, any type. repeats: a vector of integers; as in OpenVINO, negative ones count as 0. The shorter of
-    repeats and the shape of data gets ones in front. output: the type of data.
-    Errors: IR501 for repeats that are not a vector.
+    The shorter of repeats and the shape of data gets ones in front.
+
     Specification: movement/tile-1.
+
+    Inputs:
+        data: Any shape, any type.
+        repeats: A vector of integers; as in OpenVINO, negative ones count as 0.
+
+    Outputs:
+        output: The type of data.
+
+    Raises:
+        IRError: IR501 for repeats that are not a vector.
     """
 
     inputs = (In("data"), In("repeats", types=INTEGER))
@@ -67,11 +76,20 @@ def _filled_up(dims: list[Dim], rank: int) -> list[Dim]:
 
 
 class _Broadcast(Op):
-    """data: any shape, any type. target_shape: a vector of integers. axes_mapping: optional, a vector of integers.
-    output: the type of data.
+    """The base of both versions of Broadcast.
 
-    Errors: IR501 for a target_shape or axes_mapping that is not a vector, IR503 for axes that are out of range or do
-    not rise, IR504 for data that does not broadcast, IR505 for a negative size; IR704 for faults found only in the run.
+    Inputs:
+        data: Any shape, any type.
+        target_shape: A vector of integers.
+        axes_mapping: Optional, a vector of integers.
+
+    Outputs:
+        output: The type of data.
+
+    Raises:
+        IRError: IR501 for a target_shape or axes_mapping that is not a vector, IR503 for axes that are out of range or
+            do not rise, IR504 for data that does not broadcast, IR505 for a negative size; IR704 for faults found only
+            in the run.
     """
 
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
@@ -119,7 +137,11 @@ class _Broadcast(Op):
         return partial(_filled, target.static) if target.is_static else self.evaluate
 
     def _mode(self, mapped: bool) -> str:
-        """The mode of matching shapes. mapped: the layer has axes_mapping."""
+        """The mode of matching shapes.
+
+        Args:
+            mapped: The layer has axes_mapping.
+        """
         raise NotImplementedError
 
     def _first_axis(self, rank: int, target_rank: int) -> int:
@@ -142,13 +164,15 @@ class _Broadcast(Op):
 class Broadcast1(_Broadcast):
     """data repeated to fill `target_shape`.
 
-    mode: with `numpy`, the default, the last dims are aligned; a dim of data is 1 or equal to the dim of the target.
-    With `explicit`, axes_mapping names the axis of the target for each axis of data, in ascending order. With `pdpd`,
-    an extension of OpenVINO, the first axis of data is aligned with `axis` of the target (0 by default), and the output
-    has the dims of data where the target has 1. OpenVINO writes explicit as `none`, and treats explicit without
-    axes_mapping as numpy.
+    OpenVINO writes explicit as `none`, and treats explicit without axes_mapping as numpy.
 
     Specification: movement/broadcast-1.
+
+    Attributes:
+        mode: With `numpy`, the default, the last dims are aligned; a dim of data is 1 or equal to the dim of the
+            target. With `explicit`, axes_mapping names the axis of the target for each axis of data, in ascending
+            order. With `pdpd`, an extension of OpenVINO, the first axis of data is aligned with `axis` of the target (0
+            by default), and the output has the dims of data where the target has 1.
     """
 
     mode: Annotated[Literal["numpy", "explicit", "none", "pdpd"], LOWER] = "numpy"
@@ -164,11 +188,16 @@ class Broadcast1(_Broadcast):
 class Broadcast(_Broadcast):
     """data repeated to fill `target_shape`.
 
-    mode: as in Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy. The axis of
-    pdpd, again an extension of OpenVINO, has another name in the file. Only explicit has axes_mapping, and requires it.
+    The axis of pdpd, again an extension of OpenVINO, has another name in the file. Only explicit has axes_mapping, and
+    requires it.
 
-    Errors: also IR106 for a missing axes_mapping, or one that the mode does not allow.
     Specification: movement/broadcast-3.
+
+    Attributes:
+        mode: As in Broadcast-1, and `bidirectional`: data and the target are broadcast together as in NumPy.
+
+    Raises:
+        IRError: Also IR106 for a missing axes_mapping, or one that the mode does not allow.
     """
 
     mode: Annotated[Literal["numpy", "explicit", "none", "bidirectional", "pdpd"], LOWER] = "numpy"

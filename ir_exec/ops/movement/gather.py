@@ -37,11 +37,19 @@ _IDS = NUMERIC - element_types("u1 u3 u6 nf4")
 class GatherElements(Op):
     """output[i, j, k] = data[i, indices[i, j, k], k], shown for axis 1 of rank 3.
 
-    data: any element type, rank 1 or more. indices: i32 or i64, the shape of data except on `axis`.
-    output: the element type of data, the shape of indices.
-
     A negative index counts from the end, as OpenVINO does; the specification expects indices of 0 or more.
-    Errors: IR701 for an index out of range. Specification: movement/gather-elements-6.
+
+    Specification: movement/gather-elements-6.
+
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: i32 or i64, the shape of data except on `axis`.
+
+    Outputs:
+        output: The element type of data, the shape of indices.
+
+    Raises:
+        IRError: IR701 for an index out of range.
     """
 
     inputs = (In("data"), In("indices", types=INDEX))
@@ -86,7 +94,8 @@ class GatherElements(Op):
 def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
     """Return True if one call of NumPy is faster than waking threads, for slices of these static types.
 
-    NumPy checks the indices itself. It does not accept a scalar as an array."""
+    NumPy checks the indices itself. It does not accept a scalar as an array.
+    """
     if indices.element_type not in INDEX or len(data.shape) + len(indices.shape) == 1:
         return False
     sizes = data.shape.static
@@ -186,13 +195,22 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
 class Gather1(_Gather):
     """output[p, i, r] = data[p, indices[i], r]: i are axes of indices, p axes before `axis`, r axes after it.
 
-    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
-    output: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
-
     A negative index counts from the end. The specification does not define it. OpenVINO's reference kernel, which folds
     constants, counts from the end; its CPU plugin gives zeros.
-    Errors: IR701 for an index out of range (OpenVINO gives zeros, which only Gather-8 is specified to do), IR704 for an
-    axis out of range. Specification: movement/gather-1.
+
+    Specification: movement/gather-1.
+
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, any rank.
+        axis: One integer, a scalar or of shape [1].
+
+    Outputs:
+        output: The element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+
+    Raises:
+        IRError: IR701 for an index out of range (OpenVINO gives zeros, which only Gather-8 is specified to do), IR704
+            for an axis out of range.
     """
 
 
@@ -218,11 +236,18 @@ class Gather7(_BatchedGather):
     output[p, q, i, r] = data[p, q, indices[p, i], r]: p are the batch axes, q the axes before `axis`, r the axes after
     it.
 
-    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
-    not less than batch_dims. batch_dims: 0 or more, or negative to count from the end of the shape of indices.
-    output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
-
     Negative indices and indices out of range are as in Gather-1. Specification: movement/gather-7.
+
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, any rank.
+        axis: One integer, a scalar or of shape [1], not less than batch_dims.
+
+    Attributes:
+        batch_dims: 0 or more, or negative to count from the end of the shape of indices.
+
+    Outputs:
+        output: The element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
     """
 
 
@@ -233,14 +258,24 @@ class Gather8(_BatchedGather):
     output[p, q, i, r] = data[p, q, indices[p, i], r]: p are the batch axes, q the axes before `axis`, r the axes after
     it.
 
-    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1],
-    not less than batch_dims. batch_dims: 0 or more, or negative to count from the end of the shape of indices.
-    output: the element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
+    Specification: movement/gather-8.
 
-    out_of_range: an attribute of ir_exec, which OpenVINO ignores. With "error" an index out of range is an error, as
-    ONNX requires for its Gather; Gather-7 cannot express this, because OpenVINO gives zeros for its negative indices.
-    For strings, the empty string is used as zero. Specification: movement/gather-8.
-    Errors: IR701 for an index out of range if `out_of_range` is "error".
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, any rank.
+        axis: One integer, a scalar or of shape [1], not less than batch_dims.
+
+    Attributes:
+        batch_dims: 0 or more, or negative to count from the end of the shape of indices.
+        out_of_range: An attribute of ir_exec, which OpenVINO ignores. With "error" an index out of range is an error,
+            as ONNX requires for its Gather; Gather-7 cannot express this, because OpenVINO gives zeros for its negative
+            indices. For strings, the empty string is used as zero.
+
+    Outputs:
+        output: The element type of data, shape data.shape[:axis] + indices.shape[batch_dims:] + data.shape[axis + 1:].
+
+    Raises:
+        IRError: IR701 for an index out of range if `out_of_range` is "error".
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -332,13 +367,23 @@ class _GatherND(Op):
 class GatherND5(_GatherND):
     """Slices or elements selected by tuples: output[p, i] = data[p, *indices[p, i]]; the batch axes p are merged.
 
-    data: any element type, rank 1 or more. indices: integers, rank 1 or more; tuples are along the last axis and have
-    at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal.
-    output: the element type of data, shape [prod(indices.shape[:batch_dims])] + indices.shape[batch_dims:-1] +
-    data.shape[batch_dims + indices.shape[-1]:], without the first axis if batch_dims is 0.
+    The first `batch_dims` axes of data and indices are equal.
 
     A negative index counts from the end, as in OpenVINO; the specification requires indices of 0 or more.
-    Errors: IR701 for an index out of range. Specification: movement/gather-nd-5.
+
+    Specification: movement/gather-nd-5.
+
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, rank 1 or more; tuples are along the last axis and have at most rank(data) - batch_dims
+            elements.
+
+    Outputs:
+        output: The element type of data, shape [prod(indices.shape[:batch_dims])] + indices.shape[batch_dims:-1] +
+            data.shape[batch_dims + indices.shape[-1]:], without the first axis if batch_dims is 0.
+
+    Raises:
+        IRError: IR701 for an index out of range.
     """
 
     def _output_batch(self, shared: list[Dim]) -> list[Dim]:
@@ -357,13 +402,21 @@ class GatherND5(_GatherND):
 class GatherND8(_GatherND):
     """Slices or elements selected by tuples: output[p, i] = data[p, *indices[p, i]]; the batch axes p are kept.
 
-    data: any element type, rank 1 or more. indices: integers, rank 1 or more; tuples are along the last axis and have
-    at most rank(data) - batch_dims elements. The first `batch_dims` axes of both are equal (the specification would
-    broadcast them, OpenVINO never did).
-    output: the element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
+    The first `batch_dims` axes of data and indices are equal (the specification would broadcast them, OpenVINO never
+    did).
 
-    Errors: IR701 for an index out of range, where OpenVINO's CPU plugin reads arbitrary memory.
     Specification: movement/gather-nd-8.
+
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, rank 1 or more; tuples are along the last axis and have at most rank(data) - batch_dims
+            elements.
+
+    Outputs:
+        output: The element type of data, shape indices.shape[:-1] + data.shape[batch_dims + indices.shape[-1]:].
+
+    Raises:
+        IRError: IR701 for an index out of range, where OpenVINO's CPU plugin reads arbitrary memory.
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -373,13 +426,25 @@ class GatherND8(_GatherND):
 class GatherTree(Op):
     """The complete beams of a beam search, from the token and the parent beam of every step.
 
-    step_ids, parent_ids: integer values of any numeric type except u1, u3, u6 and nf4, shape
-    [MAX_TIME, BATCH_SIZE, BEAM_WIDTH]. max_seq_len: shape [BATCH_SIZE]. end_token: a scalar. All have one element
-    type. output: like step_ids.
+    All inputs have one element type.
+
     A beam is followed back from the last step of its sequence; after its first end_token it holds only end_token. A
     sequence of no steps is all end_token, where OpenVINO's CPU plugin leaves the output unchanged.
 
-    Errors: IR701 for a parent that is not a beam, if it is followed. Specification: movement/gather-tree-1.
+    Specification: movement/gather-tree-1.
+
+    Inputs:
+        step_ids: Integer values of any numeric type except u1, u3, u6 and nf4, shape [MAX_TIME, BATCH_SIZE,
+            BEAM_WIDTH].
+        parent_ids: Like `step_ids`.
+        max_seq_len: Shape [BATCH_SIZE].
+        end_token: A scalar.
+
+    Outputs:
+        output: Like step_ids.
+
+    Raises:
+        IRError: IR701 for a parent that is not a beam, if it is followed.
     """
 
     inputs = (
@@ -484,7 +549,8 @@ def _whole_numbers(values: Array, *, most: int) -> Array:
 def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Array, first_batch: int) -> None:
     """Raise for the last step with a parent that is not a beam, if the parent is followed.
 
-    first_batch: the number of the first of these batches.
+    Args:
+        first_batch: The number of the first of these batches.
     """
     _, batch, beams = parents.shape
     found = np.take_along_axis(parents.reshape(lanes.shape), lanes, 1).reshape(parents.shape)

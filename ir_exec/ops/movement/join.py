@@ -31,10 +31,16 @@ MOST_OUTPUTS = 2**16
 class Concat(Op):
     """The inputs concatenated along `axis`, which counts from the end if it is negative.
 
-    inputs: at least one, of rank 1 or more and of one type; only their sizes along the axis may differ. output: their
-    type.
-    Errors: IR501 for ranks that differ, IR502 for other unequal sizes, IR503 for an axis out of range. Specification:
-    movement/concat-1.
+    Specification: movement/concat-1.
+
+    Inputs:
+        inputs: At least one, of rank 1 or more and of one type; only their sizes along the axis may differ.
+
+    Outputs:
+        output: Their type.
+
+    Raises:
+        IRError: IR501 for ranks that differ, IR502 for other unequal sizes, IR503 for an axis out of range.
     """
 
     inputs = (In("inputs", variadic=True),)
@@ -89,11 +95,18 @@ def _joined_rows(inputs: Sequence[Array], rows: int, axis: int) -> Array:
 class Split(Op):
     """`num_splits` equal slices of data along an axis.
 
-    data: any shape, any type. axis: an integer, a scalar; counts from the end if it is negative. outputs: the type of
-    data; they may alias it.
-    Errors: IR501 for an axis that is not a scalar, IR503 and IR704 for one that data does not have, IR505 and IR704 for
-    a size that is not a multiple of num_splits.
     Specification: movement/split-1.
+
+    Inputs:
+        data: Any shape, any type.
+        axis: An integer, a scalar; counts from the end if it is negative.
+
+    Outputs:
+        outputs: The type of data; they may alias it.
+
+    Raises:
+        IRError: IR501 for an axis that is not a scalar, IR503 and IR704 for one that data does not have, IR505 and
+            IR704 for a size that is not a multiple of num_splits.
     """
 
     inputs = (In("data"), In("axis", types=INTEGER))
@@ -132,11 +145,19 @@ class Split(Op):
 class VariadicSplit(Op):
     """Slices of data along an axis, with lengths in `split_lengths`; one length may be -1 for the remaining elements.
 
-    data: any shape, any type. axis: an integer, a scalar or a vector of one element; counts from the end if it is
-    negative. split_lengths: a vector of integers. outputs: the type of data; they may alias it.
-    Errors: IR501 for an axis or split_lengths of another shape, IR503 and IR704 for an axis that data does not have,
-    IR505 and IR704 for negative lengths and for a sum other than the size of the axis.
     Specification: movement/variadic-split-1.
+
+    Inputs:
+        data: Any shape, any type.
+        axis: An integer, a scalar or a vector of one element; counts from the end if it is negative.
+        split_lengths: A vector of integers.
+
+    Outputs:
+        outputs: The type of data; they may alias it.
+
+    Raises:
+        IRError: IR501 for an axis or split_lengths of another shape, IR503 and IR704 for an axis that data does not
+            have, IR505 and IR704 for negative lengths and for a sum other than the size of the axis.
     """
 
     inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))

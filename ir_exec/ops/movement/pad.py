@@ -20,17 +20,27 @@ __all__ = ["Pad", "Pad1", "surrounded"]
 
 
 class _Pad(Op):
-    """data: any shape, any type. pads_begin, pads_end: vectors of integers, one for each axis of data; a negative one
-    removes elements. pad_value: a scalar of the type of data, only for the mode `constant`; by default 0, or "".
-    output: dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may alias data.
+    """The base of both versions of Pad.
 
-    pad_mode, the added
-    elements: `constant`: pad_value. `edge`: copies of the element at this end, which must exist.
-    `reflect`: the elements in reverse order without the one at this end, at most `dim - 1`. `symmetric`: the elements
-    in reverse order including it, at most `dim`. Elements removed at the other end are copied too.
+    Elements removed at the other end are copied too.
 
-    Errors: IR501 and IR502 for inputs of other shapes, IR402 for a pad_value of another type, IR505 and IR704 for more
-    pads than the mode can add.
+    Inputs:
+        data: Any shape, any type.
+        pads_begin: A vector of integers, one for each axis of data; a negative one removes elements.
+        pads_end: Like `pads_begin`.
+        pad_value: A scalar of the type of data, only for the mode `constant`; by default 0, or "".
+
+    Attributes:
+        pad_mode: The added elements. `constant`: pad_value. `edge`: copies of the element at this end, which must
+            exist. `reflect`: the elements in reverse order without the one at this end, at most `dim - 1`. `symmetric`:
+            the elements in reverse order including it, at most `dim`.
+
+    Outputs:
+        output: Dims `max(pads_begin + dim + pads_end, 0)`, the type of data; it may alias data.
+
+    Raises:
+        IRError: IR501 and IR502 for inputs of other shapes, IR402 for a pad_value of another type, IR505 and IR704 for
+            more pads than the mode can add.
     """
 
     inputs = (
@@ -160,7 +170,11 @@ def _least_pads(pads: Interval) -> int:
 def surrounded(data: Array, begins: list[int], ends: list[int], fill: Array | None = None) -> Array:
     """Data with elements added before and after it on each axis; negative numbers remove elements.
 
-    fill: the new elements, of the type of data; by default 0, or "". The result is data itself if nothing changes.
+    Args:
+        fill: The new elements, of the type of data; by default 0, or "".
+
+    Returns:
+        The result is data itself if nothing changes.
     """
     return _around(_places(data.shape, begins, ends), data, fill) if any(begins) or any(ends) else data
 

@@ -42,10 +42,16 @@ TWO = of_length(2, 2)
 class ShuffleChannels(Op):
     """Channels in the order of a transposed matrix, whose `group` rows hold them in their original order.
 
-    data: rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
-    output: as data.
-    Errors: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
     Specification: movement/shuffle-channels-1.
+
+    Inputs:
+        data: Rank 1 or more, any type; its size along `axis` (1 by default) is a multiple of `group` (1 by default).
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR503 for an axis that data does not have, IR505 for a size that is not a multiple of group.
     """
 
     inputs = (In("data"),)
@@ -69,12 +75,18 @@ class ShuffleChannels(Op):
 
 
 class _Depth(Op):
-    """data: [batch, depth, D1, ..., DK], any type, K spatial axes, at least one.
+    """The base of DepthToSpace and SpaceToDepth.
 
-    block_size: the size of a block along each spatial axis, by default 1. mode: the order of a block along the axis of
-    depth. With `depth_first` the elements of one channel are adjacent, with `blocks_first` the elements of one position
-    in the block.
-    Errors: IR501 for a rank below 3.
+    Inputs:
+        data: [batch, depth, D1, ..., DK], any type, K spatial axes, at least one.
+
+    Attributes:
+        block_size: The size of a block along each spatial axis, by default 1.
+        mode: The order of a block along the axis of depth. With `depth_first` the elements of one channel are adjacent,
+            with `blocks_first` the elements of one position in the block.
+
+    Raises:
+        IRError: IR501 for a rank below 3.
     """
 
     inputs = (In("data"),)
@@ -93,8 +105,13 @@ class _Depth(Op):
 class DepthToSpace(_Depth):
     """Blocks moved from the axis of depth to the spatial axes.
 
-    output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
-    Errors: IR505 for a depth that is not a multiple of block_size ** K. Specification: movement/depth-to-space-1.
+    Specification: movement/depth-to-space-1.
+
+    Outputs:
+        output: [batch, depth / block_size ** K, D1 * block_size, ..., DK * block_size], the type of data.
+
+    Raises:
+        IRError: IR505 for a depth that is not a multiple of block_size ** K.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -123,8 +140,13 @@ class DepthToSpace(_Depth):
 class SpaceToDepth(_Depth):
     """Blocks moved from the spatial axes to the axis of depth.
 
-    output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
-    Errors: IR505 for a spatial size that is not a multiple of block_size. Specification: movement/space-to-depth-1.
+    Specification: movement/space-to-depth-1.
+
+    Outputs:
+        output: [batch, depth * block_size ** K, D1 / block_size, ..., DK / block_size], the type of data.
+
+    Raises:
+        IRError: IR505 for a spatial size that is not a multiple of block_size.
     """
 
     def infer(self, data: TensorType) -> TensorType:
@@ -150,14 +172,22 @@ class SpaceToDepth(_Depth):
 class BatchToSpace(Op):
     """Blocks moved from the batch axis to the spatial axes, whose ends are then cropped.
 
-    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, crops_begin, crops_end: vectors of integers, one
-    for each axis of data, the first ones 1, 0 and 0. output: [batch / product of block_shape, D1 * block_shape[1] -
-    crops_begin[1] - crops_end[1], ...], the type of data.
-
-    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
-    product, or crops larger than the axis; also for other first numbers, for which OpenVINO's outputs differ from the
-    inferred shape.
     Specification: movement/batch-to-space-2.
+
+    Inputs:
+        data: [batch, D1, D2, ...], rank 2 or more, any type.
+        block_shape: A vector of integers, one for each axis of data, the first one 1.
+        crops_begin: A vector of integers, one for each axis of data, the first one 0.
+        crops_end: Like `crops_begin`.
+
+    Outputs:
+        output: [batch / product of block_shape, D1 * block_shape[1] - crops_begin[1] - crops_end[1], ...], the type of
+            data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
+            product, or crops larger than the axis; also for other first numbers, for which OpenVINO's outputs differ
+            from the inferred shape.
     """
 
     inputs = (
@@ -205,13 +235,23 @@ class BatchToSpace(Op):
 class SpaceToBatch(Op):
     """Zeros added to the ends of the spatial axes, and blocks then moved to the batch axis.
 
-    data: [batch, D1, D2, ...], rank 2 or more, any type. block_shape, pads_begin, pads_end: vectors of integers (as in
-    OpenVINO, possibly of three types), one for each axis of data, the first ones 1, 0 and 0. output: [batch * product
-    of block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of data.
-
-    Errors: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a multiple of
-    the block; also for other first numbers, for which OpenVINO's outputs differ from the inferred shape.
     Specification: movement/space-to-batch-2.
+
+    Inputs:
+        data: [batch, D1, D2, ...], rank 2 or more, any type.
+        block_shape: A vector of integers, one for each axis of data, the first one 1.
+        pads_begin: A vector of integers (as in OpenVINO, possibly of another type), one for each axis of data, the
+            first one 0.
+        pads_end: Like `pads_begin`.
+
+    Outputs:
+        output: [batch * product of block_shape, (D1 + pads_begin[1] + pads_end[1]) / block_shape[1], ...], the type of
+            data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a
+            multiple of the block; also for other first numbers, for which OpenVINO's outputs differ from the inferred
+            shape.
     """
 
     inputs = (
@@ -266,7 +306,11 @@ def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
 
 
 def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | None:
-    """The numbers of a vector, if known; raises ShapeError IR505 for one below `least`, or a wrong first one."""
+    """The numbers of a vector, if known.
+
+    Raises:
+        ShapeError: IR505 for one below `least`, or a wrong first one.
+    """
     values = known_ints(vector)
     if values is None:
         return None
@@ -284,13 +328,24 @@ def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | Non
 class ExtractImagePatches(Op):
     """output[b, (kh, kw, c), i, j] = data[b, c, i * strides[0] + kh * rates[0], j * strides[1] + kw * rates[1]].
 
-    data: [batch, depth, rows, columns], any type. output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns
-    of patches], the type of data. sizes, strides, rates: two numbers each, for rows and columns. auto_pad: with
-    `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are added at both ends,
-    an odd one at the end or at the beginning. With `valid` only complete patches count. If none fits, OpenVINO may
-    count one that begins within the image and reads zeros outside.
+    Specification: movement/extract-image-patches-3.
 
-    Errors: IR501 for another rank. Specification: movement/extract-image-patches-3.
+    Inputs:
+        data: [batch, depth, rows, columns], any type.
+
+    Attributes:
+        sizes: Two numbers, for rows and columns.
+        strides: Like `sizes`.
+        rates: Like `sizes`.
+        auto_pad: With `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are
+            added at both ends, an odd one at the end or at the beginning. With `valid` only complete patches count. If
+            none fits, OpenVINO may count one that begins within the image and reads zeros outside.
+
+    Outputs:
+        output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns of patches], the type of data.
+
+    Raises:
+        IRError: IR501 for another rank.
     """
 
     inputs = (In("data"),)
@@ -345,14 +400,29 @@ class ExtractImagePatches(Op):
 class Col2Im(Op):
     """An image composed of its patches, which are summed where they overlap: the reverse of im2col.
 
-    data: [N, C * product of kernel_size, L], or without N, any numeric type. L, the number of patches, is the
-    product over both spatial axes of (output_size + pads_begin + pads_end - dilation * (kernel_size - 1) - 1) // stride
-    + 1. output_size, kernel_size: two integers each, i32 or i64. output: [N, C, *output_size], or without N, the type
-    of data. strides and dilations are 1, pads 0 by default.
+    L, the number of patches, is the product over both spatial axes of (output_size + pads_begin + pads_end - dilation *
+    (kernel_size - 1) - 1) // stride + 1.
 
     Floats shorter than f32 are summed in f32, integers wrap.
-    Errors: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not match.
+
     Specification: movement/col2im-15.
+
+    Inputs:
+        data: [N, C * product of kernel_size, L], or without N, any numeric type.
+        output_size: Two integers, i32 or i64.
+        kernel_size: Two integers, i32 or i64.
+
+    Attributes:
+        strides: 1 by default.
+        dilations: 1 by default.
+        pads_begin: 0 by default.
+        pads_end: 0 by default.
+
+    Outputs:
+        output: [N, C, *output_size], or without N, the type of data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR505 for sizes, channels and patches that do not match.
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_size", types=INDEX), In("kernel_size", types=INDEX))

@@ -33,12 +33,19 @@ __all__ = ["Reverse", "ReverseSequence", "Roll"]
 class Roll(Op):
     """Elements move by `shift` along each of `axes`; elements that leave at one end return at the other.
 
-    data: any shape, any type. shift: i32 or i64, a scalar for all axes, or a vector as long as axes. axes: i32 or i64,
-    a scalar or a vector; negative ones count from the end, and the shifts of an axis that occurs several times are
-    summed.
-    output: as data.
-    Errors: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
     Specification: movement/roll-7.
+
+    Inputs:
+        data: Any shape, any type.
+        shift: i32 or i64, a scalar for all axes, or a vector as long as axes.
+        axes: i32 or i64, a scalar or a vector; negative ones count from the end, and the shifts of an axis that occurs
+            several times are summed.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR503 and IR704 for an axis that data does not have.
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
@@ -98,11 +105,19 @@ def _moved(moves: list[_Move], data: Array, _shift: Array | None = None, _axes: 
 class Reverse(Op):
     """Elements in reverse order along some axes.
 
-    data: any shape, any type. axis: in the mode `index` a vector of integers, negative ones counted from the end, and a
-    repeated axis reversed once; in the mode `mask` a boolean for each axis. output: as data; it may alias data.
-    Errors: IR401 for an axis of the wrong type for the mode, IR501 and IR502 for another shape, IR503 and IR704 for an
-    axis that data does not have.
     Specification: movement/reverse-1.
+
+    Inputs:
+        data: Any shape, any type.
+        axis: In the mode `index` a vector of integers, negative ones counted from the end, and a repeated axis reversed
+            once; in the mode `mask` a boolean for each axis.
+
+    Outputs:
+        output: Like data; it may alias data.
+
+    Raises:
+        IRError: IR401 for an axis of the wrong type for the mode, IR501 and IR502 for another shape, IR503 and IR704
+            for an axis that data does not have.
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
@@ -140,15 +155,21 @@ class Reverse(Op):
 class ReverseSequence(Op):
     """output[b, s] = data[b, seq_lengths[b] - 1 - s] for s < seq_lengths[b], else data[b, s]; shown for axes 0 and 1.
 
-    data: rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ. seq_lengths: a
-    vector of any numeric type, a number for each element of the batch; fractions are truncated. output: as data.
-
     The specification requires lengths from 1 to the size of seq_axis; 0, which reverses nothing, is an extension of
     OpenVINO.
 
-    Errors: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704 for
-    another length.
     Specification: movement/reverse-sequence-1.
+
+    Inputs:
+        data: Rank 2 or more, any type. batch_axis (0 by default) and seq_axis (1 by default) must differ.
+        seq_lengths: A vector of any numeric type, a number for each element of the batch; fractions are truncated.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR503 for an axis that data does not have or for equal axes, IR704
+            for another length.
     """
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC))
@@ -194,7 +215,11 @@ class ReverseSequence(Op):
 
 
 def _lengths(seq_lengths: Array, size: int) -> Array:
-    """The lengths as i64; raises EvaluationError IR704 for a length outside of 0 to `size`."""
+    """The lengths as i64.
+
+    Raises:
+        EvaluationError: IR704 for a length outside of 0 to `size`.
+    """
     lengths = seq_lengths if seq_lengths.dtype.names is None else as_integers(seq_lengths)
     # NaN fails every comparison, so it is rejected too; -0.5 is truncated to 0.
     wrong = ~((lengths > -1) & (lengths < size + 1))

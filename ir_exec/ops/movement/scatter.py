@@ -50,12 +50,20 @@ _REDUCED = ALL - STRING - element_types("u1 u3 u6 nf4")
 class ScatterUpdate(Op):
     """output[p, indices[i], r] = updates[p, i, r]: i are axes of indices, p axes before `axis`, r axes after it.
 
-    data: any element type, rank 1 or more. indices: integers, any rank. axis: one integer, a scalar or of shape [1].
-    updates: the element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
-    output: the element type and shape of data. Of updates to the same place the last one wins.
+    Specification: movement/scatter-update-3.
 
-    Errors: IR701 for an index out of range and, as the specification requires, for a negative one; IR704 for an axis
-    out of range. Specification: movement/scatter-update-3.
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, any rank.
+        updates: The element type of data, shape data.shape[:axis] + indices.shape + data.shape[axis + 1:].
+        axis: One integer, a scalar or of shape [1].
+
+    Outputs:
+        output: The element type and shape of data. Of updates to the same place the last one wins.
+
+    Raises:
+        IRError: IR701 for an index out of range and, as the specification requires, for a negative one; IR704 for an
+            axis out of range.
     """
 
     inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
@@ -196,12 +204,20 @@ class _ScatterElementsUpdate(Op):
 class ScatterElementsUpdate3(_ScatterElementsUpdate):
     """output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
 
-    data: any element type, rank 1 or more. indices: integers, the rank of data and, except on `axis`, at most its
-    sizes. updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
-    output: the element type and shape of data. Of updates to the same element the last one wins.
+    Specification: movement/scatter-elements-update-3.
 
-    Errors: IR701 for an index out of range and, as the specification requires (OpenVINO counts it from the end), for a
-    negative one; IR704 for an axis out of range. Specification: movement/scatter-elements-update-3.
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: Integers, the rank of data and, except on `axis`, at most its sizes.
+        updates: The element type of data, the shape of indices.
+        axis: One integer, a scalar or of shape [1].
+
+    Outputs:
+        output: The element type and shape of data. Of updates to the same element the last one wins.
+
+    Raises:
+        IRError: IR701 for an index out of range and, as the specification requires (OpenVINO counts it from the end),
+            for a negative one; IR704 for an axis out of range.
     """
 
     increasing_in = ("data", "updates")
@@ -215,19 +231,29 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
 
     With `use_init_val` the reduction includes the element of data.
 
-    reduction: none (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates are
-    reduced; elements without updates are always those of data.
-
-    data: any element type, with a reduction a numeric or boolean one except u1, u3, u6 and nf4; rank 1 or more.
-    indices: integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the end.
-    updates: the element type of data, the shape of indices. axis: one integer, a scalar or of shape [1].
-    output: the element type and shape of data.
-
     On booleans sum and max are "or", prod and min are "and", and there is no mean. Integers wrap around. The mean of
     integers is rounded down, as specified; OpenVINO's CPU plugin rounds towards zero, and wraps the sums of 8-bit
     types, which are exact here. A NaN among the updates leaves min and max unchanged, as in OpenVINO.
-    Errors: IR401 for an element type that the reduction does not support, IR701 for an index out of range, IR704 for an
-    axis out of range. Specification: movement/scatter-elements-update-12.
+
+    Specification: movement/scatter-elements-update-12.
+
+    Inputs:
+        data: Any element type, with a reduction a numeric or boolean one except u1, u3, u6 and nf4; rank 1 or more.
+        indices: Integers, the rank of data and, except on `axis`, at most its sizes; a negative one counts from the
+            end.
+        updates: The element type of data, the shape of indices.
+        axis: One integer, a scalar or of shape [1].
+
+    Attributes:
+        reduction: `none` (the last update wins), sum, prod, min, max or mean. Without `use_init_val` only the updates
+            are reduced; elements without updates are always those of data.
+
+    Outputs:
+        output: The element type and shape of data.
+
+    Raises:
+        IRError: IR401 for an element type that the reduction does not support, IR701 for an index out of range, IR704
+            for an axis out of range.
     """
 
     negative: ClassVar[Negative] = "counted"
@@ -329,14 +355,22 @@ class _ScatterNDUpdate(Op):
 class ScatterNDUpdate4(_ScatterNDUpdate):
     """output[*indices[i]] = updates[i], i are all axes of indices except the last; elsewhere output is data.
 
-    data: any element type, rank 1 or more. indices: i32 or i64, rank 1 or more; tuples are along the last axis and have
-    at most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
-    data.shape[indices.shape[-1]:], or any one element if this is the shape of a scalar.
-    output: the element type and shape of data. Of updates to the same place the last one wins.
-
     A negative index counts from the end, as in OpenVINO; the specification requires indices of 0 or more. Tuples of no
-    elements select all of data, as in the specification's formula; OpenVINO's CPU plugin leaves data unchanged. Errors:
-    IR701 for an index out of range. Specification: movement/scatter-nd-update-3.
+    elements select all of data, as in the specification's formula; OpenVINO's CPU plugin leaves data unchanged.
+
+    Specification: movement/scatter-nd-update-3.
+
+    Inputs:
+        data: Any element type, rank 1 or more.
+        indices: i32 or i64, rank 1 or more; tuples are along the last axis and have at most rank(data) elements.
+        updates: The element type of data, shape indices.shape[:-1] + data.shape[indices.shape[-1]:], or any one element
+            if this is the shape of a scalar.
+
+    Outputs:
+        output: The element type and shape of data. Of updates to the same place the last one wins.
+
+    Raises:
+        IRError: IR701 for an index out of range.
     """
 
     increasing_in = ("data", "updates")
@@ -348,18 +382,26 @@ class ScatterNDUpdate4(_ScatterNDUpdate):
 class ScatterNDUpdate15(_ScatterNDUpdate):
     """ScatterNDUpdate-4 with a reduction of all updates to a place and the element of data there.
 
-    reduction: none (the last update wins), sum, sub, prod, min or max.
-
-    data: any element type, with a reduction a numeric or boolean one except u1, u3, u6 and nf4; rank 1 or more.
-    indices: i32 or i64, rank 1 or more, a negative one counts from the end; tuples are along the last axis and have at
-    most rank(data) elements. updates: the element type of data, shape indices.shape[:-1] +
-    data.shape[indices.shape[-1]:], or any one element if this is the shape of a scalar.
-    output: the element type and shape of data.
-
     On booleans sum and max are "or", prod and min are "and", sub is "exclusive or". Integers wrap around. A NaN among
     the updates leaves min and max unchanged, as in OpenVINO.
-    Errors: IR401 for an element type that the reduction does not support, IR701 for an index out of range.
+
     Specification: movement/scatter-nd-update-15.
+
+    Inputs:
+        data: Any element type, with a reduction a numeric or boolean one except u1, u3, u6 and nf4; rank 1 or more.
+        indices: i32 or i64, rank 1 or more, a negative one counts from the end; tuples are along the last axis and have
+            at most rank(data) elements.
+        updates: The element type of data, shape indices.shape[:-1] + data.shape[indices.shape[-1]:], or any one element
+            if this is the shape of a scalar.
+
+    Attributes:
+        reduction: `none` (the last update wins), sum, sub, prod, min or max.
+
+    Outputs:
+        output: The element type and shape of data.
+
+    Raises:
+        IRError: IR401 for an element type that the reduction does not support, IR701 for an index out of range.
     """
 
     negative: ClassVar[Negative] = "counted"

@@ -44,15 +44,24 @@ __all__ = ["Slice", "SliceScatter", "StridedSlice"]
 class Slice(Op):
     """output = data[start:stop:step] along the axes that `axes` names, by default the first ones.
 
-    data: rank 1 or more, any type. start, stop, step: vectors of integers of one length. axes: optional, a vector of
-    distinct integers of that length. output: the type and the rank of data; it may alias data.
-
     The specification refers to Python's slices. As in OpenVINO, there is one deviation, which affects the shape of the
     output: a backward slice that starts before the axis starts at its first element.
 
-    Errors: IR501 and IR502 for other shapes, IR503 for axes out of range or duplicates, IR505 for a step of 0; IR704
-    for faults found only in the run.
     Specification: movement/slice-8.
+
+    Inputs:
+        data: Rank 1 or more, any type.
+        start: A vector of integers.
+        stop: A vector of integers of the length of `start`.
+        step: A vector of integers of the length of `start`.
+        axes: Optional, a vector of distinct integers of that length.
+
+    Outputs:
+        output: The type and the rank of data; it may alias data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes, IR503 for axes out of range or duplicates, IR505 for a step of 0;
+            IR704 for faults found only in the run.
     """
 
     inputs = (
@@ -83,11 +92,21 @@ class Slice(Op):
 class SliceScatter(Op):
     """output = data, with output[start:stop:step] = updates; the slice is defined as in `Slice`.
 
-    data: rank 1 or more, any type. updates: the shape of the slice; as in OpenVINO, other types are converted to the
-    type of data. start, stop, step, axes: as in Slice. output: as data.
-    Errors: as Slice; IR402 for a mix of numbers and strings, IR501, IR502 and IR704 for updates of
-    another shape.
     Specification: movement/slice-scatter-15.
+
+    Inputs:
+        data: Rank 1 or more, any type.
+        updates: The shape of the slice; as in OpenVINO, other types are converted to the type of data.
+        start: As in Slice.
+        stop: As in Slice.
+        step: As in Slice.
+        axes: As in Slice.
+
+    Outputs:
+        output: Like data.
+
+    Raises:
+        IRError: As Slice; IR402 for a mix of numbers and strings, IR501, IR502 and IR704 for updates of another shape.
     """
 
     inputs = (
@@ -181,7 +200,11 @@ def _sliced_shape(
 
 
 def _require_vectors(**vectors: TensorType) -> Dim:
-    """The length of the vectors; raises ShapeError IR501 or IR502 for other ranks or unequal lengths."""
+    """The length of the vectors.
+
+    Raises:
+        ShapeError: IR501 or IR502 for other ranks or unequal lengths.
+    """
     count = Dim.any()
     for name, vector in vectors.items():
         require_rank(vector, 1, name)
@@ -212,7 +235,11 @@ def _indexed(
 def _slices(
     shape: tuple[int, ...], start: Array, stop: Array, step: Array, axes: Array | None = None
 ) -> tuple[slice, ...]:
-    """NumPy's index for the slice; raises EvaluationError IR704 for a step of 0 and for axes out of range."""
+    """NumPy's index for the slice.
+
+    Raises:
+        EvaluationError: IR704 for a step of 0 and for axes out of range.
+    """
     steps: list[int] = as_integers(step).ravel().tolist()
     if 0 in steps:
         raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
@@ -255,16 +282,24 @@ class StridedSlice(Op):
     single index `begin`, which must be within the axis; if several are set, the first of these applies. A bit in
     `begin_mask` or `end_mask` means that the slice begins or ends with the axis. Missing bits are 0.
 
-    data: any shape, any type. begin, end, stride: vectors of integers of one length; stride is optional, 1 by default.
-    output: the type of data; it may alias data.
-
     As in OpenVINO, and unlike the specification, a backward slice with its bit in end_mask includes the first element,
     as `data[::-1]` does. As specified, and unlike OpenVINO, masks may have any length, and a bit in begin_mask makes a
     shrunken axis select its first element.
 
-    Errors: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a stride of
-    0, IR701 for a single index that is out of range.
     Specification: movement/strided-slice-1.
+
+    Inputs:
+        data: Any shape, any type.
+        begin: A vector of integers.
+        end: A vector of the length of begin.
+        stride: Optional, a vector of the length of begin, 1 by default.
+
+    Outputs:
+        output: The type of data; it may alias data.
+
+    Raises:
+        IRError: IR501 and IR502 for other shapes and for more positions than data has axes, IR505 and IR704 for a
+            stride of 0, IR701 for a single index that is out of range.
     """
 
     inputs = (
@@ -358,7 +393,11 @@ class StridedSlice(Op):
         return faults
 
     def _parts(self, count: int, rank: int) -> list[_Part]:
-        """The part of each axis of data and each new axis; raises ShapeError IR501 for more positions than axes."""
+        """The part of each axis of data and each new axis.
+
+        Raises:
+            ShapeError: IR501 for more positions than axes.
+        """
         ellipses = [position for position in range(count) if _bit(self.ellipsis_mask, position)]
         new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
         named = count - len(ellipses) - len(new)
@@ -393,7 +432,9 @@ class StridedSlice(Op):
 class _Part(NamedTuple):
     """One position of a StridedSlice, or an axis that no position names.
 
-    kind: `whole` (all of the axis), `slice`, `shrink` (one element, the axis is removed), `new` (an axis of size 1).
+    Attributes:
+        kind: `whole` (all of the axis), `slice`, `shrink` (one element, the axis is removed), `new` (an axis of size
+            1).
     """
 
     kind: str

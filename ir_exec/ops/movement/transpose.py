@@ -18,10 +18,17 @@ __all__ = ["Transpose"]
 class Transpose(Op):
     """arg with its axes in another order: output.shape[i] = arg.shape[input_order[i]].
 
-    arg: any shape, any type. input_order: a vector of integers, a permutation of the axes, counted from 0; an empty one
-    reverses the axes. output: the type of arg; it may alias arg.
-    Errors: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
     Specification: movement/transpose-1.
+
+    Inputs:
+        arg: Any shape, any type.
+        input_order: A vector of integers, a permutation of the axes, counted from 0; an empty one reverses the axes.
+
+    Outputs:
+        output: The type of arg; it may alias arg.
+
+    Raises:
+        IRError: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
     """
 
     inputs = (In("arg"), In("input_order", types=INTEGER))

@@ -20,7 +20,10 @@ __all__ = ["Unique"]
 class _EqualRows(NamedTuple):
     """Groups of equal rows.
 
-    first: the first row of each group. inverse: the group of each row. counts: the number of rows of each group.
+    Attributes:
+        first: The first row of each group.
+        inverse: The group of each row.
+        counts: The number of rows of each group.
     """
 
     first: Array
@@ -32,18 +35,30 @@ class _EqualRows(NamedTuple):
 class Unique(Op):
     """The distinct elements of data, or its distinct slices along an axis.
 
-    data: any shape, any type. axis: optional; i32 or i64, a scalar or a vector of one element. unique: the type of
-    data; a vector, or data with only the distinct slices; in ascending order if `sorted`, the default, else in the
-    order of first occurrence. first: the index of the first occurrence of each, in flattened data or on the axis.
-    inverse: for each element or slice of data, its index in unique. counts: the occurrences of each. first and inverse
-    are of the type `index_element_type`, counts of `count_element_type`: i64 (the default) or i32. NaN differs from
-    every value, including NaN.
+    NaN differs from every value, including NaN.
 
     If an axis may be empty, so may the output; OpenVINO's intervals omit this case. OpenVINO's CPU plugin does not
     merge some equal slices, and loses first occurrences and counts of 8-bit elements.
 
-    Errors: IR501 and IR502 for an axis of another shape, IR503 and IR704 for one that data does not have.
     Specification: movement/unique-10.
+
+    Inputs:
+        data: Any shape, any type.
+        axis: Optional; i32 or i64, a scalar or a vector of one element.
+
+    Attributes:
+        index_element_type: The type of first and inverse, i64 (the default) or i32.
+        count_element_type: The type of counts, i64 (the default) or i32.
+
+    Outputs:
+        unique: The type of data; a vector, or data with only the distinct slices; in ascending order if `sorted`, the
+            default, else in the order of first occurrence.
+        first: The index of the first occurrence of each, in flattened data or on the axis.
+        inverse: For each element or slice of data, its index in unique.
+        counts: The occurrences of each.
+
+    Raises:
+        IRError: IR501 and IR502 for an axis of another shape, IR503 and IR704 for one that data does not have.
     """
 
     inputs = (In("data"), In("axis", types=INDEX, optional=True))

@@ -26,10 +26,16 @@ __all__ = ["AdaptiveAvgPool", "AdaptiveMaxPool"]
 class _AdaptivePool(Op):
     """Window i of n along an axis covers elements floor(i * size / n) to ceil((i + 1) * size / n) - 1.
 
-    data: [batch, channels, spatial...], any numeric type. output_shape: a vector of integers, the number of windows on
-    each spatial axis. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length of
-    output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
+    Inputs:
+        data: [batch, channels, spatial...], any numeric type.
+        output_shape: A vector of integers, the number of windows on each spatial axis.
+
+    Outputs:
+        output: [batch, channels, windows...], the type of data.
+
+    Raises:
+        IRError: IR501 for a rank of data other than 3, 4, 5 and of output_shape other than 1, IR502 for another length
+            of output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER))
@@ -87,8 +93,10 @@ class AdaptiveAvgPool(_AdaptivePool):
 class AdaptiveMaxPool(_AdaptivePool):
     """The greatest element of each window, and its index in the flattened spatial axes: the first of equal ones.
 
-    indices: the shape of output, the type `index_element_type`: i64 (the default) or i32.
     Specification: pooling/adaptive-max-pool-8.
+
+    Outputs:
+        indices: The shape of output, the type `index_element_type`: i64 (the default) or i32.
     """
 
     outputs = ("output", "indices")
@@ -118,8 +126,9 @@ class AdaptiveMaxPool(_AdaptivePool):
 class _AdaptiveWindows(NamedTuple):
     """The windows of one axis.
 
-    distinct: the elements of each distinct window, since there may be many more windows than elements. which: the place
-    in `distinct` of each window; None if all windows are distinct.
+    Attributes:
+        distinct: The elements of each distinct window, since there may be many more windows than elements.
+        which: The place in `distinct` of each window; None if all windows are distinct.
     """
 
     distinct: list[slice]

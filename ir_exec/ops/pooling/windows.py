@@ -27,13 +27,22 @@ __all__ = ["AvgPool1", "AvgPool14", "AvgPool16", "MaxPool1", "MaxPool8", "MaxPoo
 
 
 class _Pooling(Windowed):
-    """kernel: the size of a window on each spatial axis. rounding_type: a last window that extends beyond the padded
-    data is omitted (`floor`, the default) or included (`ceil`); `ceil_torch` includes it unless it begins in the
-    padding at the end.
+    """The base of operators that pool windows.
 
-    data: [batch, channels, spatial...], any numeric type. output: [batch, channels, windows...], the type of data.
-    Errors: IR501 for ranks other than 3, 4, 5, IR505 for attributes whose length is not the number of spatial axes and
-    for windows larger than the padded data.
+    Inputs:
+        data: [batch, channels, spatial...], any numeric type.
+
+    Attributes:
+        rounding_type: A last window that extends beyond the padded data is omitted (`floor`, the default) or included
+            (`ceil`); `ceil_torch` includes it unless it begins in the padding at the end.
+        kernel: The size of a window on each spatial axis.
+
+    Outputs:
+        output: [batch, channels, windows...], the type of data.
+
+    Raises:
+        IRError: IR501 for ranks other than 3, 4, 5, IR505 for attributes whose length is not the number of spatial axes
+            and for windows larger than the padded data.
     """
 
     inputs = (In("data", types=CALCULABLE),)
@@ -119,10 +128,16 @@ class MaxPool1(_Pooling):
 class _IndexedMaxPool(_Pooling):
     """The greatest element of each window, as in MaxPool-1, and its index.
 
-    dilations: the distance between neighbouring elements of a window, by default 1. indices: the shape of output, the
-    type `index_element_type`, i64 (the default) or i32: the index of the element, the first of equal ones, in data
-    flattened starting at axis `axis` (by default 0). For a window without elements it is the first of its channel.
-    Errors: also IR503 for an axis that data does not have.
+    Attributes:
+        dilations: The distance between neighbouring elements of a window, by default 1.
+
+    Outputs:
+        indices: The shape of output, the type `index_element_type`, i64 (the default) or i32: the index of the element,
+            the first of equal ones, in data flattened starting at axis `axis` (by default 0). For a window without
+            elements it is the first of its channel.
+
+    Raises:
+        IRError: Also IR503 for an axis that data does not have.
     """
 
     outputs = ("output", "indices")
@@ -183,11 +198,16 @@ class MaxPool14(_IndexedMaxPool):
 
 
 class _AvgPool(_Pooling):
-    """exclude-pad: the mean is taken without padding, and is 0 without elements. Otherwise padding counts as zeros; but
-    without any pads, elements of a last window outside of the data are not counted, as in OpenVINO. Means of integers
-    are rounded to the nearest, ties to even.
+    """The base of all versions of AvgPool.
 
-    Errors: also IR505 for `exclude-pad` with windows of padding only.
+    Means of integers are rounded to the nearest, ties to even.
+
+    Attributes:
+        exclude_pad: The mean is taken without padding, and is 0 without elements. Otherwise padding counts as zeros;
+            but without any pads, elements of a last window outside of the data are not counted, as in OpenVINO.
+
+    Raises:
+        IRError: Also IR505 for `exclude-pad` with windows of padding only.
     """
 
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
@@ -251,9 +271,12 @@ class AvgPool14(_AvgPool):
 
 @op("AvgPool", since=16)
 class AvgPool16(AvgPool14):
-    """AvgPool-14 with dilated windows. dilations: the distance between neighbouring elements, by default 1.
+    """AvgPool-14 with dilated windows.
 
     Specification: pooling/avg-pool-16.
+
+    Attributes:
+        dilations: The distance between neighbouring elements, by default 1.
     """
 
     dilations: Positives = ()

@@ -24,17 +24,25 @@ __all__ = ["ScaledDotProductAttention"]
 class ScaledDotProductAttention(Op):
     """output = softmax(query @ transposed key * scale + attention_mask) @ value.
 
-    With L queries and S keys:
-    query [N, ..., L, E], key [N, ..., S, E], value [N, ..., S, Ev]: one float type; the batches N, ... broadcast.
-    attention_mask: added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
-        out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys after the query's position. scale:
-        one element; by default 1 / sqrt(E).
-    sink: one more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
-        last axis 1.
-    output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
+    With L queries and S keys; the batches N, ... broadcast.
 
-    Errors: IR402 for a mask of another float type, IR501, IR502, IR504 for wrong ranks and shapes. Specification:
-    sequence/scaled-dot-product-attention; the sink is an extension of OpenVINO since 2025.4.
+    Specification: sequence/scaled-dot-product-attention; the sink is an extension of OpenVINO since 2025.4.
+
+    Inputs:
+        query: [N, ..., L, E], a float type.
+        key: [N, ..., S, E], the type of query.
+        value: [N, ..., S, Ev], the type of query.
+        attention_mask: Added to the scores [N, ..., L, S], to which it broadcasts, or boolean, where false masks a pair
+            out; rank 2 or more, or a scalar. Ignored if `causal`, which masks all keys after the query's position.
+        scale: One element; by default 1 / sqrt(E).
+        sink: One more score for each query, which counts in the sum of the softmax and has no value; the rank of query,
+            last axis 1.
+
+    Outputs:
+        output: [N, ..., L, Ev] of the element type of query; NaN for a query whose keys are all masked, 0 without keys.
+
+    Raises:
+        IRError: IR402 for a mask of another float type, IR501, IR502, IR504 for wrong ranks and shapes.
     """
 
     inputs = (

@@ -21,17 +21,27 @@ _WEIGHTS = (like_x("w"), like_x("r"), like_x("b", optional=True))
 class _Cell(Recurrence):
     """The base of the cells.
 
-    x: [batch_size, input_size], a float type, shared by the other inputs.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, hidden_size].
-    w: [gates * hidden_size, input_size]. r: [gates * hidden_size, hidden_size]. b: [gates * hidden_size], by default
-    zeros. The rows of the gates follow each other in the order of the formulas. output, or hidden_state and cell_state:
-    the states after the step, each of the shape of the first.
+    The rows of the gates follow each other in the order of the formulas.
 
     The size of the state is taken from the inputs. The attribute hidden_size counts only for an LSTMCell whose inputs
     do not determine the size, as in OpenVINO.
 
-    Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
-    gates.
+    Inputs:
+        x: [batch_size, input_size], a float type, shared by the other inputs.
+        initial_hidden_state: [batch_size, hidden_size].
+        w: [gates * hidden_size, input_size].
+        r: [gates * hidden_size, hidden_size].
+        b: [gates * hidden_size], by default zeros.
+        initial_cell_state: For an LSTM, [batch_size, hidden_size].
+
+    Outputs:
+        output: The state after the step, like initial_hidden_state.
+        hidden_state: The hidden state after the step, like initial_hidden_state.
+        cell_state: The cell state after the step, like initial_cell_state.
+
+    Raises:
+        IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
+            into gates.
     """
 
     def infer_inputs(
@@ -90,10 +100,11 @@ class RNNCell(RNN, _Cell):
 class GRUCell(GRU, _Cell):
     """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
 
-    b: with linear_before_reset it has four blocks of hidden_size elements: for z, r and h, and for H * rh^T.
-    w: as in OpenVINO, it may have a different float type.
-
     Specification: sequence/gru-cell-3.
+
+    Inputs:
+        w: As in OpenVINO, it may have a different float type.
+        b: With linear_before_reset it has four blocks of hidden_size elements: for z, r and h, and for H * rh^T.
     """
 
     inputs = (X, like_x("initial_hidden_state"), In("w", types=X.types), *_WEIGHTS[1:])

@@ -26,9 +26,17 @@ __all__ = ["CTCGreedyDecoder", "CTCGreedyDecoderSeqLen", "CTCLoss"]
 class CTCGreedyDecoder(Op):
     """The labels of the most probable path, the last class being the blank; -1 after the last label.
 
-    data: [T, N, C], steps, sequences and classes. sequence_mask: [T, N]; a sequence ends at its first 0. Both have
-    float types, possibly different; the output, [N, T, 1, 1], has the type of data. With ctc_merge_repeated a run of
-    one class is one label. Specification: sequence/ctc-greedy-decoder-1.
+    Specification: sequence/ctc-greedy-decoder-1.
+
+    Inputs:
+        data: [T, N, C], steps, sequences and classes, any float type.
+        sequence_mask: [T, N], any float type; a sequence ends at its first 0.
+
+    Attributes:
+        ctc_merge_repeated: A run of one class is one label.
+
+    Outputs:
+        output: [N, T, 1, 1], the type of data.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("sequence_mask", types=CALCULABLE_FLOAT))
@@ -51,10 +59,20 @@ class CTCGreedyDecoder(Op):
 class CTCGreedyDecoderSeqLen(Op):
     """The labels of the most probable path, -1 after the last one, and their number.
 
-    data: [N, T, C], sequences, steps and classes, any float type. sequence_length: [N], 0 to T. blank_index: one class,
-    by default the last one. decoded_classes: the labels, [N, T], of `classes_index_type`. decoded_length: their
-    numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one label.
-    Errors: IR704 for a length outside of 0 to T. Specification: sequence/ctc-greedy-decoder-seq-len-6.
+    Specification: sequence/ctc-greedy-decoder-seq-len-6.
+
+    Inputs:
+        data: [N, T, C], sequences, steps and classes, any float type.
+        sequence_length: [N], 0 to T.
+        blank_index: One class, by default the last one.
+
+    Outputs:
+        decoded_classes: The labels, [N, T], of `classes_index_type`.
+        decoded_length: Their numbers, [N], of `sequence_length_type`. With merge_repeated a run of one class is one
+            label.
+
+    Raises:
+        IRError: IR704 for a length outside of 0 to T.
     """
 
     inputs = (
@@ -94,15 +112,23 @@ class CTCGreedyDecoderSeqLen(Op):
 class CTCLoss(Op):
     """-log of the probability of all paths with these labels; the classes of a step have probabilities softmax(logits).
 
-    logits: [N, T, C], sequences, steps and classes, any float type. logit_length: [N], at most T. labels: [N, T], the
-    first label_length of them: [N], at most logit_length. blank_index: a scalar, by default the last class. output:
-    [N], the type of logits; infinity if no path has the labels.
-
     First preprocess_collapse_repeated merges runs of equal labels, and `unique` keeps only the first of all equal ones.
     Without ctc_merge_repeated repeated classes of a path are not merged.
 
-    Errors: IR701 for a label out of range, and for the blank among labels; IR704 for lengths out of range.
     Specification: sequence/ctc-loss-4.
+
+    Inputs:
+        logits: [N, T, C], sequences, steps and classes, any float type.
+        logit_length: [N], at most T.
+        labels: [N, T], the first label_length of them count.
+        label_length: [N], at most logit_length.
+        blank_index: A scalar, by default the last class.
+
+    Outputs:
+        output: [N], the type of logits; infinity if no path has the labels.
+
+    Raises:
+        IRError: IR701 for a label out of range, and for the blank among labels; IR704 for lengths out of range.
     """
 
     inputs = (
@@ -172,7 +198,11 @@ def _require_paths(lengths: Array, counts: Array) -> None:
 
 
 def _lengths(lengths: Array, most: int, port: str) -> Array:
-    """The lengths as i64; raises EvaluationError IR704 for one that is negative or more than `most`."""
+    """The lengths as i64.
+
+    Raises:
+        EvaluationError: IR704 for one that is negative or more than `most`.
+    """
     wrong = (lengths < 0) | (lengths > most)
     if wrong.any():
         at = int(np.argmax(wrong))

@@ -22,8 +22,11 @@ __all__ = ["OneHot", "OneHot1"]
 class _OneHot(Op):
     """The base of both versions of OneHot.
 
-    indices: integers, any shape. depth: a scalar, the size of the new axis `axis` of the output.
-    on_value, off_value: scalars of one element type, which is the output's. A negative depth is an error.
+    Inputs:
+        indices: Integers, any shape.
+        depth: A scalar, the size of the new axis `axis` of the output.
+        on_value: A scalar of one element type, which is the output's. A negative depth is an error.
+        off_value: Like `on_value`.
     """
 
     inputs = (
@@ -97,10 +100,11 @@ def _underscored(text: str) -> str:
 class OneHot(_OneHot):
     """output[i, .., c, j, ..] = on_value where indices[i, .., j, ..] is c, else off_value.
 
-    negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
-    off_value for them, as for all indices out of range.
-
     Specification: sequence/one-hot-16.
+
+    Attributes:
+        negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
+            off_value for them, as for all indices out of range.
     """
 
     negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _underscored] = "ignore_negative"

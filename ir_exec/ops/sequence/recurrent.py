@@ -60,7 +60,8 @@ columns up to three times faster than few rows by the weights.
 class Stepper(NamedTuple):
     """The step for some weights, with its own memory: one thread may call it at a time.
 
-    cells: the cell state of an LSTM, [hidden_size, batch_size], which `step` reads and replaces; else empty.
+    Attributes:
+        cells: The cell state of an LSTM, [hidden_size, batch_size], which `step` reads and replaces; else empty.
     """
 
     step: Step
@@ -70,8 +71,13 @@ class Stepper(NamedTuple):
 class _Calls(NamedTuple):
     """The functions of a step of gates; `Recurrence.calls` describes the opposite signs.
 
-    join: the shares of the input and the hidden state. open: the gates' function, in place. apply: a value and
-    an open gate. squash: the candidate's function. less, more: a state without and with the candidate.
+    Attributes:
+        join: The shares of the input and the hidden state.
+        open: The gates' function, in place.
+        apply: A value and an open gate.
+        squash: The candidate's function.
+        less: A state without and with the candidate.
+        more: See `less`.
     """
 
     join: np.ufunc
@@ -83,11 +89,13 @@ class _Calls(NamedTuple):
 
 
 class Recurrence(Family):
-    """The attributes of all recurrent operators.
+    """The base of recurrent operators.
 
-    activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
-    parameters, so `activations_alpha` and `activations_beta` have no effect. clip: the arguments of the gates'
-    functions are clipped to -clip .. clip; 0, negative numbers and infinity mean no clipping.
+    Attributes:
+        activations: relu, sigmoid or tanh for each of the functions f, g and h in the formulas. None of these has
+            parameters, so `activations_alpha` and `activations_beta` have no effect.
+        clip: The arguments of the gates' functions are clipped to -clip .. clip; 0, negative numbers and infinity mean
+            no clipping.
     """
 
     gates: ClassVar[int]

@@ -31,20 +31,29 @@ _STATE = ["batch_size", "num_directions", "hidden_size"]
 class _Sequence(Recurrence):
     """The base of the sequences.
 
-    x: [batch_size, seq_length, input_size], a float type, shared by all inputs except the lengths.
-    initial_hidden_state, and with an LSTM initial_cell_state: [batch_size, num_directions, hidden_size].
-    sequence_lengths: [batch_size], integers, 0 to seq_length.
-    w: [num_directions, gates * hidden_size, input_size]. r: [num_directions, gates * hidden_size, hidden_size].
-    b: [num_directions, gates * hidden_size]. The rows of the gates are in the order of the formulas.
-    y: the hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size]. hidden_state,
-    cell_state: the last ones, of the shape of the first.
+    The rows of the gates are in the order of the formulas.
 
     The direction `reverse` begins at the end of each sequence; `bidirectional` has it as its second direction. After
     the end of a sequence y is 0, and the states are unchanged; states of a sequence without steps are 0, as in
     OpenVINO. The size of the states is taken from the inputs; the attribute hidden_size is ignored, as in OpenVINO.
 
-    Errors: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide into
-    gates, IR704 for a length that is negative or greater than seq_length.
+    Inputs:
+        x: [batch_size, seq_length, input_size], a float type, shared by all inputs except the lengths.
+        initial_hidden_state: [batch_size, num_directions, hidden_size].
+        sequence_lengths: [batch_size], integers, 0 to seq_length.
+        w: [num_directions, gates * hidden_size, input_size].
+        r: [num_directions, gates * hidden_size, hidden_size].
+        b: [num_directions, gates * hidden_size].
+        initial_cell_state: For an LSTM, [batch_size, num_directions, hidden_size].
+
+    Outputs:
+        y: The hidden states after all steps, [batch_size, num_directions, seq_length, hidden_size].
+        hidden_state: The last hidden state, like initial_hidden_state.
+        cell_state: The last cell state, like initial_cell_state.
+
+    Raises:
+        IRError: IR501 for a wrong rank, IR502 for dims that contradict each other, IR505 for rows that do not divide
+            into gates, IR704 for a length that is negative or greater than seq_length.
     """
 
     direction: Annotated[Literal["forward", "reverse", "bidirectional"], LOWER]
@@ -174,10 +183,11 @@ class RNNSequence(RNN, _Sequence):
 class GRUSequence(GRU, _Sequence):
     """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
 
-    b: with linear_before_reset it has four blocks of hidden_size elements in each direction: for z, r and h, and for H
-    * rh^T.
-
     Specification: sequence/gru-sequence-5.
+
+    Inputs:
+        b: With linear_before_reset it has four blocks of hidden_size elements in each direction: for z, r and h, and
+            for H * rh^T.
     """
 
     inputs = (X, like_x("initial_hidden_state"), _LENGTHS, *_WEIGHTS)

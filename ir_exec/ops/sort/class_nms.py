@@ -36,10 +36,11 @@ TopK = Annotated[Int, at_least(-1)]
 class _ClassNms(Op):
     """The base of MatrixNms and MulticlassNms.
 
-    selected_outputs: the element type of boxes, [n, 6], rows of class, score and box. selected_indices: `output_type`,
-    [n, 1], the index of each box in the flattened boxes. selected_num: `output_type`, [num_batches], the number of rows
-    of each batch element. At most `nms_top_k` candidates of each class and `keep_top_k` boxes of each batch element are
-    kept, none of `background_class`.
+    Outputs:
+        selected_outputs: The element type of boxes, [n, 6], rows of class, score and box.
+        selected_indices: `output_type`, [n, 1], the index of each box in the flattened boxes.
+        selected_num: `output_type`, [num_batches], the number of rows of each batch element. At most `nms_top_k`
+            candidates of each class and `keep_top_k` boxes of each batch element are kept, none of `background_class`.
     """
 
     outputs = ("selected_outputs", "selected_indices", "selected_num")
@@ -92,17 +93,20 @@ class _ClassNms(Op):
 class MatrixNms(_ClassNms):
     """Boxes with scores that decay with the overlap of better boxes of the class.
 
-    boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
-    scores: the type of boxes, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
-    A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
-    `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the greatest
-    overlap of j with a box that is better than j. Boxes with scores above `post_threshold` are kept. If not
-    `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+    Boxes with scores above `post_threshold` are kept. If not `normalized`, coordinates count pixels, and a box from 2
+    to 4 is 3 wide.
 
     Within a batch element rows are in descending order of their scores; as in OpenVINO, `sort_result_type` classid has
     an effect only together with `sort_result_across_batch`.
 
     Specification: sort/matrix-non-max-suppression-8, where the attribute sort_result_type is called sort_result.
+
+    Inputs:
+        boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
+        scores: The type of boxes, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
+            A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
+            `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the
+            greatest overlap of j with a box that is better than j.
     """
 
     inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
@@ -135,7 +139,8 @@ class MatrixNms(_ClassNms):
     def _decays(self, boxes: Array) -> Array:
         """The factor of the score of each box [classes, boxes], the best first, some rows of overlaps at a time.
 
-        boxes: [coordinates, classes, boxes].
+        Args:
+            boxes: [coordinates, classes, boxes].
         """
         (_, classes, count), margin = boxes.shape, 0.0 if self.normalized else 1.0
         areas = np.where((boxes[2] < boxes[0]) | (boxes[3] < boxes[1]), np.float32(0), box_areas(boxes, margin))
@@ -157,7 +162,9 @@ class MatrixNms(_ClassNms):
     def _least_decays(self, overlaps: Array, worst: Array, is_better: Array) -> Array:
         """The least decay of each box [classes, n], at most 1.
 
-        overlaps: [classes, others, n], 0 where the other is not better; is_better: [others, n], 1 where it is.
+        Args:
+            overlaps: [classes, others, n], 0 where the other is not better.
+            is_better: [others, n], 1 where it is.
         """
         if self.decay_function == "gaussian":
             scale = np.float32(self.gaussian_sigma) * is_better
@@ -178,7 +185,9 @@ class _MulticlassNms(_ClassNms):
     def _class_by_class(self, batch: int, boxes: Array, scores: Array, *, apart: bool) -> Selected:
         """The boxes kept for one batch element.
 
-        boxes: [coordinates, n], or if the classes have boxes `apart`, [coordinates, classes * n]. scores: [classes, n].
+        Args:
+            boxes: [coordinates, n], or if the classes have boxes `apart`, [coordinates, classes * n].
+            scores: [classes, n].
         """
         labels, best = keep_best_of_classes(
             self._candidates(scores, np.nextafter(np.float32(self.score_threshold), np.float32(-np.inf))),
@@ -204,7 +213,10 @@ class _MulticlassNms(_ClassNms):
 
 @op("MulticlassNms", since=8)
 class MulticlassNms8(_MulticlassNms):
-    """MulticlassNms-9 without `roisnum`. Specification: sort/multiclass-non-max-suppression-8."""
+    """MulticlassNms-9 without `roisnum`.
+
+    Specification: sort/multiclass-non-max-suppression-8.
+    """
 
     inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
 
@@ -219,10 +231,9 @@ class MulticlassNms8(_MulticlassNms):
 class MulticlassNms9(_MulticlassNms):
     """The best of overlapping boxes of each class.
 
-    boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first. scores: the type of boxes. Either
-    all classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, if roisnum
-    is given, each class has its own boxes, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the boxes of
-    all batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
+    Either all classes share their boxes, [num_batches, num_boxes, 4] and [num_batches, num_classes, num_boxes]; or, if
+    roisnum is given, each class has its own boxes, [num_classes, num_boxes, 4] and [num_classes, num_boxes], and the
+    boxes of all batch elements are concatenated; roisnum (i32 or i64, [num_batches]) is the number of each. Indices in
     selected_indices then count box by box and within a box class by class.
 
     Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
@@ -231,8 +242,14 @@ class MulticlassNms9(_MulticlassNms):
     order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
     are sorted together.
 
-    Errors: IR704 if the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
     Specification: sort/multiclass-non-max-suppression-9, where the attribute sort_result_type is called sort_result.
+
+    Inputs:
+        boxes: bf16, f16, f32 or f64, rows of two corners (x, y, x, y), the lesser first.
+        scores: The type of boxes.
+
+    Raises:
+        IRError: IR704 if the sum of roisnum is greater than the number of boxes. A negative number counts as 0.
     """
 
     inputs = (

@@ -189,15 +189,19 @@ class NonMaxSuppression1(_IndicesOnlyNms):
 
 @op("NonMaxSuppression", since=3)
 class NonMaxSuppression3(_IndicesOnlyNms):
-    """NonMaxSuppression-1 with selected_indices of `output_type`. Specification: sort/non-max-suppression-3."""
+    """NonMaxSuppression-1 with selected_indices of `output_type`.
+
+    Specification: sort/non-max-suppression-3.
+    """
 
     output_type: IndexTypeName = ElementType.i64
 
 
 @op("NonMaxSuppression", since=4)
 class NonMaxSuppression4(NonMaxSuppression3):
-    """NonMaxSuppression-3 with the size min(num_boxes, max_output_boxes_per_class) * num_batches *
-    num_classes.
+    """NonMaxSuppression-3 with another size.
+
+    The number of rows is min(num_boxes, max_output_boxes_per_class) * num_batches * num_classes.
 
     Specification: sort/non-max-suppression-4.
     """
@@ -243,18 +247,28 @@ class NonMaxSuppression5(_SoftNms):
 class NonMaxSuppression9(_SoftNms):
     """The best boxes of each class, after non-maximum suppression.
 
-    boxes: floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding` center as
-    (centre x, centre y, width, height). scores: floating, [num_batches, num_classes, num_boxes].
-    max_output_boxes_per_class, iou_threshold, score_threshold, soft_nms_sigma: scalars or one element, by default 0.
-    selected_indices: `output_type`, [n, 3], rows of batch, class and box. selected_scores: f32, [n, 3], rows of batch,
-    class and score. valid_outputs: `output_type`, [1], n. Rows are in descending order of their scores, equal ones by
-    their indices; with `sort_result_descending` false class by class.
+    Rows are in descending order of their scores, equal ones by their indices; with `sort_result_descending` false class
+    by class.
 
     With a soft_nms_sigma above 0 overlaps do not remove boxes but lower their scores by exp(-iou**2 / (2 * sigma)).
     As in OpenVINO, a box is a candidate if its score is above score_threshold, and an overlap not below iou_threshold
     removes it; the specification has "not below" for the scores and "above" for the overlaps.
 
     Specification: sort/non-max-suppression-9.
+
+    Inputs:
+        boxes: Floating, [num_batches, num_boxes, 4], as two opposite corners (y, x, y, x), or with `box_encoding`
+            center as (centre x, centre y, width, height).
+        scores: Floating, [num_batches, num_classes, num_boxes].
+        max_output_boxes_per_class: A scalar or one element, by default 0.
+        iou_threshold: Like `max_output_boxes_per_class`.
+        score_threshold: Like `max_output_boxes_per_class`.
+        soft_nms_sigma: Like `max_output_boxes_per_class`.
+
+    Outputs:
+        selected_indices: `output_type`, [n, 3], rows of batch, class and box.
+        selected_scores: f32, [n, 3], rows of batch, class and score.
+        valid_outputs: `output_type`, [1], n.
     """
 
 
@@ -262,12 +276,15 @@ class NonMaxSuppression9(_SoftNms):
 class NMSRotated(_ScoredNms):
     """NonMaxSuppression-9 of rotated boxes, without soft suppression.
 
-    boxes: floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
-    angle is clockwise, or counterclockwise if not `clockwise`, with y pointing down. The other inputs and the outputs
-    are as for NonMaxSuppression-9, but no input is optional. An overlap above iou_threshold removes a box. Overlaps
-    are exact to the last digits of f32; OpenVINO finds the corners of the common polygon in f32 and may lose one.
+    The other inputs and the outputs are as for NonMaxSuppression-9, but no input is optional. An overlap above
+    iou_threshold removes a box. Overlaps are exact to the last digits of f32; OpenVINO finds the corners of the common
+    polygon in f32 and may lose one.
 
     Specification: sort/nms-rotated-13.
+
+    Inputs:
+        boxes: Floating, [num_batches, num_boxes, 5], rows of (centre x, centre y, width, height, angle in radians); the
+            angle is clockwise, or counterclockwise if not `clockwise`, with y pointing down.
     """
 
     inputs = (

@@ -24,11 +24,17 @@ class SearchSorted(Op):
 
     The index is before equal elements or, with `right_mode`, after them. NaN is inserted at index 0.
 
-    sorted_sequence: rank 1 or more, ascending along the last axis; a vector is for values of any shape. values: the
-    type of sorted_sequence and, except for the last axis, its dims. output: the shape of values, element type
-    `output_type`.
-    Errors: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     Specification: sort/search-sorted-15, where `right_mode` is called `right`, and `output_type` is missing.
+
+    Inputs:
+        sorted_sequence: Rank 1 or more, ascending along the last axis; a vector is for values of any shape.
+        values: The type of sorted_sequence and, except for the last axis, its dims.
+
+    Outputs:
+        output: The shape of values, element type `output_type`.
+
+    Raises:
+        IRError: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     """
 
     inputs = (In("sorted_sequence", types=CALCULABLE), In("values", types=CALCULABLE, like="sorted_sequence"))

@@ -36,12 +36,22 @@ __all__ = ["ExperimentalDetectronTopKROIs", "TopK", "TopK1", "TopK3"]
 class _TopK(Op):
     """The base of all versions of TopK.
 
-    data: rank 1 or more. k: a scalar, from 0 to the size of `axis`. values: the element type of data, size k on `axis`.
-    indices: `index_element_type`, the indices of the values on that axis of data, in the shape of values.
+    Equal elements are ordered by index. The specification does not define the order for `sort` none, which is by value
+    here, or the order of NaN, which follows all numbers in both modes.
 
-    The k greatest (`mode` max) or least (min) elements of every slice along `axis`, sorted by `value`, or by `index` in
-    the order of data. Equal elements are ordered by index. The specification does not define the order for `sort` none,
-    which is by value here, or the order of NaN, which follows all numbers in both modes.
+    Inputs:
+        data: Rank 1 or more.
+        k: A scalar, from 0 to the size of `axis`.
+
+    Attributes:
+        axis: The axis of the slices, of each of which k elements are selected; counts from the end if it is negative.
+        mode: `max` for the greatest elements, `min` for the least.
+        sort: The order of the selected elements: by `value`, by `index` as in data, or `none`.
+        index_element_type: The type of indices, i32 (the default) or i64.
+
+    Outputs:
+        values: The element type of data, size k on `axis`.
+        indices: `index_element_type`, the indices of the values on that axis of data, in the shape of values.
     """
 
     inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
@@ -116,9 +126,10 @@ class TopK3(_TopK):
 class TopK(_TopK):
     """The k greatest or least elements along an axis.
 
-    `stable` requires the order of equal elements that all versions have here; it is not allowed with `sort` none.
-
     Specification: sort/top-k-11.
+
+    Attributes:
+        stable: Requires the order of equal elements that all versions have here; not allowed with `sort` none.
     """
 
     stable: Bool = False
@@ -132,10 +143,15 @@ class TopK(_TopK):
 class ExperimentalDetectronTopKROIs(Op):
     """The boxes of the highest probabilities, the highest first.
 
-    input_rois: floating, [n, 4]. rois_probs: the type of input_rois, [n]. output: the type of input_rois, [max_rois,
-    4]; equal probabilities are ordered by index, and missing boxes are zeros; the specification does not define either.
-
     Specification: sort/experimental-detectron-top-krois-6.
+
+    Inputs:
+        input_rois: Floating, [n, 4].
+        rois_probs: The type of input_rois, [n].
+
+    Outputs:
+        output: The type of input_rois, [max_rois, 4]; equal probabilities are ordered by index, and missing boxes are
+            zeros; the specification does not define either.
     """
 
     inputs = (In("input_rois", types=CALCULABLE_FLOAT), In("rois_probs", types=CALCULABLE_FLOAT, like="input_rois"))

@@ -37,7 +37,8 @@ _FLOATS = element_types("f16 bf16 f32")
 class _Chain(NamedTuple):
     """A constant and its expansion by layers: (codes - zero) * scale, in another shape, possibly transposed.
 
-    first: the element type of the first conversion of the codes, which may round them.
+    Attributes:
+        first: The element type of the first conversion of the codes, which may round them.
     """
 
     codes: Const
@@ -51,8 +52,10 @@ class _Chain(NamedTuple):
 class CompressedWeights:
     """The chains of one graph whose ends are not stored as constants.
 
-    types: of every value, in the run. kept: the values stored as constants. operator: the operator that runs for a
-    node.
+    Args:
+        types: Of every value, in the run.
+        kept: The values stored as constants.
+        operator: The operator that runs for a node.
     """
 
     def __init__(
@@ -74,7 +77,8 @@ class CompressedWeights:
     def replaced(self, nodes: list[Node], results: Collection[Value]) -> list[Node]:
         """The nodes of a plan with nodes for compressed weights, without layers that are then unused.
 
-        results: the values read at the end.
+        Args:
+            results: The values read at the end.
         """
         return replaced(nodes, self._found, results)
 
@@ -213,7 +217,8 @@ class CompressedWeights:
     def _by_group(self, numbers: Array | None, stored: tuple[int, ...], rows: int, in_rows: bool) -> Array | None:
         """Numbers for elements of the shape `stored` as [rows, groups] or [groups, columns].
 
-        Raises ValueError for unequal numbers in a group.
+        Raises:
+            ValueError: For unequal numbers in a group.
         """
         if numbers is None:
             return None
@@ -237,7 +242,13 @@ class CompressedMatMul(HoldsInput):
     def __init__(
         self, op: Op, shape: Shape, matrix: CompressedMatrix, batch: tuple[int, ...], is_transposed: bool
     ) -> None:
-        """op: the MatMul. shape: of its b. batch: the axes before the matrices."""
+        """A MatMul that decodes its matrix while it multiplies.
+
+        Args:
+            op: The MatMul.
+            shape: Of its b.
+            batch: The axes before the matrices.
+        """
         vars(self).update(_op=op, _shape=shape, _matrix=matrix, _batch=batch, _is_transposed=is_transposed)
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:
@@ -279,7 +290,13 @@ class CompressedGather(HoldsInput):
     _axis: Array
 
     def __init__(self, op: Op, shape: Shape, axis: Array, matrix: CompressedMatrix) -> None:
-        """op: the Gather. shape: of its data. axis: its axis."""
+        """A Gather that decodes the selected rows only.
+
+        Args:
+            op: The Gather.
+            shape: Of its data.
+            axis: Its axis.
+        """
         vars(self).update(_op=op, _shape=shape, _axis=axis, _matrix=matrix)
 
     def _whole(self, types: Sequence[TensorType]) -> list[TensorType]:

@@ -50,8 +50,10 @@ _LARGE = 1e30
 class PackedLayout(NamedTuple):
     """The storage of a constant.
 
-    size: its elements of f32 once packed. keeps_original: the original is kept too. hold: takes the constant, and
-    returns a function that converts the operator of a reader.
+    Attributes:
+        size: Its elements of f32 once packed.
+        keeps_original: The original is kept too.
+        hold: Takes the constant, and returns a function that converts the operator of a reader.
     """
 
     size: int
@@ -60,7 +62,12 @@ class PackedLayout(NamedTuple):
 
 
 class _Holder(NamedTuple):
-    """makes: the operator of a node with the constant. transformed: the filters, which may be packed later."""
+    """A node that holds filters.
+
+    Attributes:
+        makes: The operator of a node with the constant.
+        transformed: The filters, which may be packed later.
+    """
 
     makes: Callable[[Op], Op]
     transformed: TransformedFilters | None
@@ -69,8 +76,10 @@ class _Holder(NamedTuple):
 class PackedFilters(PackedWeights):
     """The filters of one graph that only convolutions read, transformed, or summed to the filters of one convolution.
 
-    constants: the constants by number; constants held by nodes are removed. types: of every value, for the declared
-    shapes. operator: the operator that runs for a node.
+    Args:
+        constants: The constants by number; constants held by nodes are removed.
+        types: Of every value, for the declared shapes.
+        operator: The operator that runs for a node.
     """
 
     def __init__(
@@ -158,9 +167,13 @@ def _may_be_transformed(array: Array) -> bool:
 class ChannelSum(NamedTuple):
     """The sum of one input, convolved or unchanged, times numbers for each output channel; + shift.
 
-    nodes: all, in order. widest: the convolution whose windows contain the windows of all others. filters: of each
-    summand, constants, None for the unchanged input; corners: the place of their windows in those of `widest`; factors:
-    [outputs] or [1]; f64. shift: [outputs or 1, 1, ...]; f32.
+    Attributes:
+        nodes: All, in order.
+        widest: The convolution whose windows contain the windows of all others.
+        filters: Of each summand, constants, None for the unchanged input.
+        corners: The place of their windows in those of `widest`.
+        factors: [outputs] or [1]; f64.
+        shift: [outputs or 1, 1, ...]; f32.
     """
 
     nodes: Sequence[Node]
@@ -215,7 +228,8 @@ def channel_sums(
 ) -> dict[Node, ChannelSum]:
     """The largest sum for each node in one, from a convolution and its only readers.
 
-    readers: of every value. One convolution with a shift is not a sum, nor is one that might become infinite.
+    Args:
+        readers: Of every value. One convolution with a shift is not a sum, nor is one that might become infinite.
     """
     sums: dict[Node, ChannelSum] = {}
     for node in nodes:
@@ -256,7 +270,11 @@ class _Summands:
         self._shift = np.zeros(1)
 
     def take(self, value: Value, factor: Array) -> bool:
-        """Add the summands of the value, times a factor; returns False for other or too many ones."""
+        """Add the summands of the value, times a factor.
+
+        Returns:
+            False for other or too many ones.
+        """
         if value is self._data:
             self._terms.append((None, factor))
             return True
@@ -364,7 +382,8 @@ def filter_form(
 ) -> PackedLayout | None:
     """The packing of filters; None if a convolution is not faster with transformed ones.
 
-    nodes: the readers.
+    Args:
+        nodes: The readers.
     """
     kinds = {node.type for node in nodes}
     if kinds not in ({"Convolution"}, {"GroupConvolution"}):
@@ -435,7 +454,13 @@ class PackedConvolution(HoldsInput):
         *,
         transformed: TransformedFilters | None = None,
     ) -> None:
-        """op: the convolution. shape: of its filters. filters: the original ones, None if they are never needed."""
+        """A convolution that holds its filters.
+
+        Args:
+            op: The convolution.
+            shape: Of its filters.
+            filters: The original ones, None if they are never needed.
+        """
         vars(self).update(_op=op, _shape=shape, _filters=filters, _transformed=transformed, _shift=None)
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
@@ -445,7 +470,11 @@ class PackedConvolution(HoldsInput):
         return [*types, TensorType(ElementType.f32, self._shape)]
 
     def evaluate(self, data: Array) -> Array:
-        """data: [batch, channels, spatial...]; f32."""
+        """The convolution with the held filters.
+
+        Args:
+            data: [batch, channels, spatial...]; f32.
+        """
         return self._convolver(data.shape)(data)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[[Array], Array]:

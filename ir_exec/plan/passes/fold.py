@@ -42,7 +42,10 @@ def foldable(
 
     Without `expand_weights`, only values that take at most the memory of the weights they are computed from: others,
     for instance f32 from u4, are computed in every run and freed again.
-    types: of every value, in the run. small: maximum bytes of a node's outputs that may take more memory.
+
+    Args:
+        types: Of every value, in the run.
+        small: Maximum bytes of a node's outputs that may take more memory.
     """
     constant: set[Value] = set()
     stored: dict[Value, int] = {}
@@ -113,8 +116,10 @@ def _let_go(weights: Weights, evaluate: Kernel, stored: Const | None, dying: Seq
 class PrecomputableNodes(NamedTuple):
     """The partition of the nodes of a plan.
 
-    now: nodes to compute before all runs, in order. kept: the numbers of their values that runs read. later: nodes to
-    run, in order, including nodes computed now whose values are read but not stored.
+    Attributes:
+        now: Nodes to compute before all runs, in order.
+        kept: The numbers of their values that runs read.
+        later: Nodes to run, in order, including nodes computed now whose values are read but not stored.
     """
 
     now: list[Node]
@@ -133,8 +138,11 @@ def partition_precomputable(
 ) -> PrecomputableNodes:
     """Partition the nodes of a plan by their dependence on values known only in a run.
 
-    slots: the known values. results: the numbers of the values read at the end. passing: values that are not stored.
-    max_bytes: maximum bytes of all stored values; values read by the last nodes come first.
+    Args:
+        slots: The known values.
+        results: The numbers of the values read at the end.
+        passing: Values that are not stored.
+        max_bytes: Maximum bytes of all stored values; values read by the last nodes come first.
     """
     known = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
     early = set()
@@ -184,11 +192,16 @@ def is_scattered(array: Array) -> bool:
 def hoist_past_matmul(
     draft: PlanGraph, types: Types, fixed: Collection[int], max_bytes: int
 ) -> tuple[list[Node], Types]:
-    """Move every Gather from a fixed value after the MatMul of its result by a known matrix; returns nodes and types.
+    """Move every Gather from a fixed value after the MatMul of its result by a known matrix.
 
     This is not a `FusionRule`: two nodes are exchanged, and the fixed values differ between loops.
 
-    fixed: the numbers of values that are equal in every iteration. max_bytes: maximum bytes of a product.
+    Args:
+        fixed: The numbers of values that are equal in every iteration.
+        max_bytes: Maximum bytes of a product.
+
+    Returns:
+        Nodes and types.
     """
     types, ordered = types.copy(), draft.nodes.copy()
     for place, node in enumerate(draft.nodes):

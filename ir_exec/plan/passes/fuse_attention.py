@@ -25,9 +25,14 @@ _FLOATS = element_types("f32 f64")
 class Attending(Op):
     """output = softmax(query @ transposed key * scale + mask) @ value, for known shapes.
 
-    query: [..., L, E]. key: [..., S, E], or [..., E, S] if it is stored by columns. value: [..., S, Ev], or [..., Ev,
-    S].
-    mask: broadcasts to the scores [..., L, S]. output: [..., L, Ev].
+    Inputs:
+        query: [..., L, E].
+        key: [..., S, E], or [..., E, S] if it is stored by columns.
+        value: [..., S, Ev], or [..., Ev, S].
+        mask: Broadcasts to the scores [..., L, S].
+
+    Outputs:
+        output: [..., L, Ev].
     """
 
     inputs = (
@@ -42,7 +47,11 @@ class Attending(Op):
     _output: TensorType
 
     def __init__(self, scale: float, by_columns: tuple[bool, bool], output: TensorType) -> None:
-        """by_columns: key, and value, are stored by columns."""
+        """An attention with a constant scale.
+
+        Args:
+            by_columns: Key, and value, are stored by columns.
+        """
         vars(self).update(_scale=scale, _by_columns=by_columns, _output=output)
 
     def infer(

@@ -1,5 +1,7 @@
-"""Normalization by the root mean square, and by mean and variance with weight and bias, which exporters write as three
-to eleven layers."""
+"""Normalization by the root mean square, and by mean and variance with weight and bias.
+
+Exporters write it as three to eleven layers.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ _FLOATS = element_types("f32 f64")
 class RMSNorm(Op):
     """output = data / sqrt(mean of data² along the last axis + epsilon) · weight.
 
-    weight: at most one dim other than 1, the last, equal to the last of data; by default 1.
+    Inputs:
+        weight: At most one dim other than 1, the last, equal to the last of data; by default 1.
     """
 
     inputs = (In("data", types=_FLOATS), In("weight", types=_FLOATS, like="data", optional=True))
@@ -41,7 +44,9 @@ check_contract(RMSNorm, "RMSNorm")
 class LayerNorm(Op):
     """output = (data - mean) / sqrt(variance + epsilon) · weight + bias, with mean and variance along the last axis.
 
-    weight, bias: at most one dim other than 1, the last, equal to the last of data.
+    Inputs:
+        weight: At most one dim other than 1, the last, equal to the last of data.
+        bias: As `weight`.
     """
 
     inputs = (

@@ -64,7 +64,9 @@ PACKED_SHARE = 4
 def replaced(nodes: Sequence[Node], found: Mapping[Node, Node], results: Collection[Value]) -> list[Node]:
     """The nodes of a plan with nodes that hold an input, without layers that are then unused.
 
-    found: the replacement of a node. results: the values read at the end.
+    Args:
+        found: The replacement of a node.
+        results: The values read at the end.
     """
     spared = {value for node in found for value in node.values_in if value not in found[node].inputs}
     kept: list[Node] = []
@@ -101,8 +103,13 @@ class HoldsInput(Op):
 class WeightMemoryBudget:
     """The memory for constants of one graph in another order than in the file.
 
-    weights: the source of constants. may_leave_file: matrices of a mapped file may be copied to private memory. left:
-    bytes by which the constants may still grow. packed_bytes: of all constants that are or will be packed.
+    Args:
+        weights: The source of constants.
+        may_leave_file: Matrices of a mapped file may be copied to private memory.
+
+    Attributes:
+        left: Bytes by which the constants may still grow.
+        packed_bytes: Of all constants that are or will be packed.
     """
 
     def __init__(self, weights: Weights | None, budget: Budget, *, may_leave_file: bool) -> None:
@@ -140,10 +147,16 @@ class WeightMemoryBudget:
         return self._weights is not None and self._weights.holds(array)
 
     def takes_packed(self, array: Array, size: int, *, keeps_original: bool) -> bool:
-        """Reserve memory for a constant packed into this many bytes; returns False if there is not enough.
+        """Reserve memory for a constant packed into this many bytes.
 
         It replaces a private array, or pages of a file, which are released; only the additional memory counts as
-        growth. keeps_original: the constant is kept.
+        growth.
+
+        Args:
+            keeps_original: The constant is kept.
+
+        Returns:
+            False if there is not enough.
         """
         is_mapped, is_own = self._is_mapped(array), self.is_own(array)
         growth = max(size - array.nbytes, 0) if (is_mapped or is_own) and not keeps_original else size
@@ -167,8 +180,10 @@ class WeightMemoryBudget:
 class PackedWeights:
     """The packed constants of one graph: the nodes that hold them, instead of the nodes that read them.
 
-    values: the constants held by these nodes. left_out: nodes whose constant exceeded the memory.
-    weight_memory: the budget.
+    Attributes:
+        weight_memory: The budget.
+        values: The constants held by these nodes.
+        left_out: Nodes whose constant exceeded the memory.
     """
 
     def __init__(self, weight_memory: WeightMemoryBudget) -> None:
@@ -206,8 +221,10 @@ def memory_of(shapes: Sequence[Sequence[int]]) -> Iterator[Array]:
 class PackedMatrices(PackedWeights):
     """The matrices of one graph that only MatMul reads, if panels are fastest.
 
-    constants: the constants by number; constants held by nodes are removed. types: of every value, for the declared
-    shapes. operator: the operator that runs for a node.
+    Args:
+        constants: The constants by number; constants held by nodes are removed.
+        types: Of every value, for the declared shapes.
+        operator: The operator that runs for a node.
     """
 
     def __init__(
@@ -327,7 +344,13 @@ class PackedMatMul(HoldsInput):
     _matrix: PackedMatrix
 
     def __init__(self, op: Op, shape: Shape, matrix: PackedMatrix) -> None:
-        """op: the MatMul. shape: of its b. matrix: b in panels."""
+        """A MatMul that holds its matrix in panels.
+
+        Args:
+            op: The MatMul.
+            shape: Of its b.
+            matrix: b in panels.
+        """
         vars(self).update(_op=op, _shape=shape, _matrix=matrix)
 
     @property
@@ -342,7 +365,11 @@ class PackedMatMul(HoldsInput):
         return [*types, TensorType(ElementType.f32, self._shape)]
 
     def evaluate(self, a: Array) -> Array:
-        """a: rank 1 or more; f32."""
+        """The product with the held matrix.
+
+        Args:
+            a: Rank 1 or more; f32.
+        """
         if a.ndim > 1 and self._op.transpose_a:  # type: ignore[attr-defined]  # it is a MatMul
             a = a.swapaxes(-1, -2)
         result = self._matrix.product(a.reshape(-1, a.shape[-1]))
