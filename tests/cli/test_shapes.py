@@ -27,7 +27,7 @@ def test_text() -> None:
         line.split() for line in result.stdout.splitlines() if line.startswith(("input_ids[1]", "token_type_ids[1]"))
     ]
     assert rows[0][:5] == ["input_ids[1]", "?", "at", "most", "64"]
-    assert rows[1][:6] == ["token_type_ids[1]", "?", "=", "input_ids[1],", "or", "one"]
+    assert rows[1][:4] == ["token_type_ids[1]", "?", "=", "input_ids[1],"]
     assert "  input_ids[1] = 65: layer " in result.stdout
 
 
