@@ -34,7 +34,7 @@ class _Fourier(Op):
     """The base of the transforms along given axes.
 
     axes: a vector of different axes; negative ones count from the end, the last axis of complex data is not counted.
-    signal_size: the number of values to transform along each axis, -1 for the size of the axis. A longer axis is
+    signal_size: a vector with the number of values to transform along each axis, -1 for the axis size. A longer axis is
     truncated, a shorter one padded with zeros.
     """
 

@@ -153,7 +153,7 @@ class PReLU(Op):
 
     data: any shape. slope: a vector with a slope for each channel (axis 1 of data), else any shape that broadcasts to
     the shape of data. The specification has one float type for both; OpenVINO accepts any two numeric types, and so
-    does this class: f16 and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: as
+    does this class: f16 and bf16 are multiplied in f32, integers by floats in f64, rounded to the nearest. output: like
     data.
     Errors: IR504 for a slope that does not broadcast to data, which OpenVINO either repeats or rejects.
     Specification: activation/prelu-1.

@@ -85,7 +85,7 @@ class Const(Op):
 class Result(Op):
     """An output of the model.
 
-    value: any shape, any type. output: value itself.
+    value: any shape, any type. output: like value.
     Specification: infrastructure/result-1.
     """
 
@@ -181,7 +181,7 @@ class ReadValue(ReadsVariable):
 class AssignsVariable(Op):
     """The base of both versions of Assign.
 
-    new_value: any shape, any type, the value of the variable in the next run. output: new_value itself.
+    new_value: any shape, any type, the value of the variable in the next run. output: like new_value.
     """
 
     inputs = (In("new_value"),)
