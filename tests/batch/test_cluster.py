@@ -140,7 +140,7 @@ def test_workers_that_die(client: Any, tmp_path: Path) -> None:
     results = list(batch.run(weighed_network(), items, client))
     assert values(results) == [*expected(20)[:12], None, *expected(20)[13:]]
     assert results[12].error is not None
-    assert results[12].error.code == Code.evaluation_failed
+    assert results[12].error.code == Code.failed
 
 
 @pytest.mark.broad
