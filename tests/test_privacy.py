@@ -42,7 +42,7 @@ def _private(tree: ast.Module) -> Iterator[tuple[int, str]]:
                 found = [name]
             case ast.Subscript(value=ast.Call(func=ast.Name(id="vars")), slice=ast.Constant(value=str(name))):
                 found = [name]
-            case ast.Constant(value=str(path)) if path.startswith("ir_exec.") and " " not in path:
+            case ast.Constant(value=str(path)) if path.startswith(("ir_exec.", "tests.")) and " " not in path:
                 found = path.split(".")
             case _:
                 continue

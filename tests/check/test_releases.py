@@ -261,7 +261,7 @@ def test_a_target(target: str, is_read: bool) -> None:
 
 def test_a_target_that_is_none() -> None:
     (error,) = check_model(relu("opset1"), target="latest").errors
-    assert error.message == mentions("latest", "release", "OpenVINO")
+    assert error.message == mentions("latest", "OpenVINO")
 
 
 def test_a_file_that_cannot_be_read_needs_nothing() -> None:

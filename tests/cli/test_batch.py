@@ -58,7 +58,7 @@ def outputs(path: str) -> Any:
 def test_every_file_has_its_output(place: Path, inputs: str) -> None:
     found = call("run", "net.xml", "--inputs", inputs, "--output", "out")
     assert found.exit_code == 0, found.output
-    assert found.output.splitlines()[0] == mentions(5, "items")
+    assert found.output.splitlines()[0] == mentions(5)
     for index in range(5):
         assert outputs(f"out/{index}.npz") == (np.full((2, 4), index, np.float32) @ WEIGHTS).tolist()
     head, *lines = manifest("out")

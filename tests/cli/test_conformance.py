@@ -32,7 +32,7 @@ def run(*arguments: str | Path) -> Result:
 def test_text(tmp_path: Path) -> None:
     result = run("--types", "Floor", "--types", "Ceiling", "--save", tmp_path)
     assert result.exit_code == 1
-    assert mentions(2, "operators", 1) in result.stdout.splitlines()
+    assert mentions(2, 1) in result.stdout.splitlines()
     assert f"saved: {tmp_path}/Floor-1.xml" in result.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "Floor-1.bin",

@@ -92,7 +92,8 @@ class TestRun:
         np.savez(tmp_path / "in.npz", in0=np.array([0, 1], np.float32))
         result = run("run", path, "--validate", "--inputs", tmp_path / "in.npz")
         assert result.exit_code == 1
-        assert result.stderr == mentions("error", 2, "log2", "Log", "infinities", 1)
+        assert result.stderr == mentions("error", 2, "log2", "Log", 1)
+        assert "infinit" in result.stderr
         assert run("run", path, "--validate").exit_code == 0
 
     def test_expected(self, tmp_path: Path) -> None:

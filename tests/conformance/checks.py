@@ -63,7 +63,7 @@ def requests(case: Case) -> list[Request]:
 
 
 @cache
-def _neighbours() -> dict[Case, list[Case]]:
+def neighbours() -> dict[Case, list[Case]]:
     """The rows of all tables, each with those that the plugin is asked about at the same time."""
     found = {}
     for family in families():
@@ -92,7 +92,7 @@ def answer_of(case: Case, oracle: Oracle, *, alone: bool = False) -> tuple[Array
     assert case.oracle != "nobody"
     request = Request(case.oracle, build(case), alone=alone)
     if not alone and not oracle.knows(request):
-        oracle.ask_together(Request("plugin", build(row)) for row in _neighbours().get(case, ()))
+        oracle.ask_together(Request("plugin", build(row)) for row in neighbours().get(case, ()))
     answer: tuple[Array, ...] | Refused = oracle.ask(request)
     return answer
 

@@ -127,7 +127,7 @@ def test_where_files_together_end_the_child_each_is_asked_alone(monkeypatch: pyt
 
 
 def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tests.conformance.checks._neighbours", lambda: {GATHER: [GATHER, sound("Sin")]})
+    monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {GATHER: [GATHER, sound("Sin")]})
     with Oracle(disk=KeptAnswers(None)) as oracle:
         assert check_values(GATHER, oracle) == []
         key = Request("plugin", build(GATHER)).digest()
@@ -135,7 +135,7 @@ def test_what_differs_is_asked_again_alone(monkeypatch: pytest.MonkeyPatch) -> N
         oracle.kept[key] = ("answer", [(kind, shape, bytes(len(data)))])
         assert check_values(GATHER, oracle) == []
         wrong = dataclasses.replace(GATHER, attributes={"axis": 1})
-        monkeypatch.setattr("tests.conformance.checks._neighbours", lambda: {wrong: [wrong, GATHER]})
+        monkeypatch.setattr("tests.conformance.checks.neighbours", lambda: {wrong: [wrong, GATHER]})
         monkeypatch.setattr(ours, "evaluate", lambda case, inputs=None: (DATA[:1],))
         assert any("against OpenVINO (plugin)" in fault for fault in check_values(wrong, oracle))
 
@@ -154,7 +154,7 @@ def test_refusal_carries_the_reason(oracle: Oracle) -> None:
 @pytest.mark.parametrize(
     ("found", "wanted", "fault"),
     [
-        (np.zeros(2, np.float32), np.zeros(2, np.float64), mentions("float32", "float64")),
+        (np.zeros(2, np.float32), np.zeros(2, np.float64), mentions(0, "float32", "f64")),
         (np.zeros((1, 2), np.float32), np.zeros(2, np.float32), mentions("shape")),
         (np.array([1, 2.5]), np.array([1, 2.0]), mentions("[1]", "2.5", "2.0")),
         (np.array([np.nan]), np.array([np.inf]), mentions(1, 1)),

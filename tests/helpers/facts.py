@@ -27,7 +27,9 @@ def naming(*names: object) -> str:
 
 
 def coded(code: str, **place: object) -> Callable[[BaseException], bool]:
-    """Return a check for `pytest.raises`: True for an `IRError` with this code, and this port, line or layer.
+    """Return a check for `pytest.raises`: True for an `IRError` with this code and place.
+
+    place: attributes of its `Location`, such as `port`, `line` and `layer_name`.
 
     with pytest.raises(ShapeError, check=coded("IR502", port="indices")):
     """

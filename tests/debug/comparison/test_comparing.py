@@ -118,7 +118,7 @@ class TestBetweenFiles:
         assert first is not None
         assert first.layer_name == "const2"
         assert first.own is not None
-        assert first.own.problem == mentions("[4, 4]", "[4, 2]", "reference")
+        assert first.own.problem == mentions("[4, 4]", "[4, 2]")
 
     def test_inputs_are_drawn_from_the_seed(self) -> None:
         one, again, other = (compare(network(), network(middle="Sin"), seed=seed) for seed in (3, 3, 4))

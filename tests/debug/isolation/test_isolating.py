@@ -226,7 +226,7 @@ class TestKnownFaultsOfThePlugin:
         assert report.isolation.verdict == "fusion"
         assert not report.isolation.of_status("wrong")
         assert "faulty" in {name for part in report.isolation.fusions for name in part.layers}
-        assert mentions("together") in str(report).splitlines()
+        assert "faulty" in str(report)
 
     def test_a_layer_that_ends_the_process(self, tmp_path: Path) -> None:
         x = build.parameter([1, 2, 8, 8], name="x")

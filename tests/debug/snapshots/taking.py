@@ -120,7 +120,7 @@ def _comparison(report: debug.Comparison) -> Iterator[str]:
         yield f"{layer.path}{times} {layer.type}{partner}: {status}, {further}"
     yield f"... {plain} layers that run once and are within"
     for one in report.unmatched:
-        yield f"unmatched {one}"
+        yield f"unmatched {one.side} {one.path} {one.type}"
 
 
 def _errors(layer: debug.ComparedLayer) -> tuple[debug.Difference | None, debug.Difference | None]:

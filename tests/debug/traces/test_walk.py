@@ -96,7 +96,9 @@ def network(*types: str, constant: float | None = None) -> NetworkText:
 
 def test_the_layer_that_makes_it() -> None:
     assert found(network("Sqrt", "Log", "Abs"), [1, 2]) is None
-    assert found(network("Abs", "Log", "Abs"), [0, 2]) == mentions(2, "log2", "infinities", 1, 2)
+    message = found(network("Abs", "Log", "Abs"), [0, 2])
+    assert message == mentions(2, "log2", 1, 2)
+    assert "infinit" in message
     assert found(network("Abs", "Sqrt"), [1, 2]) is None
     assert found(network("Sqrt", "Abs"), [-1, 2]) == mentions(1, "sqrt1", 1, "NaN", 2)
 
@@ -108,9 +110,9 @@ def test_nan_of_infinity() -> None:
 
 
 def test_inputs_and_constants_that_hold_nan() -> None:
-    assert found(network("Abs"), [np.nan]) == "layer 0 'parameter0' (Parameter) holds 1 NaN among 1 elements"
+    assert found(network("Abs"), [np.nan]) == mentions(0, "parameter0", 1, "NaN", 1)
     message = found(network(constant=np.nan), [1.0])
-    assert message == "layer 1 'const1' (Const) holds 1 NaN among 1 elements"
+    assert message == mentions(1, "const1", 1, "NaN", 1)
 
 
 def test_in_a_body() -> None:
@@ -126,7 +128,8 @@ def test_in_a_body() -> None:
     net.result(value)
     message = found(net, [1])
     assert message is not None
-    assert message == mentions(1, "loop3/body/exp1", "infinities", 1, 3)
+    assert message == mentions(1, "loop3/body/exp1", 1, 3)
+    assert "infinit" in message
 
 
 @pytest.mark.parametrize("name", ["gnn_gcn_gat", "conv_zoo", "lstm", "bert_tiny_fp16"])
