@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,3 +35,23 @@ def test_openvino_reports_it(text: str, code: str) -> None:
             found.append("none")
     message = text.strip("`") if text.startswith("`") else "none"
     assert any(message in one for one in found), found
+
+
+def test_openvino_reports_errors_of_calls() -> None:
+    openvino = pytest.importorskip("openvino")
+    listed = re.findall(r"^\| `([^`]+)` \| [^|]+ \| `ir-exec", PAGE, re.MULTILINE)
+    core = openvino.Core()
+    samples = ROOT / "samples"
+    gather = core.compile_model(samples / "gather_elements.xml", "CPU")
+    bert = core.compile_model(samples / "bert.xml", "CPU")
+    ids, mask = np.zeros((1, 4), np.int64), np.ones((1, 5), np.int64)
+    calls = [
+        lambda: bert.inputs[0].shape,
+        lambda: gather({"data": np.zeros((2, 2, 5), np.float32)}),
+        lambda: gather({"index": ids}),
+        lambda: bert({"input_ids": ids, "attention_mask": mask}),
+    ]
+    assert len(listed) == len(calls)
+    for text, call in zip(listed, calls, strict=True):
+        with pytest.raises(RuntimeError, match=re.escape(text)):
+            call()
