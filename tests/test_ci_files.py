@@ -162,6 +162,15 @@ class TestAction:
         assert done.stdout.startswith("::error file=models/broken.xml,line=21,")
         assert done.stderr.startswith("2 files: ")
 
+    def test_it_installs_extras(self, action: dict[str, Any], folder: Path) -> None:
+        self.run(action, folder, extras="onnx,text")
+        assert (folder / "installed").read_text() == f"python -m pip install --quiet {ROOT}[onnx,text]\n"
+
+    @pytest.mark.parametrize("text", COMMANDS)
+    def test_extras_are_no_commands(self, action: dict[str, Any], folder: Path, text: str) -> None:
+        self.run(action, folder, extras=f"onnx{text}")
+        assert not (folder / "done").exists()
+
     def test_its_inputs(self, action: dict[str, Any], folder: Path) -> None:
         options = "--target 2021.4 --format sarif --output report.sarif"
         done = self.run(action, folder, paths="models/g*.xml models/good.xml", options=options)
