@@ -14,7 +14,8 @@ __all__ = ["Code"]
 class Code(StrEnum):
     """The rules by name. A member equals its code, `"IR701"`, and is printed as its code.
 
-    since: the first version of ir_exec with the rule.
+    Attributes:
+        since: The first version of ir_exec with the rule.
     """
 
     since: str

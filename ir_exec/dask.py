@@ -49,13 +49,22 @@ def apply(
     independent: each chunk is a separate run from the initial state. Chunks along other axes are joined first. Dims
     that depend on values are `nan`, as usual in Dask.
 
-    x: the array of the only input, or arrays by name, position or port, with the same chunks along the first axis.
-    weights: "path": workers open the .bin of the model at its path, and raise WeightsError if it is missing or has
-        changed; "value": weights are sent in the graph, once to each worker. Weights without a file are always sent.
-    threads, precision, outputs, engine, providers, options: as for `compile_model`.
+    Args:
+        x: The array of the only input, or arrays by name, position or port, with the same chunks along the first axis.
+        weights: "path": workers open the .bin of the model at its path, and raise WeightsError if it is missing or has
+            changed; "value": weights are sent in the graph, once to each worker. Weights without a file are always
+            sent.
+        threads: As for `compile_model`.
+        precision: As for `compile_model`.
+        outputs: As for `compile_model`.
+        engine: As for `compile_model`.
+        providers: As for `compile_model`.
+        options: As for `compile_model`.
 
-    Raises the errors of `compile_model`; EvaluationError IR705 if inputs are missing or are not Dask arrays; ShapeError
-    if the model does not accept the chunks, or if the first axis of an output is not the batch.
+    Raises:
+        IRError: The errors of `compile_model`.
+        EvaluationError: IR705 if inputs are missing or are not Dask arrays.
+        ShapeError: If the model does not accept the chunks, or if the first axis of an output is not the batch.
     """
     if weights not in ("path", "value"):
         raise EvaluationError(f'weights is {weights!r}, expected "path" or "value"')

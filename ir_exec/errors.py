@@ -54,10 +54,12 @@ Severity = Literal["error", "warning", "info"]
 class Location:
     """A place in a file; unknown parts are None.
 
-    port: the name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
-    line: counts from 1. layer_id: as text, because ids in broken files may not be numbers.
-    kind: "layer" if `layer_id`, `layer_name` and `layer_type` describe a layer of IR; "node" if they are the position,
-        name and type of a node of an ONNX graph.
+    Attributes:
+        line: Counts from 1.
+        layer_id: As text, because ids in broken files may not be numbers.
+        port: The name of an input or output of the layer (`indices`, `output`), or its id if it has no name.
+        kind: "layer" if `layer_id`, `layer_name` and `layer_type` describe a layer of IR; "node" if they are the
+            position, name and type of a node of an ONNX graph.
     """
 
     path: str | None = None
@@ -112,9 +114,12 @@ class Citation:
 class Fault:
     """The content of an error.
 
-    message: what is wrong, without the location. code: the rule that was broken.
-    hint: a likely fix. related: further locations that explain the fault, in reading order.
-    source: the document that states a limit of other software.
+    Attributes:
+        message: What is wrong, without the location.
+        code: The rule that was broken.
+        hint: A likely fix.
+        related: Further locations that explain the fault, in reading order.
+        source: The document that states a limit of other software.
     """
 
     message: str

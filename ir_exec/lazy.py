@@ -12,10 +12,13 @@ __all__ = ["from_stub"]
 def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
     """Return `__getattr__`, `__dir__` and `__all__` of a package, read from the stub next to its `__init__.py`.
 
-    package, path: its `__name__` and `__file__`. The stub is the only list of the names, and the one that type checkers
-    read. A name must differ from the modules of the package: an imported module would hide it. A stub may import
-    modules of the package itself (`from ir_exec import debug as debug`). These are attributes, but not in `__all__`:
-    `import *` must not import modules.
+    The stub is the only list of the names, and the one that type checkers read. A name must differ from the modules of
+    the package: an imported module would hide it. A stub may import modules of the package itself (`from ir_exec import
+    debug as debug`). These are attributes, but not in `__all__`: `import *` must not import modules.
+
+    Args:
+        package: The `__name__` of the package.
+        path: Its `__file__`.
     """
     homes = _homes(os.path.join(os.path.dirname(path), "__init__.pyi"))
     module = sys.modules[package]

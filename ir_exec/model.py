@@ -69,10 +69,12 @@ MOST_SHOWN = 20
 class Loaded(NamedTuple):
     """The readable content of a file: the document, the graph, and the weights if there are any.
 
-    document: the document, converted to version 11.
-    source: the document in the version of the file.
-    left_out: the number of nodes of a file of another format that IR cannot express, and of nodes that depend on them.
-    stand_ins: the ids of Parameters that replace values of unreadable nodes; the file does not have them.
+    Attributes:
+        document: The document, converted to version 11.
+        source: The document in the version of the file.
+        left_out: The number of nodes of a file of another format that IR cannot express, and of nodes that depend on
+            them.
+        stand_ins: The ids of Parameters that replace values of unreadable nodes; the file does not have them.
     """
 
     document: Document
@@ -91,9 +93,10 @@ class Loaded(NamedTuple):
 class Specialised(NamedTuple):
     """A model that is valid for the inputs that it was specialised for, and for similar inputs.
 
-    depends: for each relevant input of the original model, by its name, the aspect that similar inputs share: "rank",
-        "shape" (of a list: the shapes of its elements) or "value".
-    arrays: converts the inputs of a call of the original model to the inputs of `model`.
+    Attributes:
+        depends: For each relevant input of the original model, by its name, the aspect that similar inputs share:
+            "rank", "shape" (of a list: the shapes of its elements) or "value".
+        arrays: Converts the inputs of a call of the original model to the inputs of `model`.
     """
 
     model: Model
@@ -151,25 +154,29 @@ class Model:
     def input(self, key: PortKey | None = None) -> ModelPort:
         """Return the input with this name or position, or the only input.
 
-        Raises EvaluationError IR705 if there is no such input.
+        Raises:
+            EvaluationError: IR705 if there is no such input.
         """
         return chosen_port(self.inputs, key, "input")
 
     def output(self, key: PortKey | None = None) -> ModelPort:
         """Return the output with this name or position, or the only output.
 
-        Raises EvaluationError IR705 if there is no such output.
+        Raises:
+            EvaluationError: IR705 if there is no such output.
         """
         return chosen_port(self.outputs, key, "output")
 
     def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
         """Set the shapes of inputs, infer all types again, and return the model itself.
 
-        shapes: a mapping from inputs, by name, position or port, to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`), or
-            a single shape for the only input.
+        Args:
+            shapes: A mapping from inputs, by name, position or port, to shapes (`"1..8,?,64"`, `[1, None, (1, 512)]`),
+                or a single shape for the only input.
 
-        Raises ShapeError if a layer does not accept the new shapes, and EvaluationError for an unknown input; the model
-        is unchanged then.
+        Raises:
+            ShapeError: If a layer does not accept the new shapes.
+            EvaluationError: For an unknown input; the model is unchanged then.
         """
         if isinstance(shapes, Mapping):
             wanted = {self._input(key): as_shape(shape) for key, shape in shapes.items()}
@@ -198,8 +205,11 @@ class Model:
 
         The result is valid for inputs with the same shapes and values.
 
-        inputs: as for a call of a compiled model.
-        Raises the errors of the call.
+        Args:
+            inputs: As for a call of a compiled model.
+
+        Raises:
+            IRError: The errors of the call.
         """
         return self
 
@@ -211,11 +221,13 @@ class Model:
 
         After a `reshape` the inputs have the new shapes, and every port declares the type that is inferred from them.
 
-        path: the path of the .xml.
-        compress_to_fp16: store f32 and f64 weights as f16, with a Convert to their type, unless an element is too
-            large for f16.
+        Args:
+            path: The path of the .xml.
+            compress_to_fp16: Store f32 and f64 weights as f16, with a Convert to their type, unless an element is too
+                large for f16.
 
-        Raises IRError IR009 if the path cannot be written.
+        Raises:
+            IRError: IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):
             raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
@@ -235,11 +247,14 @@ class Model:
 
         `ir_exec.onnx.write_model` writes files without holding all constants in memory.
 
-        opset: the version of ONNX's standard domain, by default the newest that the oldest supported onnxruntime reads.
-        target: "onnxruntime" to use the operators of onnxruntime's own domain as well.
-        partial: convert layers that ONNX cannot express to nodes of a custom domain.
+        Args:
+            opset: The version of ONNX's standard domain, by default the newest that the oldest supported onnxruntime
+                reads.
+            target: "onnxruntime" to use the operators of onnxruntime's own domain as well.
+            partial: Convert layers that ONNX cannot express to nodes of a custom domain.
 
-        Raises UnsupportedError with the names of all layers that ONNX cannot express, or if onnx is not installed.
+        Raises:
+            UnsupportedError: With the names of all layers that ONNX cannot express, or if onnx is not installed.
         """
         options = {} if opset is None else {"opset": opset}
         return written(ONNX_WRITER, self, target=target, partial=partial, **options)
@@ -291,8 +306,9 @@ class Model:
 class PartialModel(Model):
     """A model with layers that depend on the inputs of a call, unless a `reshape` determines them.
 
-    has_assumptions: True if the model is complete, but makes assumptions about the inputs that a run may refute.
-        `specialise` makes no assumptions.
+    Attributes:
+        has_assumptions: True if the model is complete, but makes assumptions about the inputs that a run may refute.
+            `specialise` makes no assumptions.
     """
 
     has_assumptions: bool = False
@@ -306,7 +322,10 @@ class PartialModel(Model):
     def bound(self, inputs: Any) -> dict[str, Any]:
         """Return the argument of a call for each input, by name: an array, a list, or None for an empty optional.
 
-        Raises EvaluationError, ElementTypeError or ShapeError for inputs that do not fit.
+        Raises:
+            EvaluationError: For unknown or missing inputs.
+            ElementTypeError: For inputs with another element type.
+            ShapeError: For inputs with another shape.
         """
 
     @abstractmethod
@@ -321,10 +340,12 @@ class PartialModel(Model):
     def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
         """Return the complete model for these inputs.
 
-        bound: arrays by input name; a type is sufficient in place of an array whose values are not needed.
-        run: computes the required values, within limits of the caller.
+        Args:
+            bound: Arrays by input name; a type is sufficient in place of an array whose values are not needed.
+            run: Computes the required values, within limits of the caller.
 
-        Raises NotKnownError if a required value does not follow from the inputs.
+        Raises:
+            NotKnownError: If a required value does not follow from the inputs.
         """
 
 
@@ -386,10 +407,12 @@ def read_model(source: Source, weights: WeightsSource | None = None) -> Model:
 
     Operators that ir_exec does not support are not an error here.
 
-    source: a path, or the content of the file as bytes.
-    weights: the .bin as a path or bytes, by default the file next to the .xml.
+    Args:
+        source: A path, or the content of the file as bytes.
+        weights: The .bin as a path or bytes, by default the file next to the .xml.
 
-    Raises the first IRError that is found; `check_model` reports all of them.
+    Raises:
+        IRError: The first IRError that is found; `check_model` reports all of them.
     """
     reader = reader_of(source)
     if reader is not None:
@@ -409,7 +432,8 @@ def load(
 ) -> Loaded | None:
     """Read the document, weights and graph of a file, and report every fault. None if no document can be read.
 
-    shapes: the shapes of inputs by name, for files of other formats: nodes that depend on them can be read then.
+    Args:
+        shapes: The shapes of inputs by name, for files of other formats: nodes that depend on them can be read then.
     """
     reader = reader_of(source)
     if reader is not None:
@@ -461,7 +485,11 @@ def opened_weights(
     order: BitOrder = CURRENT_ORDER,
     are_needed: bool = True,
 ) -> Weights | None:
-    """Open the weights of the .xml at a path. are_needed: True if a .bin next to it must exist."""
+    """Open the weights of the .xml at a path.
+
+    Args:
+        are_needed: True if a .bin next to it must exist.
+    """
     if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
         message = f"weights are of type {type(weights).__name__}, expected a path or bytes"
         report(WeightsError(message, code=Code.weights_missing))

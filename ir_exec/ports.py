@@ -43,9 +43,10 @@ ShapesByPort: TypeAlias = (
 class ModelPort(NamedTuple):
     """An input or output of a model.
 
-    name: the layer's name if it is one of the tensor names, else the first tensor name, else the name of the layer
-        that computes the value.
-    names: all names that are accepted for the port.
+    Attributes:
+        name: The layer's name if it is one of the tensor names, else the first tensor name, else the name of the layer
+            that computes the value.
+        names: All names that are accepted for the port.
     """
 
     name: str
@@ -90,8 +91,11 @@ def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> 
     A port is found by its name: ports from before a `reshape`, and ports of the compiled model, are accepted. The names
     in0, in1, ... (out0, ...) are positions unless a port has such a name.
 
-    kind: "input" or "output", for messages.
-    Raises EvaluationError IR705 for a key that matches no port, or several.
+    Args:
+        kind: "input" or "output", for messages.
+
+    Raises:
+        EvaluationError: IR705 for a key that matches no port, or several.
     """
     if isinstance(key, (int, np.integer)) and 0 <= key < len(ports):
         return int(key)

@@ -20,9 +20,10 @@ _PEEKED = 16
 class Reader(NamedTuple):
     """A file format: its name, file name extension, start of the content, and reader.
 
-    package: the package that must be installed in addition to ir_exec.
-    function: the reader, as `module:name`. Its arguments are the path or the content, and the keyword `report`; it
-        returns a Model, or None if the reported faults leave nothing to read.
+    Attributes:
+        package: The package that must be installed in addition to ir_exec.
+        function: The reader, as `module:name`. Its arguments are the path or the content, and the keyword `report`; it
+            returns a Model, or None if the reported faults leave nothing to read.
     """
 
     name: str

@@ -38,11 +38,17 @@ def assert_ir_ok(
 ) -> Report:
     """Check an IR file, and fail with the complete report if it has errors.
 
-    shapes, batch, target, weights: as in `check_model`.
-    ignore: rules that are ignored, by code, name or group.
-    strict: fail for warnings and unchecked layers as well.
+    Args:
+        shapes: As in `check_model`.
+        batch: As in `check_model`.
+        target: As in `check_model`.
+        weights: As in `check_model`.
+        ignore: Rules that are ignored, by code, name or group.
+        strict: Fail for warnings and unchecked layers as well.
 
-    Raises AssertionError, and ValueError for a rule that does not exist.
+    Raises:
+        AssertionError: If the report has errors, or with `strict` warnings or unchecked layers.
+        ValueError: For a rule that does not exist.
     """
     # With this, pytest shows the line of the caller instead of this function.
     __tracebackhide__ = True
@@ -72,11 +78,21 @@ def assert_same(
 ) -> Comparison:
     """Compare a model with a reference, and fail with the complete report if the outputs differ.
 
-    model, reference, inputs, seed, rtol, atol, probe, nan_equal: as in `debug.compare`.
-    fail_on: "layers": fail as well if a layer has an own error above the tolerance while the outputs agree.
+    Args:
+        model: As in `debug.compare`.
+        reference: As in `debug.compare`.
+        inputs: As in `debug.compare`.
+        seed: As in `debug.compare`.
+        rtol: As in `debug.compare`.
+        atol: As in `debug.compare`.
+        probe: As in `debug.compare`.
+        fail_on: "layers": fail as well if a layer has an own error above the tolerance while the outputs agree.
+        nan_equal: As in `debug.compare`.
 
-    Raises AssertionError if outputs differ; NothingComparedError, which is an AssertionError as well, if no output has
-    an element that is finite on both sides; and the errors of `debug.compare`.
+    Raises:
+        AssertionError: If outputs differ.
+        NothingComparedError: If no output has an element that is finite on both sides; also an AssertionError.
+        IRError: The errors of `debug.compare`.
     """
     __tracebackhide__ = True
     report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe, nan_equal=nan_equal)

@@ -33,7 +33,8 @@ _SECONDS_PER_CHECK = 0.2
 class Cluster(Pool):
     """The workers of a Dask client, or of its executor. Dask moves Cargo to each worker once.
 
-    initializer: a function that a worker calls before any work; it must be picklable, and cheap when called again.
+    Args:
+        initializer: A function that a worker calls before any work; it must be picklable, and cheap when called again.
     """
 
     carriers = 2**31
@@ -206,7 +207,11 @@ def _prepared(initializer: Callable[[], None], function: Callable[..., Any], *ar
 
 @contextmanager
 def connected(address: str, initializer: Callable[[], None] | None = None) -> Iterator[Cluster]:
-    """Yield the cluster of a scheduler, `tcp://host:8786`; raises IRError if it does not answer."""
+    """Yield the cluster of a scheduler, `tcp://host:8786`.
+
+    Raises:
+        IRError: If it does not answer.
+    """
     try:
         client = Client(address, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

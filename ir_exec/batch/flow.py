@@ -30,11 +30,15 @@ A = TypeVar("A")
 
 @dataclass(slots=True, eq=False)
 class Task:
-    """A call of a function in a worker. label: an object of the submitter that identifies it.
+    """A call of a function in a worker.
 
-    is_divisible: it consists of several items, which the submitter submits one by one after a worker has died of it.
-    deaths: the known number of workers that died of it. losses: the number of its losses. is_alone: no other task was
-    in flight when it was submitted.
+    Attributes:
+        label: An object of the submitter that identifies it.
+        is_divisible: It consists of several items, which the submitter submits one by one after a worker has died of
+            it.
+        deaths: The known number of workers that died of it.
+        losses: The number of its losses.
+        is_alone: No other task was in flight when it was submitted.
     """
 
     function: Callable[..., Any]
@@ -49,8 +53,9 @@ class Task:
 class TaskFlow:
     """Submits tasks, and returns each of them once, with its value or its error.
 
-    tries: the number of workers that a task may cost before it fails. If a pool cannot determine the task that a worker
-    died of, the suspects run again one by one.
+    Args:
+        tries: The number of workers that a task may cost before it fails. If a pool cannot determine the task that a
+            worker died of, the suspects run again one by one.
     """
 
     def __init__(self, pool: Pool, tries: int = 3) -> None:
@@ -72,7 +77,11 @@ class TaskFlow:
         self._send()
 
     def next(self) -> tuple[Task, Any, Exception | None]:
-        """Wait for a task, and return it with its value or error. Raises IRError if no worker will ever answer."""
+        """Wait for a task, and return it with its value or error.
+
+        Raises:
+            IRError: If no worker will ever answer.
+        """
         while True:
             task, future = self.wait()
             del self._in_flight[task]
@@ -145,7 +154,10 @@ def in_order(
 ) -> Iterator[tuple[T, V, None] | tuple[T, None, Exception]]:
     """Yield each item with the function's value for its argument, or with the error, in the order of the items.
 
-    Only a few items are in flight at a time. Raises IRError if no worker answers any more.
+    Only a few items are in flight at a time.
+
+    Raises:
+        IRError: If no worker answers any more.
     """
     flow = TaskFlow(pool)
     left = enumerate(items)

@@ -43,7 +43,9 @@ def network_digest(model: Model, options: Mapping[str, Any]) -> str:
 class OutputFolder:
     """A folder for the outputs of items, by their names; a context manager that closes the manifest.
 
-    known: the number of items that it had when it was opened. changed: the number of these with different arrays since.
+    Attributes:
+        known: The number of items that it had when it was opened.
+        changed: The number of these with different arrays since.
     """
 
     def __init__(self, path: Path, entries: dict[str, dict[str, Any]], manifest: IO[str]) -> None:
@@ -56,8 +58,13 @@ class OutputFolder:
     def open(cls, path: str | os.PathLike[str], digest: str, about: Mapping[str, Any]) -> Self:
         """Create the folder, or continue in one of the same model.
 
-        digest: the digest of the model. about: further entries of the manifest. Raises IRError IR009 if it cannot be
-        written, EvaluationError IR705 if it contains the outputs of another model, or other files.
+        Args:
+            digest: The digest of the model.
+            about: Further entries of the manifest.
+
+        Raises:
+            IRError: IR009 if it cannot be written.
+            EvaluationError: IR705 if it contains the outputs of another model, or other files.
         """
         folder = Path(path)
         try:
@@ -103,7 +110,11 @@ class OutputFolder:
             yield name, item
 
     def add(self, name: str, item: StoredItem, result: ItemResult) -> None:
-        """Write the outputs of an item, and then its line. Raises IRError IR009 if writing fails."""
+        """Write the outputs of an item, and then its line.
+
+        Raises:
+            IRError: IR009 if writing fails.
+        """
         output = None if result.outputs is None else f"{name}.npz"
         error = None if result.error is None else {"code": str(result.error.code), "message": str(result.error)}
         if output is not None and result.outputs is not None:

@@ -34,9 +34,12 @@ _CHANNELS = (1, 3, 4)
 class Pixels:
     """The conversion of the pixels of an image to elements: (value - mean) / scale, for values from 0 to 255.
 
-    mean, scale: one number, or one for each channel in the channel order of the model; without numbers the values are
-        unchanged. color: the order of the channels. layout: the meaning of the dims, `NCHW`; None to derive it from the
-        shape of the input.
+    Attributes:
+        mean: One number, or one for each channel in the channel order of the model; without numbers the values are
+            unchanged.
+        scale: See `mean`.
+        color: The order of the channels.
+        layout: The meaning of the dims, `NCHW`; None to derive it from the shape of the input.
     """
 
     mean: tuple[float, ...] = ()
@@ -48,7 +51,9 @@ class Pixels:
 def input_of_file(path: str, port: ModelPort, pixels: Pixels | None = None) -> Array:
     """Return the array in a file for an input; the suffix of its name, one of `SUFFIXES`, selects the format.
 
-    Raises OSError, and EvaluationError IR705 for a file without an array for this input.
+    Raises:
+        OSError: If it cannot be read.
+        EvaluationError: IR705 for a file without an array for this input.
     """
     reader = SUFFIXES[suffix_of(path)]
     return reader(path, port, pixels or Pixels())
@@ -57,7 +62,10 @@ def input_of_file(path: str, port: ModelPort, pixels: Pixels | None = None) -> A
 def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Array]:
     """Return the tensors `input_*.pb` of a folder of ONNX test data, by the names of inputs; none for other folders.
 
-    A tensor is for the input of its name, or else of its number. Raises the errors of `read_tensor_file`.
+    A tensor is for the input of its name, or else of its number.
+
+    Raises:
+        IRError: The errors of `read_tensor_file`.
     """
     found: dict[str, Array] = {}
     for path in data_set_files(folder, "input"):

@@ -39,7 +39,8 @@ UNNAMED = ""
 class StoredFile:
     """A file with arrays; input: the name of the input for its only array, if the file does not name it.
 
-    pixels: the conversion of the pixels of an image.
+    Attributes:
+        pixels: The conversion of the pixels of an image.
     """
 
     path: str
@@ -59,7 +60,9 @@ class StoredFile:
 class StoredItem:
     """The content of these files, or rows of it, as the inputs of one run.
 
-    rows: the first row and the end (exclusive). is_single: the row itself, without the axis of the rows.
+    Attributes:
+        rows: The first row and the end (exclusive).
+        is_single: The row itself, without the axis of the rows.
     """
 
     files: tuple[StoredFile, ...]
@@ -69,7 +72,9 @@ class StoredItem:
     def load(self, ports: Sequence[ModelPort]) -> tuple[dict[str, Array], str]:
         """Return the arrays by the names of inputs, and the digest of all of them.
 
-        Raises FileNotFoundError, and EvaluationError IR705 for a file that cannot be read or has other arrays.
+        Raises:
+            FileNotFoundError: If there is no such file.
+            EvaluationError: IR705 for a file that cannot be read or has other arrays.
         """
         found: dict[str, Array] = {}
         for file in self.files:
@@ -103,9 +108,12 @@ def items_in(
 ) -> Iterator[tuple[str, StoredItem]]:
     """Yield the items of files that belong together, each with a name: rows of stacked arrays, or all arrays.
 
-    batch: the number of rows of an item. None: an .npz is one item, and so is a file whose arrays have the rank of
-    their inputs and the declared number of rows; other files have an item for each row.
-    Raises EvaluationError IR705 for files that cannot be read, or have different numbers of rows.
+    Args:
+        batch: The number of rows of an item. None: an .npz is one item, and so is a file whose arrays have the rank of
+            their inputs and the declared number of rows; other files have an item for each row.
+
+    Raises:
+        EvaluationError: IR705 for files that cannot be read, or have different numbers of rows.
     """
     stem = os.path.basename(replaced_suffix(files[0].path.rstrip("/"), "").partition("::")[0].partition("?")[0])
     if batch is None and (files[0].suffix == ".npz" or all(file.is_image for file in files)):
@@ -154,7 +162,11 @@ def _reader_of(file: StoredFile) -> Reader:
 
 
 def _readable(file: StoredFile) -> str:
-    """Return the path to open: the file itself, or the local copy of a URL. Raises FileNotFoundError."""
+    """Return the path to open: the file itself, or the local copy of a URL.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
     if is_url(file.path) and file.suffix == ".zarr":
         return file.path  # it is a folder, and Zarr fetches the files that it needs
     try:

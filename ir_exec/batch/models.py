@@ -34,8 +34,10 @@ MOST_KEPT = 4
 class ModelReference:
     """The data that a worker needs to find a model.
 
-    digest: sha256 of the pickle at `path`, which contains the model, the options for compiling it, and the location of
-    its weights. initializer: a function that a process calls before it reads the model.
+    Attributes:
+        digest: sha256 of the pickle at `path`, which contains the model, the options for compiling it, and the location
+            of its weights.
+        initializer: A function that a process calls before it reads the model.
     """
 
     digest: str
@@ -139,5 +141,9 @@ _KEPT = _CompiledModels()
 
 
 def compiled_for(reference: ModelReference, cargo: CompiledModel | bytes | None) -> CompiledModel | NotHere:
-    """Return the compiled model. cargo: the model itself, if it is not pickled, or the cargo requested by `NotHere`."""
+    """Return the compiled model.
+
+    Args:
+        cargo: The model itself, if it is not pickled, or the cargo requested by `NotHere`.
+    """
     return cargo if isinstance(cargo, CompiledModel) else _KEPT.get(reference, cargo)

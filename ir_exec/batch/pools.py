@@ -31,7 +31,9 @@ _MOST_FAILED_STARTS = 3
 class WorkerLostError(Exception):
     """A worker died before it answered.
 
-    is_suspect: it may have died of this work. is_sure: no other work can be the cause.
+    Attributes:
+        is_suspect: It may have died of this work.
+        is_sure: No other work can be the cause.
     """
 
     def __init__(self, *, is_suspect: bool, is_sure: bool = True) -> None:
@@ -57,10 +59,12 @@ class Pool(ABC):
 
     Functions receive the content of arguments of the class Cargo.
 
-    in_process: arguments and results are not pickled. carriers: maximum concurrent tasks with the same Cargo.
-    ahead: tasks for each worker that are submitted before their results are awaited; enough to keep it busy.
-    task_seconds: minimum duration of a task that makes its overhead negligible; 0 for tasks without overhead.
-    threads: of a model's run in a worker; None: the setting in the environment of the worker.
+    Attributes:
+        in_process: Arguments and results are not pickled.
+        carriers: Maximum concurrent tasks with the same Cargo.
+        ahead: Tasks for each worker that are submitted before their results are awaited; enough to keep it busy.
+        task_seconds: Minimum duration of a task that makes its overhead negligible; 0 for tasks without overhead.
+        threads: Of a model's run in a worker; None: the setting in the environment of the worker.
     """
 
     in_process = False
@@ -115,8 +119,11 @@ class Here(Pool):
 class Processes(Pool):
     """A fixed number of worker processes, each with a separate queue: a worker dies of the work that it had started.
 
-    A process is started with its first work. threads: of BLAS, and of each run; by default the cores are divided among
-    the processes. initializer: a function that each process calls first.
+    A process is started with its first work.
+
+    Args:
+        threads: Of BLAS, and of each run; by default the cores are divided among the processes.
+        initializer: A function that each process calls first.
     """
 
     threads = None
@@ -155,7 +162,11 @@ def _new_executor(threads: int, initializer: Callable[[], None] | None) -> Proce
 
 @dataclass(eq=False)
 class _Life:
-    """A worker process from its start to its end. greeting: its first answer, before any work."""
+    """A worker process from its start to its end.
+
+    Attributes:
+        greeting: Its first answer, before any work.
+    """
 
     executor: ProcessPoolExecutor
     greeting: Future[int]
@@ -310,7 +321,12 @@ def pool_of(
 ) -> Pool:
     """Return the pool of an executor, of a Dask client, or of `jobs` processes; a single job runs in this thread.
 
-    threads, initializer: as for `Processes`. Raises EvaluationError IR704 for anything else.
+    Args:
+        threads: As for `Processes`.
+        initializer: As for `Processes`.
+
+    Raises:
+        EvaluationError: IR704 for anything else.
     """
     if executor is None:
         return Here() if jobs in (None, 1) else Processes(jobs or 1, threads=threads, initializer=initializer)

@@ -37,8 +37,11 @@ __all__ = ["Item", "ItemResult", "Pace", "Result", "run"]
 class ItemResult:
     """The result of one item.
 
-    index: the position of the item, starting at 0. outputs: the outputs of a call, None after a failure. error: the
-    failure. digest: sha256 of the arrays, for items that were read from a file.
+    Attributes:
+        index: The position of the item, starting at 0.
+        outputs: The outputs of a call, None after a failure.
+        error: The failure.
+        digest: sha256 of the arrays, for items that were read from a file.
     """
 
     index: int
@@ -77,35 +80,47 @@ def run(
 ) -> Iterator[ItemResult]:
     """Run a model on each of the items, whose number is unlimited: a few are in memory at a time.
 
-    items: arguments of a call, or their sources (see `Item`). They are taken one by one, as they are needed.
-    executor: anything with the interface of `concurrent.futures.Executor`, or a Dask client. Without one, `jobs`
-        processes are started; with neither, or with one job, the items are computed in this thread, as the results are
-        consumed.
-    ordered: if true, yield the results in the order of the items, else in the order of completion.
-    on_error: a failing item is an ItemResult with its error ("record"), or ends the run with the error ("raise").
-    session: a function that returns the session of an item. The items of a session run one after the other, in their
-        order, and each starts with the variables of the previous one; a failing item leaves them unchanged. Without it
-        each item starts from the initial state. The state of every session is kept until the end.
-    chunk: the number of items that are sent to a worker in one task; by default enough to keep it busy for a while, at
-        most 100 and a MiB: a task costs about a millisecond with processes, and several with Dask.
-    ahead: maximum items that are taken and whose results are not yet returned; by default four tasks for each worker,
-        and with Dask at least 16 items.
-    tries: the number of worker processes that an item may cost before it counts as failed. Items of a lost worker are
-        computed again, and each counts once.
-    initializer: a function that a worker calls before it reads the model; it must be picklable.
-    weights, max_memory, max_seconds, threads, precision, outputs, optimize, engine, providers, options: as for
-        `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor have one thread
-        each.
-
     Without `weights`, the processes of `jobs` share the pages of the weights file, as with "keep", if private copies
     would exceed a quarter of the machine's memory.
 
     A worker compiles the model once and keeps it. A weights file is opened by its path if the worker finds the
     same file there; otherwise its content is sent, once per worker if the executor supports that.
 
-    Raises the errors of `compile_model`; EvaluationError IR704 for other invalid arguments; and IRError if no
-    worker answers any more. Exceptions of `items` are passed on after the results before them. Closing the iterator
-    ends the processes that it has started.
+    Exceptions of `items` are passed on after the results before them. Closing the iterator ends the processes that it
+    has started.
+
+    Args:
+        items: Arguments of a call, or their sources (see `Item`). They are taken one by one, as they are needed.
+        executor: Anything with the interface of `concurrent.futures.Executor`, or a Dask client. Without one, `jobs`
+            processes are started; with neither, or with one job, the items are computed in this thread, as the results
+            are consumed.
+        ordered: If true, yield the results in the order of the items, else in the order of completion.
+        on_error: A failing item is an ItemResult with its error ("record"), or ends the run with the error ("raise").
+        session: A function that returns the session of an item. The items of a session run one after the other, in
+            their order, and each starts with the variables of the previous one; a failing item leaves them unchanged.
+            Without it each item starts from the initial state. The state of every session is kept until the end.
+        chunk: The number of items that are sent to a worker in one task; by default enough to keep it busy for a while,
+            at most 100 and a MiB: a task costs about a millisecond with processes, and several with Dask.
+        ahead: Maximum items that are taken and whose results are not yet returned; by default four tasks for each
+            worker, and with Dask at least 16 items.
+        tries: The number of worker processes that an item may cost before it counts as failed. Items of a lost worker
+            are computed again, and each counts once.
+        initializer: A function that a worker calls before it reads the model; it must be picklable.
+        weights: As for `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor
+            have one thread each.
+        max_memory: As for `compile_model`.
+        max_seconds: As for `compile_model`.
+        threads: As for `compile_model`.
+        precision: As for `compile_model`.
+        outputs: As for `compile_model`.
+        optimize: As for `compile_model`.
+        engine: As for `compile_model`.
+        providers: As for `compile_model`.
+        options: As for `compile_model`.
+
+    Raises:
+        IRError: The errors of `compile_model`. If no worker answers any more.
+        EvaluationError: IR704 for other invalid arguments.
     """
     if on_error not in ("record", "raise"):
         raise EvaluationError(f'on_error is {on_error!r}, expected "record" or "raise"')
@@ -185,7 +200,8 @@ def _results(
 class _SessionQueue:
     """A session: its waiting items, its state, and `is_busy` while some of its items are in flight.
 
-    alone: the number of next items that are sent one by one, because one of them may have killed a worker.
+    Attributes:
+        alone: The number of next items that are sent one by one, because one of them may have killed a worker.
     """
 
     waiting: deque[tuple[int, Item]] = field(default_factory=deque)
@@ -230,7 +246,11 @@ class _Work:
         self._carrying = 0
 
     def begin(self, reference: ModelReference, parcel: Parcel | None, cargo: Cargo | None) -> None:
-        """Set up the tasks. reference, cargo: sent with every task. parcel: sent to workers that request it."""
+        """Set up the tasks. reference, cargo: sent with every task.
+
+        Args:
+            parcel: Sent to workers that request it.
+        """
         self._reference, self._parcel, self._cargo = reference, parcel, cargo
 
     def in_order(self, items: Iterable[Item]) -> Iterator[ItemResult]:
@@ -320,7 +340,8 @@ class _Work:
     def _fail(self, sent: _Sent, error: Exception, deaths: int) -> None:
         """Fail the only item of a failed task; the items of a larger task are sent one by one to find the cause.
 
-        deaths: the number of workers that the task has cost; they count for each of its items, but fail none alone.
+        Args:
+            deaths: The number of workers that the task has cost; they count for each of its items, but fail none alone.
         """
         (index, _), *others = sent.items
         if others and sent.line is None:
@@ -378,8 +399,10 @@ _QUEUED = 4
 class Pace:
     """Chooses the number of items of a task: enough to make its overhead negligible, and no more.
 
-    chunk: a fixed number; None: one at first, then adapted to the answers, at most twice as many as in the last task.
-    ahead: maximum items that are taken and not yet returned; None: enough to keep the workers busy.
+    Args:
+        chunk: A fixed number; None: one at first, then adapted to the answers, at most twice as many as in the last
+            task.
+        ahead: Maximum items that are taken and not yet returned; None: enough to keep the workers busy.
     """
 
     def __init__(self, pool: Pool, chunk: int | None, ahead: int | None) -> None:

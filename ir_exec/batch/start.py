@@ -24,7 +24,10 @@ def _end_with_parent() -> None:
 def prepare(threads: int, initializer: Callable[[], None] | None) -> None:
     """Set up a worker process. It ignores Ctrl-C, which goes to every process of a terminal: its parent handles it.
 
-    threads: of BLAS, and of runs without an explicit number. Existing settings of the environment are kept.
+    Existing settings of the environment are kept.
+
+    Args:
+        threads: Of BLAS, and of runs without an explicit number.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

@@ -49,7 +49,10 @@ class ItemOutcome:
 class Answer:
     """The results of the items of a task, up to the first item with a missing file.
 
-    state: of their session. seconds: their duration. size: bytes of their arrays and outputs.
+    Attributes:
+        state: Of their session.
+        seconds: Their duration.
+        size: Bytes of their arrays and outputs.
     """
 
     outcomes: list[ItemOutcome]

@@ -37,8 +37,9 @@ Values: TypeAlias = "Value | Sequence[Value]"
 
 @dataclass(frozen=True, slots=True)
 class Sliced:
-    """An input that is sliced for the iterations: `part_size` elements along `axis`, from `start` to `end` (included)
-    in steps of `stride`.
+    """An input that is sliced for the iterations.
+
+    Each iteration gets `part_size` elements along `axis`, from `start` to `end` (included) in steps of `stride`.
     """
 
     value: Input
@@ -84,7 +85,8 @@ def if_(
     output = build.if_(flag, lambda: build.add(x, 1.0), lambda: x)
     ```
 
-    Raises GraphError if they return different numbers of values, and the errors of inference.
+    Raises:
+        GraphError: If they return different numbers of values, and the errors of inference.
     """
     flag = _value(condition)
     bodies: list[_Open] = []
@@ -125,17 +127,20 @@ def loop(
 ) -> tuple[Value, ...]:
     """Run a body `trip_count` times, or until the condition that it returns is false.
 
-    trip_count: None for no limit. condition: true to run the first iteration; None for true.
-    body: called with the number of the iteration (i64, a scalar), the carried values and a slice of each of `sliced`;
-        returns the condition for the next iteration (None: always), the next carried values, and the values to collect,
-        as Collected or as values that are concatenated along axis 0. It may be called several times, until the types of
-        the carried values fit all iterations.
-
-    Returns the last carried values, then the collected ones.
-
     ```python
     total, steps = build.loop(10, None, lambda i, total: (None, [build.add(total, x)], [total]), carried=[zeros])
     ```
+
+    Args:
+        trip_count: None for no limit.
+        condition: true to run the first iteration; None for true.
+        body: Called with the number of the iteration (i64, a scalar), the carried values and a slice of each of
+            `sliced`; returns the condition for the next iteration (None: always), the next carried values, and the
+            values to collect, as Collected or as values that are concatenated along axis 0. It may be called several
+            times, until the types of the carried values fit all iterations.
+
+    Returns:
+        The last carried values, then the collected ones.
     """
     trips = _value(-1 if trip_count is None else trip_count, ElementType.i64)
     first = _value(True if condition is None else condition)
@@ -161,8 +166,12 @@ def tensor_iterator(
 ) -> tuple[Value, ...]:
     """Run a body once for each slice of its sliced inputs.
 
-    body: called with the carried values and a slice of each of `sliced`; returns the next carried values and the values
-        to collect, as for `loop`. Returns the last carried values, then the collected ones.
+    Args:
+        body: Called with the carried values and a slice of each of `sliced`; returns the next carried values and the
+            values to collect, as for `loop`.
+
+    Returns:
+        The last carried values, then the collected ones.
     """
 
     def made(iteration: Value, *given: Value) -> tuple[Any, Sequence[Any], Sequence[Any]]:

@@ -52,8 +52,10 @@ _FLOATS = (ElementType.f32, ElementType.f16, ElementType.bf16)
 class PlainWeightConstant:
     """A constant of floats that products, convolutions or Gathers read as their weight.
 
-    axes: the axes along which a reader sums; the last one is split into groups. reader: the first reader, which reads
-    it at its input `port`. last: the position of the last reader among all layers.
+    Attributes:
+        reader: The first reader, which reads it at its input `port`.
+        axes: The axes along which a reader sums; the last one is split into groups.
+        last: The position of the last reader among all layers.
     """
 
     node: Node
@@ -93,10 +95,14 @@ class PlainWeightConstant:
 class Compression:
     """Settings of a compression of weights.
 
-    format: a name of `FORMATS`, "int8", "int4", or "f16". group_size: elements that share a scale; -1 for whole rows;
-    None for the default of the format. ratio: the fraction of the elements of inner layers with a 4-bit format; the
-    others get int8_asym. all_layers: use 4-bit formats for embeddings and the last layer too. layers: formats by
-    patterns of constant names; they take precedence. "keep" leaves a weight unchanged.
+    "keep" leaves a weight unchanged.
+
+    Attributes:
+        format: A name of `FORMATS`, "int8", "int4", or "f16".
+        group_size: Elements that share a scale; -1 for whole rows; None for the default of the format.
+        ratio: The fraction of the elements of inner layers with a 4-bit format; the others get int8_asym.
+        all_layers: Use 4-bit formats for embeddings and the last layer too.
+        layers: Formats by patterns of constant names; they take precedence.
     """
 
     format: str = "int8"
@@ -108,7 +114,12 @@ class Compression:
 
 @dataclass(frozen=True)
 class StoredWeight:
-    """A weight after compression. format: "keep" for an unchanged one. note: the reason for another format."""
+    """A weight after compression.
+
+    Attributes:
+        format: "keep" for an unchanged one.
+        note: The reason for another format.
+    """
 
     name: str
     format: str
@@ -124,9 +135,13 @@ def compress_weights(
 ) -> tuple[Model, tuple[StoredWeight, ...]]:
     """Return a model with compressed weights, and a record of each weight.
 
-    importance: weights of the errors of each channel, by names of constants, such as the mean square of the activations
-    that it is multiplied by. They determine the scales and the choice of layers for 8 bits.
-    Raises EvaluationError for unknown formats and groups that fit no weight, GraphError for a model without weights.
+    Args:
+        importance: Weights of the errors of each channel, by names of constants, such as the mean square of the
+            activations that it is multiplied by. They determine the scales and the choice of layers for 8 bits.
+
+    Raises:
+        EvaluationError: For unknown formats and groups that fit no weight.
+        GraphError: For a model without weights.
     """
     weights = plain_weights(model)
     if not weights or model.weights is None:

@@ -72,8 +72,11 @@ def constant(
     """Return a constant: an array, a number or nested lists, converted to `element_type` if that is given.
 
     Without it an array keeps its type, Python integers are i64, and Python floats f32. Large arrays are not copied:
-    they must not change afterwards. Raises ElementTypeError if no element type matches the array's dtype, and if the
-    conversion changes values by more than rounding.
+    they must not change afterwards.
+
+    Raises:
+        ElementTypeError: If no element type matches the array's dtype, and if the conversion changes values by more
+            than rounding.
     """
     kind = None if element_type is None else as_element_type(element_type)
     value = as_array(array, kind)

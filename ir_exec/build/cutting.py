@@ -35,7 +35,9 @@ __all__ = [
 class Region:
     """The layers to cut from: those of a model or of a body.
 
-    scope: the names of the enclosing layers and bodies. types: of every value, at its number.
+    Attributes:
+        types: Of every value, at its number.
+        scope: The names of the enclosing layers and bodies.
     """
 
     model: Model
@@ -109,7 +111,8 @@ def source(value: Value) -> Value:
 def needed(sinks: Iterable[Node], stops: Collection[Value] = (), read: Callable[[Value], Value] = source) -> set[Node]:
     """Return the layers that the sinks depend on, including the sinks, up to the stops.
 
-    read: the value that a layer actually reads for its input.
+    Args:
+        read: The value that a layer actually reads for its input.
     """
     found = set(sinks)
     pending = list(found)
@@ -157,12 +160,18 @@ def cut(
 ) -> Cut:
     """Return the submodel of these layers and the constants that they read, with Parameters for all other values.
 
-    keep: layers without Results; Assigns of exactly the variables that are read.
-    outputs: the values of the outputs, repeated ones included; by default the values that layers outside `keep` read.
-    constants: values that replace Parameters. opened: values of constants and of these layers that become
-    Parameters. replaced: values to be read in place of others. next_id: the minimum id of new layers, which otherwise
-    have the id of the layer that they replace.
-    Raises the errors of building a graph and inferring its types, and EvaluationError if no output is left.
+    Args:
+        keep: Layers without Results; Assigns of exactly the variables that are read.
+        outputs: The values of the outputs, repeated ones included; by default the values that layers outside `keep`
+            read.
+        constants: Values that replace Parameters.
+        opened: Values of constants and of these layers that become Parameters.
+        replaced: Values to be read in place of others.
+        next_id: The minimum id of new layers, which otherwise have the id of the layer that they replace.
+
+    Raises:
+        IRError: The errors of building a graph and inferring its types.
+        EvaluationError: If no output is left.
     """
     return _Cutter(region, keep, constants or {}, frozenset(opened), replaced or {}, next_id).cut(outputs)
 

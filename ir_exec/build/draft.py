@@ -35,9 +35,12 @@ def unused_name(name: str, taken: Collection[str]) -> str:
 
 
 class LayerDraft:
-    """layers: in the order of the file. sources: by input port, the output port that it reads.
+    """The layers of a graph that is being edited.
 
-    path: the prefix for names of its layers in messages, `loop/body/` for layers of a body.
+    Attributes:
+        path: The prefix for names of its layers in messages, `loop/body/` for layers of a body.
+        layers: In the order of the file.
+        sources: By input port, the output port that it reads.
     """
 
     def __init__(self, layers: Iterable[Layer], edges: Iterable[Edge], path: str = "") -> None:
@@ -127,7 +130,8 @@ class LayerDraft:
     def value(self, name: str) -> LayerPort:
         """Return the value with this tensor name, output name, layer name (with one output) or `layer:1`.
 
-        Raises EvaluationError (IR705) if there is none.
+        Raises:
+            EvaluationError: IR705 if there is none.
         """
         places = dict(self._named_values())
         found = places.get(name)

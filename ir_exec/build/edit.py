@@ -183,8 +183,7 @@ class Editor:
         return self
 
     def replace(self, layer: str, function: Callable[..., Value | Sequence[Value]]) -> Self:
-        """Replace a layer by `function`, which is called with its inputs and computes its outputs; tensor names are
-        kept.
+        """Replace a layer by the layers that a function of its inputs makes; tensor names are kept.
 
         The layer that computes the only output gets the old layer's name, unless it has one.
         """
@@ -233,10 +232,10 @@ class Editor:
         return self
 
     def cut(self, inputs: Sequence[str] = (), outputs: Sequence[str] = ()) -> Self:
-        """Keep the layers between values: `inputs` become Parameters, `outputs` the only Results (default: all
-        Results).
+        """Keep the layers between values.
 
-        Unneeded inputs and variables are removed.
+        `inputs` become Parameters, and `outputs` the only Results (default: all Results). Unneeded inputs
+        and variables are removed.
         """
         draft = self._network.draft
         stops = [self._outside(name, "cut") for name in inputs]

@@ -26,9 +26,11 @@ Path: TypeAlias = tuple[str | int, ...]
 class Shared:
     """The state shared by the levels of one model.
 
-    infer: updates the types. types: from the last inference, None if a later edit may have changed them.
-    arrays: of new constants, by offset. placeholders: Parameters that represent values of the model in functions of a
-    caller, with these values.
+    Attributes:
+        infer: Updates the types.
+        types: From the last inference, None if a later edit may have changed them.
+        arrays: Of new constants, by offset.
+        placeholders: Parameters that represent values of the model in functions of a caller, with these values.
     """
 
     infer: Callable[[], None]
@@ -38,7 +40,12 @@ class Shared:
 
 
 class Level:
-    """draft: the layers. outer: the level of the layer with the body, None for the model itself."""
+    """A graph of the edited model: the model itself, or a body.
+
+    Attributes:
+        draft: The layers.
+        outer: The level of the layer with the body, None for the model itself.
+    """
 
     def __init__(
         self, draft: LayerDraft, shared: Shared, outer: Level | None = None, holder: str = "", body: str = ""
@@ -102,7 +109,11 @@ class Level:
         self._shared.types = None
 
     def drop(self, id: str) -> None:
-        """Remove a layer; raises GraphError if it is connected to a port of the enclosing layer."""
+        """Remove a layer.
+
+        Raises:
+            GraphError: If it is connected to a port of the enclosing layer.
+        """
         layer = self.draft.layers[id]
         if self.outer is not None and (layer.is_parameter or layer.is_result):
             name = f"{self.draft.path}{layer.name}"
@@ -185,7 +196,11 @@ class Level:
         return LayerPort(made.id, made.outputs[0].id)
 
     def _with_input(self, id: str, port: Port, source: LayerPort) -> str:
-        """Add an input after the existing ones of a layer; returns the id of its port."""
+        """Add an input after the existing ones of a layer.
+
+        Returns:
+            The id of its port.
+        """
         layer = self.draft.layers[id]
         new = 1 + max([int(one.id) for one in layer.inputs], default=-1)
         self.draft.sources[LayerPort(id, str(new))] = source

@@ -49,11 +49,15 @@ def model(
 ) -> Model:
     """Return the model that computes these values, which can be run, checked and saved.
 
-    results: the outputs in their order, Results or any other values. parameters: the inputs in their order, if it
-        differs from the order of creation; inputs without readers are kept. sinks: Assigns that no output needs.
+    Args:
+        results: The outputs in their order, Results or any other values.
+        parameters: The inputs in their order, if it differs from the order of creation; inputs without readers are
+            kept.
+        sinks: Assigns that no output needs.
 
-    Raises GraphError for values of a body, for inputs missing in `parameters`, and for duplicate names of inputs,
-    outputs or tensors.
+    Raises:
+        GraphError: For values of a body, for inputs missing in `parameters`, and for duplicate names of inputs, outputs
+            or tensors.
     """
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
@@ -111,7 +115,12 @@ def needed_layers(values: Iterable[Value]) -> list[BuiltLayer]:
 
 @dataclass(eq=False, slots=True)
 class BuiltNetwork:
-    """A finished model or body. types: of the values of the graph. constants: by their offsets, in bodies too."""
+    """A finished model or body.
+
+    Attributes:
+        types: Of the values of the graph.
+        constants: By their offsets, in bodies too.
+    """
 
     layers: tuple[Layer, ...]
     edges: tuple[Edge, ...]

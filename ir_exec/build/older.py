@@ -29,9 +29,11 @@ _MOST_NAMED = 10
 class _Older(NamedTuple):
     """An older version of an operator.
 
-    since: of the older version. without: attributes that it lacks, each with the values that have no effect.
-    refused: values of its other attributes that it does not accept. counted: inputs for which it accepts only numbers
-        of 0 or more, which therefore must be known.
+    Attributes:
+        since: Of the older version.
+        without: Attributes that it lacks, each with the values that have no effect.
+        refused: Values of its other attributes that it does not accept.
+        counted: Inputs for which it accepts only numbers of 0 or more, which therefore must be known.
     """
 
     since: int
@@ -64,7 +66,11 @@ _OLDER: dict[tuple[str, int], _Older] = {
 def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Model:
     """Return the model with every layer in a version that a reader supports; supported layers are unchanged.
 
-    reader: its name in messages. Raises GraphError IR119 that names the layers without an equivalent supported version.
+    Args:
+        reader: Its name in messages.
+
+    Raises:
+        GraphError: IR119 that names the layers without an equivalent supported version.
     """
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)
@@ -80,7 +86,12 @@ def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Mod
 
 
 class _Rewriting:
-    """left: the nodes without an older equivalent, with the reason. arrays: of new constants, by offsets."""
+    """The rewriting of a model for an older opset.
+
+    Attributes:
+        left: The nodes without an older equivalent, with the reason.
+        arrays: Of new constants, by offsets.
+    """
 
     def __init__(self, is_readable: IsReadable, types: dict[Value, TensorType], document: Document) -> None:
         self._is_readable = is_readable

@@ -44,13 +44,16 @@ def op(
 ) -> Any:
     """Return a layer of the operator `type_name`: its Value, or a tuple of Values for several outputs.
 
-    inputs: values, arrays, numbers or lists; optional ones at the end may be left out. Numbers, lists and arrays get
-        the element type of the other inputs if the operator requires equal types.
-    attributes: by the names of the operator's fields, equal to the names in the file except for invalid Python names.
-    opset: `"opset8"` or 8, or the version of a custom operator; the newest one by default.
-    outputs: the number of outputs, if neither the operator nor constants determine it.
+    Args:
+        *inputs: Values, arrays, numbers or lists; optional ones at the end may be left out. Numbers, lists and arrays
+            get the element type of the other inputs if the operator requires equal types.
+        opset: `"opset8"` or 8, or the version of a custom operator; the newest one by default.
+        outputs: The number of outputs, if neither the operator nor constants determine it.
+        **attributes: By the names of the operator's fields, equal to the names in the file except for invalid Python
+            names.
 
-    Raises an IRError for invalid inputs or attributes, with the layer's name and type.
+    Raises:
+        IRError: For invalid inputs or attributes, with the layer's name and type.
     """
     cls = operator_class(type_name, opset)
     values = list(inputs)
@@ -92,7 +95,11 @@ def make(
     outputs: int | None = None,
     version: str | None = None,
 ) -> BuiltLayer:
-    """Return a layer of this operator class; raises as `op` does. version: of a class that is in no opset."""
+    """Return a layer of this operator class; raises as `op` does.
+
+    Args:
+        version: Of a class that is in no opset.
+    """
     try:
         operator, texts = operator_of(cls, attributes)
         values = _values(cls, inputs)
@@ -116,7 +123,8 @@ def make(
 def operator_of(cls: type[Op], attributes: Mapping[str, Any]) -> tuple[Op, Mapping[str, str]]:
     """Return the operator with these attributes, by names of fields or of the file, and all of its attributes as text.
 
-    Raises InvalidAttributeError: IR301 for a missing attribute, IR302 for an invalid one, IR303 for an unknown one.
+    Raises:
+        InvalidAttributeError: IR301 for a missing attribute, IR302 for an invalid one, IR303 for an unknown one.
     """
     by_name = _fields_by_name(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     given: dict[str, str] = {}
@@ -271,8 +279,10 @@ def read_value(
 ) -> Value:
     """Return the value of the variable `variable_id` from the last run; initially, and after a reset, `init_value`.
 
-    shape, element_type: of the variable; by default those of `init_value`. If `init_value` is None, the variable starts
-        with zeros, and both must be given.
+    Args:
+        shape: Of the variable; by default those of `init_value`. If `init_value` is None, the variable starts with
+            zeros, and both must be given.
+        element_type: See `shape`.
     """
     value = init_value if init_value is None or isinstance(init_value, Value) else constant(init_value)
     kind = None if element_type is None else as_element_type(element_type)

@@ -37,7 +37,9 @@ _serials = count()
 class Scope:
     """The model or body to which new layers are added.
 
-    outer: None for the model itself. sinks: the Assigns of a body, which no Result needs.
+    Attributes:
+        outer: None for the model itself.
+        sinks: The Assigns of a body, which no Result needs.
     """
 
     outer: Scope | None = None
@@ -82,9 +84,12 @@ class BuiltBody:
 class BuiltLayer:
     """A layer of a model under construction.
 
-    name: "" for an unnamed layer; the model gives it a name when it is built.
-    version: the opset in the spelling of files. attributes: the attributes of `<data>`.
-    constant: the value of a Const. serial: increases in the order of creation.
+    Attributes:
+        version: The opset in the spelling of files.
+        name: "" for an unnamed layer; the model gives it a name when it is built.
+        attributes: The attributes of `<data>`.
+        serial: Increases in the order of creation.
+        constant: The value of a Const.
     """
 
     type: str
@@ -112,8 +117,11 @@ class BuiltLayer:
 class BuiltValue:
     """An output of a layer in a model under construction, and a possible input of other layers.
 
-    layer: the layer that computes it. position: among the outputs of the layer. type: inferred when the layer was made.
-    tensor_names: the names of the value in the model; they may be set at any time before it is built.
+    Attributes:
+        tensor_names: The names of the value in the model; they may be set at any time before it is built.
+        layer: The layer that computes it.
+        position: Among the outputs of the layer.
+        type: Inferred when the layer was made.
     """
 
     __slots__ = ("_tensor_names", "layer", "position", "type")
@@ -184,7 +192,11 @@ def new_layer(
     bodies: tuple[BuiltBody, ...] = (),
     constant: Array | None = None,
 ) -> BuiltLayer:
-    """Return a layer of the current model or body. tensor_names: of the only output, or one list for each output."""
+    """Return a layer of the current model or body.
+
+    Args:
+        tensor_names: Of the only output, or one list for each output.
+    """
     # A Result stands for its input here, because files have no layers that read Results.
     inputs = tuple([one.layer.inputs[0] if one.layer.type == "Result" else one for one in inputs])
     layer = BuiltLayer(

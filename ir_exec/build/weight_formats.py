@@ -21,8 +21,14 @@ _STEPS = np.linspace(0.7, 1.1, 17, dtype=np.float32)
 
 @dataclass(frozen=True)
 class WeightEncoding:
-    """A format. kind: the element type of codes. scale_kind: the element type of scales. greatest: the code of the
-    greatest magnitude of a group. has_zero: True with zero points. group_size: the default; None for rows.
+    """A format.
+
+    Attributes:
+        kind: The element type of codes.
+        greatest: The code of the greatest magnitude of a group.
+        scale_kind: The element type of scales.
+        has_zero: True with zero points.
+        group_size: The default; None for rows.
     """
 
     name: str
@@ -61,8 +67,10 @@ FORMATS: Mapping[str, WeightEncoding] = MappingProxyType(
 class EncodedWeight:
     """A weight as (codes - zero) * scale: f32 arrays of numbers that `encoding` represents exactly.
 
-    shape: of the weight; codes have another axis for groups. zero: None for a format without zero points.
-    scale_kind: f16, or f32 if f16 cannot represent the scales.
+    Attributes:
+        shape: Of the weight; codes have another axis for groups.
+        zero: None for a format without zero points.
+        scale_kind: f16, or f32 if f16 cannot represent the scales.
     """
 
     encoding: WeightEncoding

@@ -39,7 +39,9 @@ class Stray(NamedTuple):
 def stray(node: Node, before: Types, after: Types) -> Stray | None:
     """Find the nearest Reshape above a layer that drops new dims, or else moves them to another axis.
 
-    before, after: the types with the old and with the new input shapes, by the numbers of the values.
+    Args:
+        before: The types with the old and with the new input shapes, by the numbers of the values.
+        after: See `before`.
     """
     for is_changed in (False, True):
         found = _search(node, before, after, is_changed=is_changed)
@@ -173,8 +175,10 @@ _NO_SIZES = frozenset({"axis", "axes", "axes_mapping", "input_order"})
 class Blame:
     """Finds the causes of failures of a second inference pass over a graph.
 
-    before, after: the types of every value by number; equal for values that the second pass has not reached.
-    given_sizes: the sizes that the caller requested for the second pass, which are not a cause.
+    Args:
+        before: The types of every value by number; equal for values that the second pass has not reached.
+        after: See `before`.
+        given_sizes: The sizes that the caller requested for the second pass, which are not a cause.
     """
 
     def __init__(self, before: Types, after: Types, given_sizes: set[int]) -> None:
@@ -266,8 +270,10 @@ class Blame:
 class Cause:
     """The cause of a layer's failure.
 
-    path: the layers from the constant, or the input, down to the layer above the failing layer.
-    size: the dim that the constant or input fixes; None if it is unknown. shown: its value, or its type.
+    Attributes:
+        path: The layers from the constant, or the input, down to the layer above the failing layer.
+        size: The dim that the constant or input fixes; None if it is unknown.
+        shown: Its value, or its type.
     """
 
     path: list[Node]

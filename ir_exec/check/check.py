@@ -47,14 +47,15 @@ def check_model(
 ) -> Report:
     """Report everything that is wrong with a file, or with a model in memory; never raises.
 
-    source: the .xml or .onnx, as a path or as bytes, or a Model, which is checked as it would be saved. The report of
-        an unreadable path contains this fault.
-    weights: the .bin, as a path or as bytes, by default the file next to the .xml.
-    shapes: new shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that do not accept them are reported as well,
-        and the report contains the types of the outputs for these shapes.
-    batch: a new batch size: the first dim of the inputs, or the dim N of their layout; reported like `shapes`.
-    target: a release of OpenVINO, `"2023.0"`; features that it cannot read are errors (IR119).
-    weights_values: check constants of every size for NaN, infinities and saturated f16, not only up to 1 MiB.
+    Args:
+        source: The .xml or .onnx, as a path or as bytes, or a Model, which is checked as it would be saved. The report
+            of an unreadable path contains this fault.
+        weights: The .bin, as a path or as bytes, by default the file next to the .xml.
+        shapes: New shapes of inputs, by name or as `"x[1..8,3],y[2]"`; layers that do not accept them are reported as
+            well, and the report contains the types of the outputs for these shapes.
+        batch: A new batch size: the first dim of the inputs, or the dim N of their layout; reported like `shapes`.
+        target: A release of OpenVINO, `"2023.0"`; features that it cannot read are errors (IR119).
+        weights_values: Check constants of every size for NaN, infinities and saturated f16, not only up to 1 MiB.
     """
     wanted = _Wanted(shapes, batch, target, weights_values)
     checked = run_check(source, weights, wanted)
@@ -90,7 +91,8 @@ def run_check(
 ) -> CheckedFile:
     """Run all checks of a file; never raises.
 
-    inferred: filled with the type of every value that can be inferred, independent of the declared types.
+    Args:
+        inferred: Filled with the type of every value that can be inferred, independent of the declared types.
     """
     findings = Findings(_path(source))
     loaded: Loaded | None = None
@@ -195,7 +197,8 @@ def _doubt_weights(loaded: Loaded, findings: Findings) -> None:
 def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, str] | None:
     """Check other input shapes and an older release.
 
-    Returns the types of the outputs for the other input shapes, or None without other shapes.
+    Returns:
+        The types of the outputs for the other input shapes, or None without other shapes.
     """
     outputs: dict[str, str] | None = None
     given: dict[Value, TensorType] = {}
@@ -236,7 +239,8 @@ def _path(source: Model | Source) -> str | None:
 def unbounded_inputs(graph: Graph, given: Mapping[Value, TensorType]) -> Iterator[IRError]:
     """IR507 for each input with a dynamic rank, IR508 for each input with a dim without an upper bound.
 
-    given: types that replace those of the file.
+    Args:
+        given: Types that replace those of the file.
     """
     for node in graph.parameters:
         shape = _shape(node, given)

@@ -172,8 +172,9 @@ def severity_at_source(
 ) -> Severity:
     """The severity of an output's declared type that differs from the inferred type.
 
-    joined: for values of a body, the type of the output that the layer of the body joins from them; Model Optimizer
-        declares this type inside the body as well.
+    Args:
+        joined: For values of a body, the type of the output that the layer of the body joins from them; Model Optimizer
+            declares this type inside the body as well.
     """
     if code == Code.declared_element_type:
         is_habit = value.declared.element_type is ElementType.f32 and _place(value) in _WRITTEN_AS_F32

@@ -32,10 +32,13 @@ class ReportRecord(BaseModel):
 class Diagnostic(ReportRecord):
     """One finding.
 
-    code, name: the rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
-    message: what is wrong, without the location. hint: a likely fix, or a cause elsewhere in the file.
-    related: further locations that explain the finding, such as the layers on the path from the cause.
-    source: the document that states a limit of other software, for IR811; None for other rules.
+    Attributes:
+        code: The rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
+        name: See `code`.
+        message: What is wrong, without the location.
+        hint: A likely fix, or a cause elsewhere in the file.
+        related: Further locations that explain the finding, such as the layers on the path from the cause.
+        source: The document that states a limit of other software, for IR811; None for other rules.
     """
 
     code: str
@@ -167,7 +170,8 @@ class Repair:
 class Findings:
     """Collects the faults of one file; the object is called with each fault.
 
-    repairs: the correct types for faults that are only a wrong declaration of a port.
+    Attributes:
+        repairs: The correct types for faults that are only a wrong declaration of a port.
     """
 
     def __init__(self, path: str | None) -> None:

@@ -29,7 +29,9 @@ _ROUNDS = 8
 class Fix:
     """A file before and after the repair; both are equal for an unchanged file.
 
-    left: the errors of the file after the repair. reason: the reason for remaining errors; None without errors.
+    Attributes:
+        left: The errors of the file after the repair.
+        reason: The reason for remaining errors; None without errors.
     """
 
     before: bytes
@@ -47,12 +49,15 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
 
     Other errors remain. The file is unchanged if the repair does not reduce the number of errors.
 
-    path, weights: the .xml, and its .bin if it is not next to the .xml.
-    declare: assume that all attributes and edges are correct, and declare the types inferred from them. Use it after an
-        attribute was edited, because all layers below declare the old types. By default only ports whose neighbours
-        agree with the inferred type are corrected.
+    Args:
+        path: The .xml, and its .bin if it is not next to the .xml.
+        weights: See `path`.
+        declare: Assume that all attributes and edges are correct, and declare the types inferred from them. Use it
+            after an attribute was edited, because all layers below declare the old types. By default only ports whose
+            neighbours agree with the inferred type are corrected.
 
-    Raises IRError if the path cannot be read.
+    Raises:
+        IRError: If the path cannot be read.
     """
     name, raw = load(path)
     beside = default_weights_path(name or "")
@@ -125,7 +130,11 @@ def _declared_as(layer_id: str, port: Port, type: TensorType, *, keeps: bool) ->
 
 
 def _dims(declared: tuple[int, ...], shape: Shape, *, keeps: bool) -> tuple[int, ...] | None:
-    """The dims that the port should declare. keeps: keep possible dims if the rank is correct."""
+    """The dims that the port should declare.
+
+    Args:
+        keeps: Keep possible dims if the rank is correct.
+    """
     if shape.dims is None:
         return None
     keeps = keeps and len(declared) == len(shape.dims)

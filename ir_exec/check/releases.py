@@ -39,7 +39,11 @@ class Release(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse `2023.1`, or a longer version that starts with a release. Raises ValueError for anything else."""
+        """Parse `2023.1`, or a longer version that starts with a release.
+
+        Raises:
+            ValueError: For anything else.
+        """
         match = re.fullmatch(r"(20\d\d)\.(\d{1,2})([.\-].*)?", text.strip())
         if match is None:
             raise ValueError(f"{text!r} is not a release of OpenVINO, expected a form like 2023.1")
@@ -86,7 +90,8 @@ def _location(layer: Layer | None, path: str | None) -> Location:
 def requirement(document: Document, version: int) -> Requirement:
     """The oldest release that reads the file, and the features that require it, each with the first layer that has it.
 
-    version: the IR version of the file; the document may have been upgraded since.
+    Args:
+        version: The IR version of the file; the document may have been upgraded since.
     """
     newest = Release(0, 0)
     places: dict[str, list[Layer | None]] = {}

@@ -34,14 +34,15 @@ class Requirement(ReportRecord):
 class Report(ReportRecord):
     """The findings of a file, by line.
 
-    path: the path as given by the caller; None for bytes.
-    layers_checked, layers_not_checked: numbers of layers, including bodies. A layer is not checked if ir_exec does not
-        support its operator, if the types of its inputs are unknown, if its weights are missing, or if no Result
-        depends on it. Nodes of an ONNX file that IR cannot express, and nodes that depend on them, are not checked
-        either.
-    requires: the release of OpenVINO that the file needs; None if the file could not be read.
-    outputs: the type of each output by name, `f32[1..8,32]`, for the requested input shapes or batch; None without a
-        request.
+    Attributes:
+        path: The path as given by the caller; None for bytes.
+        layers_checked: Numbers of layers, including bodies. A layer is not checked if ir_exec does not support its
+            operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
+            Nodes of an ONNX file that IR cannot express, and nodes that depend on them, are not checked either.
+        layers_not_checked: See `layers_checked`.
+        requires: The release of OpenVINO that the file needs; None if the file could not be read.
+        outputs: The type of each output by name, `f32[1..8,32]`, for the requested input shapes or batch; None without
+            a request.
     """
 
     path: str | None
@@ -129,7 +130,9 @@ def summary_line(summary: Summary) -> str:
 class Reports(ReportRecord):
     """The output of `ir-exec check --format json`.
 
-    version: the version of ir_exec. skipped: .xml files in the given folders that are not IR.
+    Attributes:
+        version: The version of ir_exec.
+        skipped: .xml files in the given folders that are not IR.
     """
 
     format: Literal[1] = 1

@@ -49,8 +49,9 @@ def code_prefix(text: str) -> str:
 class Selection:
     """Prefixes of codes to select and ignore; the longest matching prefix of a code applies.
 
-    per_file_ignores: prefixes that are ignored in files whose path or name matches a pattern.
-    severities: severities that replace the severities of findings, by prefix.
+    Attributes:
+        per_file_ignores: Prefixes that are ignored in files whose path or name matches a pattern.
+        severities: Severities that replace the severities of findings, by prefix.
     """
 
     select: frozenset[str] = frozenset({"IR"})
@@ -109,7 +110,8 @@ def fingerprint(path: str | None, found: Diagnostic) -> tuple[str, ...]:
 class Baseline:
     """The number of known occurrences of each finding; additional occurrences are reported.
 
-    folder: the folder that paths are relative to, independent of the current folder.
+    Args:
+        folder: The folder that paths are relative to, independent of the current folder.
     """
 
     def __init__(self, counts: Counter[_Key], folder: str) -> None:

@@ -38,8 +38,9 @@ __all__ = ["Settler", "is_declared_as_stored"]
 class Settler:
     """Determines the final types of the values of a graph in order, and reports ports that contradict these types.
 
-    types: the types for the layers below, by the number of the value: the final types, or the declared types for values
-        that have not been reached.
+    Attributes:
+        types: The types for the layers below, by the number of the value: the final types, or the declared types for
+            values that have not been reached.
     """
 
     def __init__(

@@ -285,7 +285,11 @@ _MAGNITUDE = 0x7FFF
 
 @dataclass(slots=True)
 class _Counts:
-    """Counts of suspicious elements. is_uniform: all elements of an f16 constant are equal."""
+    """Counts of suspicious elements.
+
+    Attributes:
+        is_uniform: All elements of an f16 constant are equal.
+    """
 
     nans: int = 0
     infinities: int = 0
@@ -298,7 +302,9 @@ def odd_constants(
 ) -> Iterator[IRError]:
     """IR208, IR209 and IR210 for constants of floats; bytes that several constants share are scanned once.
 
-    everything: scan constants of every size. skip: returns True if the bytes of a node are known to be missing.
+    Args:
+        everything: Scan constants of every size.
+        skip: Returns True if the bytes of a node are known to be missing.
     """
     seen: dict[tuple[ElementType, int, int], _Counts] = {}
     left = MOST_BY_DEFAULT

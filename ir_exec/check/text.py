@@ -82,7 +82,10 @@ def render(
 
     Equal findings of several layers form one block.
 
-    width: maximum characters of a line. Lines of the file are cut to the marked fault, other lines are wrapped.
+    Lines of the file are cut to the marked fault, other lines are wrapped.
+
+    Args:
+        width: Maximum characters of a line.
     """
     for diagnostic, others in _folded(report.diagnostics):
         yield from _block(diagnostic, others, style, lines_of, width)
@@ -170,7 +173,10 @@ def _note(name: str, text: str, margin: str, style: Style, width: int | None) ->
 def wrapped(text: str, width: int | None, *, used: int, indent: int) -> list[str]:
     """Wrap a text at words; the first line starts at column `used`, the others have an indent.
 
-    Returns one line if the width is None. Words longer than a line, such as names of layers, are not split.
+    Words longer than a line, such as names of layers, are not split.
+
+    Returns:
+        One line if the width is None.
     """
     width = None if width is None else max(width, _NARROWEST)
     if width is None or used + len(text) <= width:
@@ -243,7 +249,11 @@ def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:
 
 
 def _cut(text: str, start: int, length: int, room: int) -> tuple[str, int, int]:
-    """Cut a line to a number of characters, including the mark; returns the text and the mark's start and length."""
+    """Cut a line to a number of characters, including the mark.
+
+    Returns:
+        The text and the mark's start and length.
+    """
     if len(text) <= room:
         return text, start, length
     before, behind = "", _LEFT_OUT

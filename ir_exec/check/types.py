@@ -39,7 +39,8 @@ def check_types(
 ) -> int:
     """Infer and compare every reachable layer of the graph and of its bodies, and return how many could be checked.
 
-    inferred: filled with the type of every value that can be inferred, independent of the declared types.
+    Args:
+        inferred: Filled with the type of every value that can be inferred, independent of the declared types.
     """
     return _check(graph, weights, findings, {}, inferred)
 
@@ -51,7 +52,11 @@ def _check(
     joined: Mapping[Value, TensorType],
     seen: dict[Value, TensorType] | None,
 ) -> int:
-    """Check a graph. joined: for a body, the types of its layer's outputs that are joined from values of the body."""
+    """Check a graph.
+
+    Args:
+        joined: For a body, the types of its layer's outputs that are joined from values of the body.
+    """
     check = _TypeCheck(graph, weights, findings, joined, seen)
     infer_types(graph, weights=weights, settle=check.settle)
     check.repair_odd_ports()
@@ -61,7 +66,8 @@ def _check(
 class _TypeCheck:
     """Reports faults layer by layer, and determines the types for the layers below.
 
-    checked: the number of layers checked so far, including bodies.
+    Attributes:
+        checked: The number of layers checked so far, including bodies.
     """
 
     def __init__(

@@ -38,8 +38,14 @@ _BRACKETED = re.compile(r"\s*\[[^\[\]]*\]\s*")
 def parse_shapes(text: str) -> dict[str, Shape]:
     """Parse shapes of inputs in the syntax of OpenVINO's tools, `x[1..10,3,?,?],y[2]`, or as `x=1,3`, `x=[1,3]`.
 
-    Returns the shapes by name. The name is "" if it is omitted, `[1,3]` or `1,3`.
-    Raises ShapeError or EvaluationError IR705 for other text.
+    The name is "" if it is omitted, `[1,3]` or `1,3`.
+
+    Returns:
+        The shapes by name.
+
+    Raises:
+        ShapeError: For other text.
+        EvaluationError: IR705 for other text.
     """
     alone, equals, dims = text.rpartition("=")
     if "[" not in dims and (equals or _BARE.match(dims)):
@@ -64,10 +70,12 @@ def parse_shapes(text: str) -> dict[str, Shape]:
 def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> dict[Value, TensorType]:
     """The types of the inputs whose shape is changed.
 
-    batch: the new size of the dim N if the file declares the layout of an input, else of its first dim. An input of
-        rank 1 without a layout is changed only if its dim is dynamic.
+    Args:
+        batch: The new size of the dim N if the file declares the layout of an input, else of its first dim. An input of
+            rank 1 without a layout is changed only if its dim is dynamic.
 
-    Raises EvaluationError IR705 if there is no such input.
+    Raises:
+        EvaluationError: IR705 if there is no such input.
     """
     if not (shapes is None or isinstance(shapes, (str, Mapping))):
         message = f"shapes are of type {type(shapes).__name__}, expected a mapping, or text such as x[1..8,3],y[2]"
@@ -138,7 +146,11 @@ def _layout(node: Node) -> list[str] | None:
 
 
 def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
-    """Parse the shapes in several texts; raises the errors of `parse_shapes`, also if an input has two shapes."""
+    """Parse the shapes in several texts.
+
+    Raises:
+        IRError: The errors of `parse_shapes`, also if an input has two shapes.
+    """
     shapes: dict[str, Shape] = {}
     for text in texts:
         for name, shape in parse_shapes(text).items():
@@ -156,7 +168,9 @@ def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, Te
 class _OldAndNew:
     """The types with the old and with the new shapes.
 
-    before, after: the types of every value by number; equal for values that have not been reached.
+    Attributes:
+        before: The types of every value by number; equal for values that have not been reached.
+        after: See `before`.
     """
 
     def __init__(

@@ -307,7 +307,8 @@ class Asked:
     def redraw(self, network: Model, given: dict[str, Array]) -> Redraw:
         """Return all inputs, random ones for those that are not given, for a caller that runs the model.
 
-        Raises ResourceError if an input does not fit into memory.
+        Raises:
+            ResourceError: If an input does not fit into memory.
         """
         wanted = self.wanted(network.inputs)
         for port in network.inputs:
@@ -320,7 +321,8 @@ class Asked:
     def drawn(self, network: Model, given: dict[str, Array]) -> dict[str, Array]:
         """Return all inputs, random ones for those that are not given, and print these on stderr.
 
-        Raises ResourceError if an input does not fit into memory.
+        Raises:
+            ResourceError: If an input does not fit into memory.
         """
         redraw, wanted = self.redraw(network, given), self.wanted(network.inputs)
         is_open = any(

@@ -49,7 +49,12 @@ def is_many(inputs: str | None) -> bool:
 
 @dataclass(frozen=True)
 class Many:
-    """Options of a run on many items. named: NAME=FILE; archive: a pattern, a folder or a file."""
+    """Options of a run on many items.
+
+    Attributes:
+        named: NAME=FILE.
+        archive: A pattern, a folder or a file.
+    """
 
     named: Sequence[str]
     archive: str | None
@@ -114,7 +119,8 @@ def run_many(
 ) -> None:
     """Run the model on every item without an output; exit with 1 if an item fails.
 
-    engine: the keywords of `compile_model` that select an engine.
+    Args:
+        engine: The keywords of `compile_model` that select an engine.
     """
     if output is None:
         one = f"; for one array use --input NAME={many.archive}" if (many.archive or "").endswith(".npy") else ""

@@ -227,7 +227,8 @@ def command(
 
 def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, Report]:
     """Return the faults between the files of model folders, and the refusals of the targets, by real path of the file
-    at fault."""
+    at fault.
+    """
     from ir_exec.text.checking import check_folder  # imported for folders only
     from ir_exec.text.targets import check_for
 

@@ -49,7 +49,8 @@ __all__ = ["CompareItem", "compare_many"]
 class CompareItem:
     """A comparison of a model with a reference on one item; each worker reads the model once.
 
-    options: keywords of `compare`.
+    Attributes:
+        options: Keywords of `compare`.
     """
 
     model: str

@@ -190,7 +190,11 @@ def load_extensions(given: Sequence[str]) -> None:
 
 
 def import_extensions(wanted: Sequence[str]) -> None:
-    """Import extensions, modules or files. Raises Unusable if one of them fails."""
+    """Import extensions, modules or files.
+
+    Raises:
+        Unusable: If one of them fails.
+    """
     for text in wanted:
         try:
             if text.endswith(".py"):

@@ -249,7 +249,9 @@ def _from_onnx(
 ) -> tuple[Model, frozenset[str]]:
     """Return the model of an ONNX file, and the inputs whose values it depends on.
 
-    options: of the conversion, for `rt_info`. pairs: the inputs and outputs of a file that become states.
+    Args:
+        options: Of the conversion, for `rt_info`.
+        pairs: The inputs and outputs of a file that become states.
     """
     proto, folder = read_proto(path)
     try:
@@ -304,7 +306,11 @@ def _refuse_of_ir(**options: object) -> None:
 
 
 def _for_older(model: Model, to_opset: int | None, release: Release | None) -> Model:
-    """Return the model with operator versions that the opset and the release support. Raises IRError if impossible."""
+    """Return the model with operator versions that the opset and the release support.
+
+    Raises:
+        IRError: If impossible.
+    """
     from ir_exec.build.older import in_older_versions
 
     if to_opset is not None:

@@ -255,7 +255,12 @@ _BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 
 
 class LayerText(NamedTuple):
-    """A parsed layer. inputs: numbers, lists, and texts (names of values or .npy files). attributes: by name."""
+    """A parsed layer.
+
+    Attributes:
+        inputs: Numbers, lists, and texts (names of values or .npy files).
+        attributes: By name.
+    """
 
     type: str
     inputs: tuple[Any, ...]
@@ -263,7 +268,11 @@ class LayerText(NamedTuple):
 
 
 def read_layers(texts: Iterable[str], option: str) -> Iterator[tuple[str, LayerText]]:
-    """Parse each `NAME=TYPE(...)`; names may contain `=`. Raises Unusable for other texts."""
+    """Parse each `NAME=TYPE(...)`; names may contain `=`.
+
+    Raises:
+        Unusable: For other texts.
+    """
     for text in texts:
         match = _NAMED_LAYER.fullmatch(text)
         if match is None:

@@ -33,7 +33,11 @@ _MOST_ELEMENTS = 16
 
 
 class PortFacts(JsonFacts):
-    """An input, output or variable. other_names: further names that are accepted for it."""
+    """An input, output or variable.
+
+    Attributes:
+        other_names: Further names that are accepted for it.
+    """
 
     name: str
     element_type: str
@@ -47,7 +51,11 @@ class PortFacts(JsonFacts):
 
 
 class OperatorFacts(JsonFacts):
-    """An operator type and its number of layers. is_implemented: true if ir_exec can run them."""
+    """An operator type and its number of layers.
+
+    Attributes:
+        is_implemented: true if ir_exec can run them.
+    """
 
     type: str
     opset: str | None
@@ -65,7 +73,12 @@ class ConstantFacts(JsonFacts):
 
 
 class CompressedFacts(JsonFacts):
-    """The compressed weights of a format. bytes: of codes, scales and zero points. group_size: null for whole rows."""
+    """The compressed weights of a format.
+
+    Attributes:
+        group_size: Null for whole rows.
+        bytes: Of codes, scales and zero points.
+    """
 
     format: str
     group_size: int | None
@@ -77,16 +90,18 @@ class CompressedFacts(JsonFacts):
 class NetworkFacts(JsonFacts):
     """The summary of a model, with the layers of bodies.
 
-    version, layers, names: as in the file. Operators are those that run, with the conversions of inputs and outputs in
-        version 10.
-    writer: the tools that wrote the file, null if unknown.
-    parameters: number of elements of constants of floats, or of integers with at most 8 bits; shared constants are
-        counted once. Other integers and booleans are axes, shapes and indices.
-    bytes: size of all constants in the .bin.
-    multiply_adds: of matrix products, convolutions, recurrent cells and attention in one run.
-    is_exact: true if multiply_adds is exact; otherwise it is a lower limit, with open dims at their minimum (at least
-        1) and one iteration for loops of unknown length.
-    onnx: the content of an ONNX file; the other fields describe the layers that its nodes were lowered to.
+    The version, the layers and the names are those of the file. Operators are those that run, with the conversions of
+    inputs and outputs in version 10.
+
+    Attributes:
+        writer: The tools that wrote the file, null if unknown.
+        parameters: Number of elements of constants of floats, or of integers with at most 8 bits; shared constants are
+            counted once. Other integers and booleans are axes, shapes and indices.
+        bytes: Size of all constants in the .bin.
+        multiply_adds: Of matrix products, convolutions, recurrent cells and attention in one run.
+        is_exact: true if multiply_adds is exact; otherwise it is a lower limit, with open dims at their minimum (at
+            least 1) and one iteration for loops of unknown length.
+        onnx: The content of an ONNX file; the other fields describe the layers that its nodes were lowered to.
     """
 
     format: Literal[1] = 1
@@ -110,7 +125,8 @@ class NetworkFacts(JsonFacts):
 def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) -> NetworkFacts:
     """Return the summary of a model with its current shapes.
 
-    source: the document of the file, for name, version, writer and number of layers.
+    Args:
+        source: The document of the file, for name, version, writer and number of layers.
     """
     added = {layer.name for layer in network.document.layers} - {layer.name for layer in source.layers}
     work = count_work(network.graph, network.types, network.weights)
@@ -197,7 +213,9 @@ def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFac
 class PlacedNode(NamedTuple):
     """A node of the model or of a body, with the types of its graph.
 
-    id: with the ids of the enclosing layers, `16/then/2`. path: names, `loop/body/add`, as in traces.
+    Attributes:
+        id: With the ids of the enclosing layers, `16/then/2`.
+        path: Names, `loop/body/add`, as in traces.
     """
 
     id: str
@@ -226,7 +244,11 @@ def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, sc
 
 
 class Neighbour(JsonFacts):
-    """The producer or a reader of a value. port: the position of its output or input."""
+    """The producer or a reader of a value.
+
+    Attributes:
+        port: The position of its output or input.
+    """
 
     id: str
     type: str
@@ -235,7 +257,12 @@ class Neighbour(JsonFacts):
 
 
 class Input(JsonFacts):
-    """An input of a layer. source: null without an edge. value: of a small constant."""
+    """An input of a layer.
+
+    Attributes:
+        source: Null without an edge.
+        value: Of a small constant.
+    """
 
     name: str
     type: str | None
@@ -254,8 +281,13 @@ class Output(JsonFacts):
 
 
 class LayerFacts(JsonFacts):
-    """A layer. id: with the ids of the enclosing layers in a body. line: in the .xml. node: the node of an ONNX file
-    that was lowered to this layer, and possibly others."""
+    """A layer.
+
+    Attributes:
+        id: With the ids of the enclosing layers in a body.
+        line: In the .xml.
+        node: The node of an ONNX file that was lowered to this layer, and possibly others.
+    """
 
     id: str
     type: str

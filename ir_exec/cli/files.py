@@ -24,8 +24,10 @@ __all__ = ["files_in", "read_text", "repository", "write_bytes", "write_text", "
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
     """Yield each file once, in a stable order, with True if it was found in a folder; hidden folders are skipped.
 
-    A .bin is replaced by the .xml next to it, because lists of changed files may contain either. skips_others: skip a
-    .bin without an .xml.
+    A .bin is replaced by the .xml next to it, because lists of changed files may contain either.
+
+    Args:
+        skips_others: Skip a .bin without an .xml.
     """
     seen: set[str] = set()
     for path in paths:
@@ -78,7 +80,11 @@ def repository(start: str) -> str:
 
 
 def read_text(path: str, what: str) -> str:
-    """Read the text of a file. what: the noun in the message of an error."""
+    """Read the text of a file.
+
+    Args:
+        what: The noun in the message of an error.
+    """
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -104,8 +110,10 @@ def write_text(text: str, path: str | None) -> None:
 def writing(path: str) -> Iterator[BinaryIO]:
     """Open a file for writing that atomically replaces the file at the path when the block ends.
 
-    Symbolic links are followed, devices and pipes are written to, mode and owner are kept. Raises Unusable if the file
-    cannot be written, is read-only or has hard links.
+    Symbolic links are followed, devices and pipes are written to, mode and owner are kept.
+
+    Raises:
+        Unusable: If the file cannot be written, is read-only or has hard links.
     """
     try:
         with _opened(path) as file:

@@ -102,7 +102,11 @@ def _compared(found: TokenComparison, pipeline: Pipeline) -> str:
 
 
 def show_folder(path: str, *, is_json: bool) -> None:
-    """Show a summary of a model folder. Raises Unusable for other folders."""
+    """Show a summary of a model folder.
+
+    Raises:
+        Unusable: For other folders.
+    """
     from ir_exec.text.describing import facts_of_folder  # imported for folders only
     from ir_exec.text.folder import open_folder
 

@@ -35,7 +35,11 @@ class JsonFacts(BaseModel):
 
 
 class OnnxValue(JsonFacts):
-    """An input or output. type: with the names of dims, as declared in the file or inferred."""
+    """An input or output.
+
+    Attributes:
+        type: With the names of dims, as declared in the file or inferred.
+    """
 
     name: str
     type: str
@@ -49,7 +53,11 @@ class OnnxOperator(JsonFacts):
 
 
 class OnnxInitializer(JsonFacts):
-    """An initializer. external: the external file with its data."""
+    """An initializer.
+
+    Attributes:
+        external: The external file with its data.
+    """
 
     name: str
     type: str
@@ -65,7 +73,12 @@ class OnnxFunction(JsonFacts):
 
 
 class OnnxFacts(JsonFacts):
-    """The content of an ONNX file. opsets: versions by domain. metadata: the number of `metadata_props`."""
+    """The content of an ONNX file.
+
+    Attributes:
+        opsets: Versions by domain.
+        metadata: The number of `metadata_props`.
+    """
 
     ir_version: int
     opsets: dict[str, int]
@@ -83,7 +96,12 @@ class OnnxFacts(JsonFacts):
 
 
 class OnnxNode(JsonFacts):
-    """A node of an ONNX file. body: the enclosing nodes. layers: the ids of the layers that it was lowered to."""
+    """A node of an ONNX file.
+
+    Attributes:
+        body: The enclosing nodes.
+        layers: The ids of the layers that it was lowered to.
+    """
 
     name: str
     type: str
@@ -117,7 +135,11 @@ def onnx_facts(listing: Listing) -> OnnxFacts:
 
 
 class NodesAndLayers:
-    """The nodes of a file with the layers that they were lowered to. inferred: types of values by name."""
+    """The nodes of a file with the layers that they were lowered to.
+
+    Args:
+        inferred: Types of values by name.
+    """
 
     def __init__(self, listing: Listing, placed: Iterable[PlacedNode], inferred: Mapping[str, str]) -> None:
         self._listing = listing

@@ -152,7 +152,9 @@ def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
 class ModelPath(click.Path):
     """The path of a model; a path without a file is completed with .xml or .onnx if exactly one such file exists.
 
-    endings: suffixes for completion. kept: texts that are never completed.
+    Args:
+        endings: Suffixes for completion.
+        kept: Texts that are never completed.
     """
 
     def __init__(self, endings: Sequence[str] = ENDINGS, kept: Sequence[str] = ()) -> None:
@@ -205,7 +207,8 @@ def tolerances_of(
 def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float]]:
     """Return the relative and absolute tolerances of a JSON or TOML file: `{"OUTPUT or *": {"rtol": X, "atol": X}}`.
 
-    Raises Unusable for unreadable files and other content.
+    Raises:
+        Unusable: For unreadable files and other content.
     """
     if path is None:
         return {}, {}

@@ -89,7 +89,10 @@ def worker_options(command: Command) -> Command:
 class Bar:
     """A progress bar on stderr, if it is a terminal.
 
-    total: returns the number of items; called only if the bar is shown. verb, noun: the texts before and after the bar.
+    Args:
+        total: Returns the number of items; called only if the bar is shown.
+        verb: The texts before and after the bar.
+        noun: See `verb`.
     """
 
     def __init__(

@@ -30,7 +30,8 @@ class PlanOutput(RootModel[EnginePlan | PlanReport]):
 def show_partition(report: PartitionReport, types: Mapping[str, str], most: int | None) -> None:
     """Show the parts of a partition, the reasons for interpreted layers, and each layer with its part.
 
-    types: the types of the layers, by name.
+    Args:
+        types: The types of the layers, by name.
     """
     reasons = {one.name: one.reason for one in report.interpreted}
     shown = table("Layers", layer="left", type="left", part="right", run_by="left", reason="left")

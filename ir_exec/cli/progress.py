@@ -24,8 +24,9 @@ PATIENCE = 0.5
 class LayerBar:
     """A progress bar on stderr for long runs; not shown if stderr is not a terminal.
 
-    graph: its layers are the steps, with those of bodies, each counted once for all iterations. None for an unknown
-    number of steps.
+    Args:
+        graph: Its layers are the steps, with those of bodies, each counted once for all iterations. None for an unknown
+            number of steps.
     """
 
     def __init__(self, graph: Graph | None) -> None:

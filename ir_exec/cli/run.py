@@ -317,7 +317,11 @@ def _tell_expected(differs: Mapping[str, str], count: int, path: str) -> None:
 
 
 def _input(port: ModelPort, array: Array, drawn: str | None, seed: int) -> RunInput:
-    """Return the record of an input. drawn: a description of its random values, None for a given input."""
+    """Return the record of an input.
+
+    Args:
+        drawn: A description of its random values, None for a given input.
+    """
     return RunInput(
         name=port.name,
         element_type=str(_element_type(array)),

@@ -60,8 +60,9 @@ _LEAST_NAMES = (24, 16)
 class Table:
     """Rows of cells below headings; `columns` has the alignment of each column.
 
-    names: headings of columns with names that may be shortened. spare: headings of optional columns, left out in this
-    order.
+    Attributes:
+        names: Headings of columns with names that may be shortened.
+        spare: Headings of optional columns, left out in this order.
     """
 
     title: str
@@ -84,7 +85,11 @@ class Table:
         return replace(self, columns=dict([columns[place] for place in places]), rows=rows)
 
     def lines(self, width: int | None = None) -> Iterator[tuple[str, str]]:
-        """Yield each line with its role: title, heading, or "" for rows. width: columns of the terminal."""
+        """Yield each line with its role: title, heading, or "" for rows.
+
+        Args:
+            width: Columns of the terminal.
+        """
         yield "title", self.title
         gap = _GAP
         shown, widths, notes = self, self._widths(), list[str]()

@@ -24,7 +24,11 @@ _KEYS = {"format": str, "group_size": int, "ratio": float, "all_layers": bool, "
 
 
 def split_weights(given: Sequence[str]) -> tuple[str | None, str | None]:
-    """Return the .bin and the format in the values of --weights. Raises Unusable for two of a kind."""
+    """Return the .bin and the format in the values of --weights.
+
+    Raises:
+        Unusable: For two of a kind.
+    """
     formats = [one for one in given if one in _NAMES or one.lower().endswith(".json")]
     files = [one for one in given if one not in formats]
     unknown = [one for one in files if not one.lower().endswith(".bin") and not Path(one).exists()]
@@ -69,7 +73,11 @@ def _of_file(path: str) -> Compression:
 
 
 def compressed(network: Model, compression: Compression, archives: Sequence[str]) -> Model:
-    """Compress the weights of a model, and print a summary. archives: .npz files of inputs."""
+    """Compress the weights of a model, and print a summary.
+
+    Args:
+        archives: .npz files of inputs.
+    """
     importance = None
     with errors_as_messages(exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         if archives:

@@ -36,6 +36,7 @@ class EngineModel(CompiledModel):
 
     It is called like every compiled model. A call with an observer is interpreted, because the observer sees every
     layer.
+
     Layers that the engine rejects are interpreted: `partition` lists them with the reasons.
     """
 

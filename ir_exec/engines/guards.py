@@ -32,7 +32,8 @@ _DIVIDES = frozenset({"Divide", "FloorMod", "Mod"})
 def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
     """Return the layers that must be interpreted for any engine, each with the reason.
 
-    sees_zeros: if true, the engine fails for integers divided by zero, instead of ending the process.
+    Args:
+        sees_zeros: If true, the engine fails for integers divided by zero, instead of ending the process.
     """
     types = model.types
     shaped = _following_from_shapes(model.graph)

@@ -41,11 +41,13 @@ GROUP = "ir_exec.engines"
 class EngineSetting:
     """The settings of a user for an engine.
 
-    providers: the devices or back ends to use, best first, in the names of the engine; empty: its default.
-    options: settings by name, in the spelling of the engine. threads: of one run. is_wide: if true, 16-bit floats are
-    computed in f32, as for `precision="f32"`. keeps_weights: if true, memory matters more than speed
-    (`weights="keep"`).
-    optimize: if true, the engine may fuse layers.
+    Attributes:
+        providers: The devices or back ends to use, best first, in the names of the engine; empty: its default.
+        options: Settings by name, in the spelling of the engine.
+        threads: Of one run.
+        is_wide: If true, 16-bit floats are computed in f32, as for `precision="f32"`.
+        keeps_weights: If true, memory matters more than speed (`weights="keep"`).
+        optimize: If true, the engine may fuse layers.
     """
 
     providers: Sequence[str] = ()
@@ -60,8 +62,10 @@ class EngineSetting:
 class LayerTime:
     """The time that an engine spent on one of its nodes.
 
-    layer: the name of the layer that the node was made from; empty if the engine does not report it. kind: the operator
-    of the node. seconds: typical time of one run.
+    Attributes:
+        layer: The name of the layer that the node was made from; empty if the engine does not report it.
+        kind: The operator of the node.
+        seconds: Typical time of one run.
     """
 
     layer: str
@@ -87,8 +91,11 @@ class CompiledPart(Protocol):
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
         """Return the outputs of the part for its inputs, in the order of its Parameters and Results.
 
-        The inputs are not written to. Raises ResourceError if a limit is reached, and EvaluationError for other
-        failures, with the layer if the engine names it.
+        The inputs are not written to.
+
+        Raises:
+            ResourceError: If a limit is reached.
+            EvaluationError: For other failures, with the layer if the engine names it.
         """
 
     def times(self) -> list[LayerTime]:

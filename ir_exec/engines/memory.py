@@ -30,8 +30,9 @@ _MOST = 256
 class PartMemory:
     """The peak memory of the tensors of a part, by the shapes of its inputs.
 
-    model: the part. An engine may use more memory internally, and less if it shares buffers: the peak is computed for
-    values that are freed after their last use.
+    Args:
+        model: The part. An engine may use more memory internally, and less if it shares buffers: the peak is computed
+            for values that are freed after their last use.
     """
 
     def __init__(self, model: Model) -> None:

@@ -63,10 +63,11 @@ class OnnxRuntime:
 
     Options: `session.*` and the other configuration entries of onnxruntime's sessions, `inter_op_num_threads`,
     `graph_optimization_level` ("disable", "basic", "extended", "all"), and the additional `profile` (measure every
-    node),
-    `prepack` (False: matrices stay in the mapped file, and are packed again in every product), and `spinning` (False:
-    waiting threads do not keep their cores busy).
-    Raises EvaluationError IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
+    node), `prepack` (False: matrices stay in the mapped file, and are packed again in every product), and `spinning`
+    (False: waiting threads do not keep their cores busy).
+
+    Raises:
+        EvaluationError: IR705 if onnxruntime is not installed, and IR704 for unknown providers and options.
     """
 
     name = "onnxruntime"

@@ -18,9 +18,12 @@ _LEAST = 3
 
 @dataclass(frozen=True, slots=True)
 class GraphPart:
-    """Layers that run together. constants: layers that depend on constants alone, and that these layers read.
+    """Layers that run together.
 
-    inputs: values of other parts, of variables and of the model. outputs: values that have readers outside the part.
+    Attributes:
+        constants: Layers that depend on constants alone, and that these layers read.
+        inputs: Values of other parts, of variables and of the model.
+        outputs: Values that have readers outside the part.
     """
 
     on_engine: bool
@@ -51,7 +54,8 @@ def divide(graph: Graph, refused: Mapping[Node, str]) -> Partition:
     together, because no path leaves the part and returns. Layers that depend on constants alone are in every part that
     reads them. Parts of the engine that are too small to pay for their crossings are interpreted.
 
-    refused: the layers that the engine does not run, with the reasons.
+    Args:
+        refused: The layers that the engine does not run, with the reasons.
     """
     reasons = dict(refused)
     constant = constant_values(graph)

@@ -58,7 +58,11 @@ class Interpreter:
 
 
 def cut_part(region: Region, part: GraphPart, given: Mapping[Value, Array], refused: Mapping[Node, str]) -> Cut:
-    """Return the part as a separate model. given: values of constant layers that the engine rejects."""
+    """Return the part as a separate model.
+
+    Args:
+        given: Values of constant layers that the engine rejects.
+    """
     keep = {*part.nodes, *(node for node in part.constants if node not in refused)}
     found = cut(region, keep, part.outputs, constants=given)
     for node in found.model.graph.all_nodes():
@@ -70,8 +74,10 @@ def cut_part(region: Region, part: GraphPart, given: Mapping[Value, Array], refu
 class PartStep:
     """A part that is interpreted.
 
-    inputs: the values that it reads, in the order of its Parameters; outputs: its results. dying: values that no
-    later step reads.
+    Attributes:
+        dying: Values that no later step reads.
+        inputs: The values that it reads, in the order of its Parameters.
+        outputs: Its results.
     """
 
     part: GraphPart
@@ -103,10 +109,12 @@ class PartStep:
 
 @dataclass
 class EnginePart(PartStep):
-    """A part that an engine runs. After a failure it is interpreted, which returns the outputs or raises a precise
-    error.
+    """A part that an engine runs.
 
-    failures: messages of runs that failed on the engine and succeeded in the interpreter, each once.
+    After a failure it is interpreted, which returns the outputs or raises a precise error.
+
+    Attributes:
+        failures: Messages of runs that failed on the engine and succeeded in the interpreter, each once.
     """
 
     compiled: CompiledPart = None  # type: ignore[assignment]  # always given; fields after one with a default need one

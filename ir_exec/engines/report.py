@@ -37,9 +37,11 @@ class InterpretedLayer(_EngineRecord):
 class PartitionReport(_EngineRecord):
     """The layers that an engine runs.
 
-    layers: the total number of layers, without constants. on_engine: the number of layers on the engine. crossings: the
-    number of values passed between parts in a run. failures: messages of runs that failed on the engine and were then
-    interpreted.
+    Attributes:
+        layers: The total number of layers, without constants.
+        on_engine: The number of layers on the engine.
+        crossings: The number of values passed between parts in a run.
+        failures: Messages of runs that failed on the engine and were then interpreted.
     """
 
     engine: str

@@ -27,8 +27,11 @@ def onnx_op(name: str, *, domain: str, since: int = 1) -> Callable[[Function], F
     `str`, `Ints`, `Floats` or `Strings` (or `tuple[int, ...]` and so on), and a default makes one optional. The
     function itself is returned unchanged.
 
-    Raises TypeError for an operator that ir_exec supports, or that has a function for this version, and for a parameter
-    with an annotation that is invalid for inputs and attributes. Models that were read before do not change.
+    Models that were read before do not change.
+
+    Raises:
+        TypeError: For an operator that ir_exec supports, or that has a function for this version, and for a parameter
+            with an annotation that is invalid for inputs and attributes.
     """
 
     def decorate(function: Function) -> Function:
@@ -47,10 +50,14 @@ def onnx_lowering(*classes: type[Op], opset: int = lowerings.OLDEST_OPSET) -> Ca
     """Use a function to write custom operators as ONNX.
 
     The function takes an `ir_exec.onnx.export.node.ExportNode`, emits nodes, and returns the name of the output or a
-    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`. classes: the
-    classes of the operators that it writes. opset: the oldest opset of ONNX that it can write.
+    tuple of names: `return node.emit("Mul", node.inputs[0], node.constant(np.float32(node.op.factor)))`.
 
-    Raises TypeError for an operator that has a lowering.
+    Args:
+        *classes: The classes of the operators that it writes.
+        opset: The oldest opset of ONNX that it can write.
+
+    Raises:
+        TypeError: For an operator that has a lowering.
     """
     return lowerings.export(*classes, opset=opset)
 

@@ -22,15 +22,18 @@ Class = TypeVar("Class", bound=type[Op])
 
 
 def register_op(type_name: str, *, version: str) -> Callable[[Class], Class]:
-    """Use a class for all layers of the type `type_name` and of `version`, in the spelling of the file; types ignore
-    case.
+    """Use a class for all layers of a type and version.
+
+    `version` has the spelling of the file; upper and lower case are equal in `type_name`.
 
     Returned values are checked in every run: `infer` must return TensorTypes, and `evaluate` arrays that fit them. The
     class itself is returned unchanged, and can be tested separately.
 
-    Raises TypeError for a class that is not an Op, methods that do not accept its inputs, a field with a type that is
-    invalid for attributes, and a type and version of OpenVINO or of another class. Models that were read before do not
-    change.
+    Models that were read before do not change.
+
+    Raises:
+        TypeError: For a class that is not an Op, methods that do not accept its inputs, a field with a type that is
+            invalid for attributes, and a type and version of OpenVINO or of another class.
     """
 
     def decorate(cls: Class) -> Class:

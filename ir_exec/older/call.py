@@ -28,7 +28,11 @@ _PRECISIONS = {"q78": ElementType.i16, "bin": ElementType.u1}
 
 
 def parsed_precision(text: str | None) -> ElementType | None:
-    """The element type of a `precision`; None for none, UNSPECIFIED and MIXED. Raises UnsupportedError for others."""
+    """The element type of a `precision`; None for none, UNSPECIFIED and MIXED.
+
+    Raises:
+        UnsupportedError: For others.
+    """
     if text is None or text.upper() in ("", "UNSPECIFIED", "MIXED", "CUSTOM"):
         return None
     known = _PRECISIONS.get(text.lower())
@@ -41,8 +45,10 @@ def parsed_precision(text: str | None) -> ElementType | None:
 class LayerCall(LayerAttributes):
     """A layer that is lowered.
 
-    lower_body: lowers the network of a body, with values for its input ports. warn: reports a warning. lines: the lines
-    of layers that are made for elements inside the layer.
+    Args:
+        lower_body: Lowers the network of a body, with values for its input ports.
+        lines: The lines of layers that are made for elements inside the layer.
+        warn: Reports a warning.
     """
 
     def __init__(
@@ -109,8 +115,10 @@ class LayerCall(LayerAttributes):
     def blob(self, name: str, *dims: int, kind: ElementType | None = None, may_be_longer: bool = False) -> Value:
         """A constant of these dims from the bytes of a blob; f16 becomes f32.
 
-        The bytes are not read. Raises WeightsError IR204 if there are fewer bytes than the dims need, or more unless
-        `may_be_longer`.
+        The bytes are not read.
+
+        Raises:
+            WeightsError: IR204 if there are fewer bytes than the dims need, or more unless `may_be_longer`.
         """
         blob = self._blob(name)
         stored = kind or self._kind(blob)

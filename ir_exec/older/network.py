@@ -41,8 +41,11 @@ class Origin:
 class OlderNetwork:
     """A network as values of the builder.
 
-    values: by the ports that produce them. inputs: the Parameters. ends: the values without readers, with their names.
-    sinks: Assigns.
+    Attributes:
+        values: By the ports that produce them.
+        inputs: The Parameters.
+        ends: The values without readers, with their names.
+        sinks: Assigns.
     """
 
     values: dict[PortKey, Value] = field(default_factory=dict)
@@ -54,9 +57,13 @@ class OlderNetwork:
 class OlderLowerer:
     """Lowers the network of a file and the networks of its bodies.
 
-    origins: of every new layer, in the order of creation. lines: of layers that come from an element inside a layer.
-    tensor_names: the names of values; no two are equal.
-    raises: True if the report raises errors; layers of unknown types are then omitted.
+    Args:
+        raises: True if the report raises errors; layers of unknown types are then omitted.
+
+    Attributes:
+        origins: Of every new layer, in the order of creation.
+        lines: Of layers that come from an element inside a layer.
+        tensor_names: The names of values; no two are equal.
     """
 
     def __init__(
@@ -300,7 +307,12 @@ class _Source:
 
 
 class _Links:
-    """The edges of a network by their ends. sources: by input ports; read: the output ports with readers."""
+    """The edges of a network by their ends.
+
+    Attributes:
+        sources: By input ports.
+        read: The output ports with readers.
+    """
 
     def __init__(self, network: OlderDocument | OlderBody, report: Report) -> None:
         self._report = report

@@ -35,7 +35,11 @@ def preprocessed_input(document: OlderDocument) -> OlderLayer | None:
 
 
 def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
-    """The input with the mean subtracted; the input itself if there is no mean. Raises IRError with the line."""
+    """The input with the mean subtracted; the input itself if there is no mean.
+
+    Raises:
+        IRError: With the line.
+    """
     channels = [child for child in tree.children if child.name == "channel"]
     means = [mean for channel in channels if (mean := channel.child("mean")) is not None]
     if not means:

@@ -68,7 +68,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def older_layer(*names: str) -> Callable[[Function], Function]:
-    """Register a function for layer types; raises TypeError if one of them already has a function."""
+    """Register a function for layer types.
+
+    Raises:
+        TypeError: If one of them already has a function.
+    """
 
     def decorate(function: Function) -> Function:
         for name in names:

@@ -82,21 +82,33 @@ def vector(*values: int) -> Value:
 
 
 def rank_of(value: Value) -> int:
-    """The rank; raises UnsupportedError if it is unknown."""
+    """The rank.
+
+    Raises:
+        UnsupportedError: If it is unknown.
+    """
     if value.rank is None:
         raise UnsupportedError("the rank of the input must be known to lower the layer")
     return value.rank
 
 
 def dims_of(value: Value) -> tuple[int, ...]:
-    """The dims; raises UnsupportedError if one is unknown."""
+    """The dims.
+
+    Raises:
+        UnsupportedError: If one is unknown.
+    """
     if not value.shape.is_static:
         raise UnsupportedError("the shape of the input must be known to lower the layer")
     return value.shape.static
 
 
 def axis_of(axis: int, value: Value) -> int:
-    """The axis, counted from 0; raises ShapeError if it is out of range."""
+    """The axis, counted from 0.
+
+    Raises:
+        ShapeError: If it is out of range.
+    """
     rank = rank_of(value)
     if not -rank <= axis < rank:
         raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
@@ -104,7 +116,11 @@ def axis_of(axis: int, value: Value) -> int:
 
 
 def known_integers(value: Value, what: str) -> tuple[int, ...]:
-    """The elements; raises UnsupportedError if they are known only at run time."""
+    """The elements.
+
+    Raises:
+        UnsupportedError: If they are known only at run time.
+    """
     known = value.constant
     if known is None:
         raise UnsupportedError(f"{what} must be a constant to lower the layer")

@@ -26,9 +26,12 @@ Type: TypeAlias = "TypeProto"
 def read_attributes(node: NodeProto, version: Version, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
     """The values of a node's attributes, by the names of the function's parameters.
 
-    given: the attributes that replace references to attributes of a function (`ref_attr_name`), by name.
-    Raises InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, IR303 for an
-    attribute that this version does not have.
+    Args:
+        given: The attributes that replace references to attributes of a function (`ref_attr_name`), by name.
+
+    Raises:
+        InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, IR303 for an
+            attribute that this version does not have.
     """
     values: dict[str, Any] = {}
     for attribute in node.attribute:
@@ -49,7 +52,11 @@ Choice = TypeVar("Choice")
 
 
 def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
-    """The value of a name in an attribute's choices; raises InvalidAttributeError for any other name."""
+    """The value of a name in an attribute's choices.
+
+    Raises:
+        InvalidAttributeError: For any other name.
+    """
     if value not in choices:
         raise InvalidAttributeError(f"{name} is {value!r}, expected {', '.join(choices)}")
     return choices[value]

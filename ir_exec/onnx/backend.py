@@ -35,8 +35,11 @@ class Prepared(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs in the order of the graph, for inputs in its order, or by name.
 
-        kwargs: part of ONNX's interface; ignored.
-        Raises EvaluationError if an input is missing, and any error of the run.
+        Args:
+            **kwargs: Part of ONNX's interface; ignored.
+
+        Raises:
+            EvaluationError: If an input is missing, and any error of the run.
         """
         named = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._names, inputs, strict=False))
         named = {name: _normal(value) for name, value in named.items()}
@@ -61,7 +64,11 @@ class Runtime(Backend):
 
     @classmethod
     def prepare(cls, model: ModelProto, device: str = "CPU", **kwargs: Any) -> Prepared:
-        """The model, ready to run; raises the IRError of its first fault."""
+        """The model, ready to run.
+
+        Raises:
+            IRError: The first fault of the model.
+        """
         return Prepared(model)
 
     @classmethod

@@ -48,7 +48,9 @@ __all__ = [
 class NodeFacts:
     """A node, as seen by its constraints.
 
-    inputs: by ONNX's names. attributes: the attributes of the node, and the defaults of its version.
+    Attributes:
+        inputs: By ONNX's names.
+        attributes: The attributes of the node, and the defaults of its version.
     """
 
     def __init__(
@@ -146,7 +148,9 @@ def positive(*names: str) -> Constraint:
 def length(name: str, like: str, *, less: int = 0, times: int = 1) -> Constraint:
     """An attribute, or a constant or an input of known size, has as many elements as an input has axes.
 
-    less: axes that do not count. times: elements for each axis.
+    Args:
+        less: Axes that do not count.
+        times: Elements for each axis.
     """
 
     def check(facts: NodeFacts) -> IRError | None:
@@ -324,8 +328,9 @@ def each_at_least(name: str, least: float) -> Constraint:
 def indices_within(name: str, data: str, *, axis: str | None = None) -> Constraint:
     """Every element of constant indices is within an axis of the data; negative ones count from the end.
 
-    axis: the attribute that selects the axis. Without it the last axis of the indices has tuples, one index for each of
-    the first axes of the data, after the axes of `batch_dims`.
+    Args:
+        axis: The attribute that selects the axis. Without it the last axis of the indices has tuples, one index for
+            each of the first axes of the data, after the axes of `batch_dims`.
     """
 
     def check(facts: NodeFacts) -> IRError | None:

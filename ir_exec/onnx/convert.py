@@ -59,7 +59,11 @@ _MOST_EXPANDED = 2**17
 
 
 class Unsaid(NamedTuple):
-    """An operator that could not be converted, with the reason. is_unknown: inputs of a run may resolve it."""
+    """An operator that could not be converted, with the reason.
+
+    Attributes:
+        is_unknown: Inputs of a run may resolve it.
+    """
 
     operator: str
     why: str
@@ -95,8 +99,11 @@ class Call:
     def compare(self, graph: GraphProto, values: Iterable[Held], *, shapes: Severity) -> None:
         """Compare the types that a graph inside the node declares for its inputs with the given values.
 
-        shapes: the severity of a different shape; a different element type is always an error.
-        Raises ShapeError (IR606) for an error.
+        Args:
+            shapes: The severity of a different shape; a different element type is always an error.
+
+        Raises:
+            ShapeError: IR606 for an error.
         """
         for declared, value in zip(graph.input, values, strict=False):
             found = contradiction(declared.name, declared.type, value)
@@ -134,15 +141,18 @@ class Call:
 class Converter:
     """Converts one model.
 
-    unsupported: the operators that could not be converted, with the reason, for every such node.
-    has_assumptions: True if the model may reject inputs that the file accepts.
-    left_out: the number of nodes that were not converted: these, and nodes that lack inputs because of them.
-    report: called with every other fault; if it returns, the outputs of the node are missing.
-    warnings: of the node that is being converted.
-    declarations: the types of values of the graph. A missing value with a declaration becomes an input of this type,
-    one of `stand_ins`.
-    arrays: the tensors that were decoded before.
-    sinks: the Assigns of variables.
+    Args:
+        report: Called with every other fault; if it returns, the outputs of the node are missing.
+        declarations: The types of values of the graph. A missing value with a declaration becomes an input of this
+            type, one of `stand_ins`.
+        arrays: The tensors that were decoded before.
+
+    Attributes:
+        sinks: The Assigns of variables.
+        unsupported: The operators that could not be converted, with the reason, for every such node.
+        warnings: Of the node that is being converted.
+        left_out: The number of nodes that were not converted: these, and nodes that lack inputs because of them.
+        has_assumptions: True if the model may reject inputs that the file accepts.
     """
 
     def __init__(
@@ -297,7 +307,8 @@ class Converter:
     ) -> None:
         """Find the operators without a lowering in a node that cannot be converted because of missing inputs.
 
-        is_counted: True if existing operators count as not converted; those of a body may already be counted.
+        Args:
+            is_counted: True if existing operators count as not converted; those of a body may already be counted.
         """
         if depth > _MOST_DEPTH:
             return
@@ -426,8 +437,10 @@ class Converter:
 def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
     """The error at the innermost node, not at the layer that was made for it.
 
-    names: of the node's inputs, by the names of the function that lowers it. The port of a layer becomes the input of
-    its name.
+    The port of a layer becomes the input of its name.
+
+    Args:
+        names: Of the node's inputs, by the names of the function that lowers it.
     """
     port = error.location.port
     if error.location.kind == "node":
@@ -462,8 +475,9 @@ def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
 def _check_kinds(version: Version, inputs: list[Held]) -> None:
     """Check that inputs are tensors and lists as the function requires.
 
-    Raises GraphError for a missing input that is required; UnsupportedError for an element type that only a few
-    functions support.
+    Raises:
+        GraphError: For a missing input that is required.
+        UnsupportedError: For an element type that only a few functions support.
     """
     for position, value in enumerate(inputs):
         name, kind, may_lack = version.input_kind(position)

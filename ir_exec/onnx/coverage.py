@@ -14,7 +14,9 @@ How: TypeAlias = Literal["function", "body", "no"]
 class Covered(NamedTuple):
     """An operator and the way it is lowered.
 
-    versions: the versions in which it changed. how: `function` of ir_exec, the `body` in ONNX's definition, or `no`.
+    Attributes:
+        versions: The versions in which it changed.
+        how: `function` of ir_exec, the `body` in ONNX's definition, or `no`.
     """
 
     domain: str

@@ -15,7 +15,11 @@ __all__ = ["Contradiction", "contradiction"]
 
 
 class Contradiction(NamedTuple):
-    """A difference from a declaration. of_shape: the shape differs, but not the element type."""
+    """A difference from a declaration.
+
+    Attributes:
+        of_shape: The shape differs, but not the element type.
+    """
 
     message: str
     of_shape: bool

@@ -25,9 +25,14 @@ __all__ = ["Demands", "asked_value", "asking", "is_asking"]
 class Demands:
     """Computes values of the model under construction from the inputs of a call.
 
-    arrays: the known inputs. run: runs the layers. has_shapes: True if the inputs have their static shapes in the
-    model: the remaining unknown shapes depend on values. Otherwise no shape is computed.
-    used: the names of the inputs whose values were read.
+    Args:
+        arrays: The known inputs.
+        run: Runs the layers.
+        has_shapes: True if the inputs have their static shapes in the model: the remaining unknown shapes depend on
+            values. Otherwise no shape is computed.
+
+    Attributes:
+        used: The names of the inputs whose values were read.
     """
 
     def __init__(self, arrays: Mapping[str, Array], run: Runner, *, has_shapes: bool) -> None:
@@ -45,7 +50,8 @@ class Demands:
     def values(self, asked: Sequence[Value]) -> list[Array] | None:
         """The values of tensors; None if they do not follow from the inputs, or if shapes would suffice.
 
-        Raises the errors of the run, except for layers of a body, which need not run at all.
+        Raises:
+            IRError: The errors of the run, except for layers of a body, which need not run at all.
         """
         missing = [one for one in asked if one.constant is None and one not in self._known]
         if missing:

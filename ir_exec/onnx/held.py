@@ -28,7 +28,11 @@ __all__ = ["broken_constraint", "own_names"]
 
 
 class _Input(NamedTuple):
-    """An input of a definition. variable: the name of its type, shared by inputs of the same type."""
+    """An input of a definition.
+
+    Attributes:
+        variable: The name of its type, shared by inputs of the same type.
+    """
 
     name: str
     variable: str
@@ -50,7 +54,8 @@ def broken_constraint(
 ) -> IRError | None:
     """The first violation of the operator's definition by a node; None if none is known.
 
-    given: the attributes of the call of the function that contains the node.
+    Args:
+        given: The attributes of the call of the function that contains the node.
     """
     definition = _definition(canonical_domain(node.domain), node.op_type, opset)
     if definition is None:

@@ -26,7 +26,11 @@ _MOST_DEPTH = 64
 
 
 class ListedTensor(NamedTuple):
-    """An initializer. external: the file next to the model with its data, None if the data is in the model."""
+    """An initializer.
+
+    Attributes:
+        external: The file next to the model with its data, None if the data is in the model.
+    """
 
     name: str
     element_type: str
@@ -44,7 +48,12 @@ class ListedTensor(NamedTuple):
 
 
 class ListedNode(NamedTuple):
-    """A node. name: its own, or the name of its first output. body: the names of the enclosing nodes."""
+    """A node.
+
+    Attributes:
+        name: Its own, or the name of its first output.
+        body: The names of the enclosing nodes.
+    """
 
     name: str
     type: str
@@ -60,7 +69,11 @@ class ListedNode(NamedTuple):
 
 
 class Listing:
-    """The content of a model. path: its file; tensors inside it may remain on disk."""
+    """The content of a model.
+
+    Args:
+        path: Its file; tensors inside it may remain on disk.
+    """
 
     def __init__(self, proto: ModelProto, path: str) -> None:
         graph = proto.graph

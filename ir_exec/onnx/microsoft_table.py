@@ -69,7 +69,11 @@ class Signature(NamedTuple):
 
 
 class DeclaredInput(NamedTuple):
-    """An input. kinds: the names of the accepted element types; empty for all."""
+    """An input.
+
+    Attributes:
+        kinds: The names of the accepted element types; empty for all.
+    """
 
     name: str
     variable: str

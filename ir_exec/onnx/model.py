@@ -40,7 +40,8 @@ Given: TypeAlias = "TensorType | list[Given] | None"
 class Converted:
     """A model, and the positions of the inputs and outputs of the ONNX graph among its own.
 
-    has_assumptions: True if the model may reject inputs that the file accepts.
+    Attributes:
+        has_assumptions: True if the model may reject inputs that the file accepts.
     """
 
     model: Model
@@ -62,12 +63,20 @@ def convert_model(
 ) -> Converted:
     """The model of IR that computes the same as an ONNX model.
 
-    folder: the folder of external data. given: known types of inputs beyond their declarations. is_lenient: values that
-    cannot be computed become inputs of the types that the file declares, to check the nodes that follow them. The
-    options of the conversion are recorded in `rt_info`. demands: computes values that must be known from inputs.
-    arrays: the decoded tensors of the model, to share between several conversions.
-    Raises UnsupportedError that names every operator that cannot be lowered to IR, NotKnownError if further knowledge
-    of the inputs may resolve all of them, and otherwise the IRError of the first fault, unless `report` returns.
+    The options of the conversion are recorded in `rt_info`.
+
+    Args:
+        folder: The folder of external data.
+        given: Known types of inputs beyond their declarations.
+        is_lenient: Values that cannot be computed become inputs of the types that the file declares, to check the nodes
+            that follow them.
+        demands: Computes values that must be known from inputs.
+        arrays: The decoded tensors of the model, to share between several conversions.
+
+    Raises:
+        UnsupportedError: Names every operator that cannot be lowered to IR.
+        NotKnownError: If further knowledge of the inputs may resolve all of them, and otherwise the IRError of the
+            first fault, unless `report` returns.
     """
     with asking(demands):
         return _converted(proto, folder, given or {}, report, is_lenient, told or {}, demands, arrays)
@@ -201,7 +210,11 @@ def elements_of(declared: TypeProto) -> TensorType:
 
 
 class _Inputs:
-    """The Parameters of the model. lists: the positions of Parameters for lists and optionals."""
+    """The Parameters of the model.
+
+    Attributes:
+        lists: The positions of Parameters for lists and optionals.
+    """
 
     def __init__(self, given: Mapping[str, Given], demands: Demands | None, report: Report, is_lenient: bool) -> None:
         self.given = given

@@ -73,7 +73,11 @@ def _of_version(model: ModelProto) -> Iterator[IRError]:
 
 
 def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> Iterator[IRError]:
-    """The faults of a graph or body. outer: the names of enclosing graphs that exist before its node."""
+    """The faults of a graph or body.
+
+    Args:
+        outer: The names of enclosing graphs that exist before its node.
+    """
     inputs = {one.name: one for one in graph.input}
     initializers = [*graph.initializer, *(one.values for one in graph.sparse_initializer)]
     for name in _doubles(one.name for one in graph.input):
@@ -103,7 +107,11 @@ def _of_default(tensor: TensorProto, declared: ValueInfoProto) -> Iterator[IRErr
 def _of_nodes(
     nodes: Iterable[NodeProto], known: set[str], outer: frozenset[str], called: set[_Key]
 ) -> Iterator[IRError]:
-    """The faults of the nodes of a graph, a body or a function. known: the names that exist before them."""
+    """The faults of the nodes of a graph, a body or a function.
+
+    Args:
+        known: The names that exist before them.
+    """
     seen: dict[str, int] = {}
     for position, node in enumerate(nodes):
         called.add((canonical_domain(node.domain), node.op_type, node.overload))

@@ -32,7 +32,9 @@ _PRODUCTS = frozenset(
 def name_layers(outputs: Iterable[Held], node: str, mark: int) -> None:
     """Name the unnamed layers of a node after it; repeated names are numbered later.
 
-    outputs: of the node. mark: a serial; layers with larger serials belong to the node.
+    Args:
+        outputs: Of the node.
+        mark: A serial; layers with larger serials belong to the node.
     """
     values = [value for one in outputs for value in _values_of(one)]
     if not node or not values:

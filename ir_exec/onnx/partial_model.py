@@ -54,7 +54,8 @@ class OnnxModel(PartialModel):
     Its graph has Parameters in place of values that are not yet known. `reshape` to shapes that determine all nodes
     completes it, and so does `specialised` for the inputs of a call.
 
-    found: the result of its conversion, if the caller has it.
+    Args:
+        found: The result of its conversion, if the caller has it.
     """
 
     def __init__(
@@ -149,7 +150,11 @@ class OnnxModel(PartialModel):
             raise self._missing
 
     def save(self, path: Any, *, compress_to_fp16: bool = False) -> None:
-        """Write the model as `Model.save` does; raises NotKnownError if it is partial."""
+        """Write the model as `Model.save` does.
+
+        Raises:
+            NotKnownError: If it is partial.
+        """
         self.require_whole()
         super().save(path, compress_to_fp16=compress_to_fp16)
 
@@ -234,7 +239,8 @@ class OnnxModel(PartialModel):
 def model_of(file: OnnxFile) -> Model:
     """The model of an ONNX file; an `OnnxModel` if nodes need values that the file does not declare.
 
-    Raises UnsupportedError for operators that cannot be lowered to IR, and otherwise the IRError of the first fault.
+    Raises:
+        UnsupportedError: For operators that cannot be lowered to IR, and otherwise the IRError of the first fault.
     """
     try:
         converted = convert_model(file.proto, folder=file.folder)

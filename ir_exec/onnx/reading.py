@@ -52,10 +52,18 @@ def read_onnx(
 ) -> Model | None:
     """The model of an ONNX file, a path or bytes, lowered to operators of IR.
 
-    report: called with every fault; if it returns, reading continues after the fault with the types that the file
-    declares. The result is None if nothing can be read. shapes: of inputs, by name, with such a report.
     A model whose nodes depend on further facts of the inputs is an `OnnxModel`, which the inputs of a call complete.
-    Raises UnsupportedError if the package onnx is not installed, and for operators that cannot be lowered to IR.
+
+    Args:
+        report: Called with every fault; if it returns, reading continues after the fault with the types that the file
+            declares.
+        shapes: Of inputs, by name, with such a report.
+
+    Returns:
+        The result is None if nothing can be read.
+
+    Raises:
+        UnsupportedError: If the package onnx is not installed, and for operators that cannot be lowered to IR.
     """
     try:
         proto, folder = read_proto(source)
@@ -89,8 +97,10 @@ def read_onnx(
 def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str | None]:
     """The message in a file or in bytes, and the folder of its external data.
 
-    Raises ParseError for content other than an ONNX model, ResourceError for a message over 2 GiB, and UnsupportedError
-    if the package onnx is not installed.
+    Raises:
+        ParseError: For content other than an ONNX model.
+        ResourceError: For a message over 2 GiB.
+        UnsupportedError: If the package onnx is not installed.
     """
     if find_spec("onnx") is None:
         hint = "install it with pip install 'ir-exec[onnx]'"
@@ -132,7 +142,11 @@ def _content(path: str, size: int) -> bytes:
 
 
 def parse_onnx(raw: bytes) -> ModelProto:
-    """The model in these bytes; raises ParseError IR004 for anything else."""
+    """The model in these bytes.
+
+    Raises:
+        ParseError: IR004 for anything else.
+    """
     import onnx
     from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # it has no types
 
@@ -202,8 +216,10 @@ Field: TypeAlias = "tuple[int, int, int, int]"
 def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[int], bool]) -> bytes | None:
     """The message of a model with large initializers that refer to the file; None if no tensor is removed.
 
-    content: the whole file. name: of the file, in its folder. may_leave: returns True if tensors of this data type may
-    remain in the file.
+    Args:
+        content: The whole file.
+        name: Of the file, in its folder.
+        may_leave: Returns True if tensors of this data type may remain in the file.
     """
     try:
         graphs = [field for field in message_fields(content, 0, len(content)) if field[0] == _GRAPH]
@@ -249,7 +265,12 @@ def _without_data(
 
 
 def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]:
-    """The fields of a message; raises ValueError or IndexError if it is damaged."""
+    """The fields of a message.
+
+    Raises:
+        ValueError: If it is damaged.
+        IndexError: If it is damaged.
+    """
     position = start
     while position < end:
         tag, first = varint(content, position)

@@ -222,9 +222,13 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def onnx_op(
     name: str, *, since: int, instead: str | None = None, domain: str = STANDARD
 ) -> Callable[[Function], Function]:
-    """Register a function for an operator, starting at this version of its domain; raises TypeError for a duplicate.
+    """Register a function for an operator, starting at this version of its domain.
 
-    instead: the replacement in ONNX, for an experimental operator, or one whose deprecation text names none.
+    Args:
+        instead: The replacement in ONNX, for an experimental operator, or one whose deprecation text names none.
+
+    Raises:
+        TypeError: For a duplicate.
     """
 
     def decorate(function: Function) -> Function:
@@ -241,8 +245,9 @@ def onnx_op(
 def register(domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
     """Register a function of a user for an operator of any domain.
 
-    Raises TypeError if the operator has a function for this version, or any function of ir_exec, and for a signature
-    that declares no inputs and attributes.
+    Raises:
+        TypeError: If the operator has a function for this version, or any function of ir_exec, and for a signature that
+            declares no inputs and attributes.
     """
     domain = canonical_domain(domain)
     known = versions(domain, name)
@@ -256,7 +261,11 @@ def register(domain: str, name: str, since: int, function: Callable[..., Any]) -
 
 
 def unregister(domain: str, name: str) -> None:
-    """Remove the functions of a user for an operator; raises KeyError if there are none."""
+    """Remove the functions of a user for an operator.
+
+    Raises:
+        KeyError: If there are none.
+    """
     domain = canonical_domain(domain)
     if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
         raise KeyError(f"{shown_domain(domain)}:{name}")

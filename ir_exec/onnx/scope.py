@@ -17,8 +17,10 @@ __all__ = ["NameScope"]
 class NameScope:
     """The values that the nodes of a graph, a body or a function can refer to.
 
-    opsets: the version of each domain. given: the attributes of the call for which a function was expanded. prefix: of
-    the names of its nodes, from the call of a function.
+    Attributes:
+        opsets: The version of each domain.
+        prefix: Of the names of its nodes, from the call of a function.
+        given: The attributes of the call for which a function was expanded.
     """
 
     def __init__(
@@ -60,7 +62,11 @@ class NameScope:
         return own | self.outer.names() if self.outer is not None else set(own)
 
     def find(self, name: str) -> Held:
-        """The value of this name; raises KeyError if there is none."""
+        """The value of this name.
+
+        Raises:
+            KeyError: If there is none.
+        """
         scope: NameScope | None = self
         while scope is not None:
             if name in scope._values:

@@ -36,8 +36,10 @@ _PREFIXES = (("past_key_values", "present_key_values"), ("past_key_values", "pre
 class Pair(NamedTuple):
     """An input and an output that form one variable.
 
-    past, present: the names of the input and of the output; "" if the variable is only assigned or only read.
-    initial: the tensor with the initial value of the variable; "" for the default of the input, or else zeros.
+    Attributes:
+        past: The names of the input and of the output; "" if the variable is only assigned or only read.
+        present: See `past`.
+        initial: The tensor with the initial value of the variable; "" for the default of the input, or else zeros.
     """
 
     id: str
@@ -94,8 +96,9 @@ def named_pairs(proto: ModelProto) -> list[Pair]:
 def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
     """Change a message to make pairs of its inputs and outputs variables.
 
-    Raises GraphError for a name that the graph does not have or that occurs in two pairs, UnsupportedError for a pair
-    of different types.
+    Raises:
+        GraphError: For a name that the graph does not have or that occurs in two pairs.
+        UnsupportedError: For a pair of different types.
     """
     pairs = list(pairs)
     if not pairs:

@@ -42,8 +42,10 @@ def data_set_files(folder: str | os.PathLike[str], kind: str) -> list[str]:
 def read_tensor_file(path: str | os.PathLike[str]) -> tuple[str, Array]:
     """The name and the elements of the TensorProto in a file.
 
-    Raises OSError, and EvaluationError IR705 for another message, an unknown element type, or a tensor whose data is
-    damaged or in another file.
+    Raises:
+        OSError: If it cannot be read.
+        EvaluationError: IR705 for another message, an unknown element type, or a tensor whose data is damaged or in
+            another file.
     """
     with open(path, "rb") as file:
         raw = file.read()

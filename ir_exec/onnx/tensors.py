@@ -66,7 +66,11 @@ _MOST_DENSE = 2**28
 
 
 def element_type_of(code: int) -> ElementType:
-    """The element type of a TensorProto.DataType; raises UnsupportedError if IR has no equivalent."""
+    """The element type of a TensorProto.DataType.
+
+    Raises:
+        UnsupportedError: If IR has no equivalent.
+    """
     from onnx import TensorProto
 
     try:
@@ -105,7 +109,11 @@ def narrowed(value: Value, code: int) -> Value | Narrow:
 
 
 def onnx_type(element_type: ElementType) -> int:
-    """The TensorProto.DataType of an element type; raises UnsupportedError if ONNX has none."""
+    """The TensorProto.DataType of an element type.
+
+    Raises:
+        UnsupportedError: If ONNX has none.
+    """
     from onnx import TensorProto
 
     for name, ours in _NAMES.items():
@@ -130,9 +138,14 @@ def tensor_type_of(declared: TypeProto) -> TensorType:
 def array_of(tensor: TensorProto, folder: str | None) -> Array:
     """The elements of a tensor of a file.
 
-    folder: the folder of the file; external data is only read from there. Arrays of external data are mapped, not read.
-    Raises WeightsError if dims and data do not match, or the data cannot be read; UnsupportedError for an element type
-    that IR does not have.
+    Arrays of external data are mapped, not read.
+
+    Args:
+        folder: The folder of the file; external data is only read from there.
+
+    Raises:
+        WeightsError: If dims and data do not match, or the data cannot be read.
+        UnsupportedError: For an element type that IR does not have.
     """
     from onnx import numpy_helper
 
@@ -162,7 +175,9 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
 def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) -> Array:
     """Zeros with values at the given indices: `indices` are flat, or one row of coordinates for each value.
 
-    Raises WeightsError for an index out of range, ResourceError for more zeros than a file may request.
+    Raises:
+        WeightsError: For an index out of range.
+        ResourceError: For more zeros than a file may request.
     """
     values, indices = decoded(sparse.values), decoded(sparse.indices)
     dims = tuple(sparse.dims)
@@ -228,7 +243,11 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
 
 
 def _stored(path: str, offset: int, size: int) -> Array:
-    """Bytes of a file, mapped if they are many. Raises WeightsError if the file cannot be read or is too short."""
+    """Bytes of a file, mapped if they are many.
+
+    Raises:
+        WeightsError: If the file cannot be read or is too short.
+    """
     name = os.path.basename(path)
     try:
         status = os.stat(path)
@@ -256,7 +275,11 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
 
 
 def _inside(location: str, folder: str | None) -> str:
-    """The path of external data; raises WeightsError if it is not inside the folder of the model."""
+    """The path of external data.
+
+    Raises:
+        WeightsError: If it is not inside the folder of the model.
+    """
     if folder is None:
         message = f"the data is in {location!r}, but a model read from bytes has no folder"
         raise WeightsError(message, code=Code.weights_missing, hint="read the model from its path")

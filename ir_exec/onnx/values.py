@@ -50,7 +50,8 @@ __all__ = [
 class Sequence:
     """A list of values of known length.
 
-    element_type: the type of its elements, also for an empty list.
+    Attributes:
+        element_type: The type of its elements, also for an empty list.
     """
 
     items: tuple[Held, ...]
@@ -58,7 +59,11 @@ class Sequence:
 
     @property
     def tensors(self) -> list[Value]:
-        """The elements as tensors; raises UnsupportedError if one is not a tensor."""
+        """The elements as tensors.
+
+        Raises:
+            UnsupportedError: If one is not a tensor.
+        """
         found = [one for one in self.items if isinstance(one, Value)]
         if len(found) != len(self.items):
             raise UnsupportedError("the list contains elements other than tensors of element types of IR")
@@ -76,7 +81,11 @@ class Stack:
         return self.value.element_type
 
     def listed(self) -> Sequence:
-        """The elements as a list; raises NotKnownError if their number is unknown."""
+        """The elements as a list.
+
+        Raises:
+            NotKnownError: If their number is unknown.
+        """
         count = known_size(self.value, 0, "the length of a list")
         require_few(count)
         return Sequence(tuple([build.gather(self.value, place, 0) for place in range(count)]), self.element_type)
@@ -96,7 +105,8 @@ def require_few(parts: int) -> None:
 class Appended:
     """A list inside the loop in which it grows, with only the elements appended so far in an iteration.
 
-    place: the index among the values carried by the loop.
+    Attributes:
+        place: The index among the values carried by the loop.
     """
 
     place: int
@@ -120,7 +130,8 @@ class MissingValueError(UnsupportedError):
 class Narrow:
     """A tensor of an element type that IR does not have, in a wider type that represents all of its values.
 
-    kind: its TensorProto.DataType.
+    Attributes:
+        kind: Its TensorProto.DataType.
     """
 
     value: Value
@@ -132,7 +143,11 @@ Held: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None
 
 
 def known(value: Value, what: str) -> Array:
-    """The value of a tensor that is not an input in IR; raises NotKnownError if it is unknown at conversion."""
+    """The value of a tensor that is not an input in IR.
+
+    Raises:
+        NotKnownError: If it is unknown at conversion.
+    """
     found = asked_value(value)
     if found is None:
         raise NotKnownError(f"{what} must be known at conversion")
@@ -151,19 +166,31 @@ def known_scalar(value: Value, what: str) -> float:
 
 
 def known_rank(value: Value, what: str) -> int:
-    """The rank of a tensor; raises NotKnownError if it is unknown at conversion."""
+    """The rank of a tensor.
+
+    Raises:
+        NotKnownError: If it is unknown at conversion.
+    """
     rank = value.type.rank
     return rank if rank is not None else known(shape_of(value), f"the rank of {what}").size
 
 
 def dims_of(value: Value, what: str) -> tuple[int, ...]:
-    """The sizes of a tensor; raises NotKnownError if they are unknown at conversion."""
+    """The sizes of a tensor.
+
+    Raises:
+        NotKnownError: If they are unknown at conversion.
+    """
     shape = value.type.shape
     return shape.static if shape.is_static else known_ints(shape_of(value), f"the shape of {what}")
 
 
 def known_size(value: Value, axis: int, what: str) -> int:
-    """The size of an axis of a tensor; raises NotKnownError if it is unknown at conversion."""
+    """The size of an axis of a tensor.
+
+    Raises:
+        NotKnownError: If it is unknown at conversion.
+    """
     size = size_along(value, axis)
     if size.is_static:
         return size.size
@@ -172,7 +199,11 @@ def known_size(value: Value, axis: int, what: str) -> int:
 
 
 def size_along(value: Value, axis: int) -> Dim:
-    """The dim of an axis of a tensor; raises ShapeError if it has no such axis."""
+    """The dim of an axis of a tensor.
+
+    Raises:
+        ShapeError: If it has no such axis.
+    """
     dims = value.type.shape.dims
     if dims == ():
         raise ShapeError("the input is a scalar, expected rank 1 or more", code=Code.wrong_rank)
@@ -180,7 +211,11 @@ def size_along(value: Value, axis: int) -> Dim:
 
 
 def normal_axis(axis: int, rank: int) -> int:
-    """The axis counted from the front; raises ShapeError if it is out of range for the rank."""
+    """The axis counted from the front.
+
+    Raises:
+        ShapeError: If it is out of range for the rank.
+    """
     if not -rank <= axis < max(rank, 0 if axis else 1):
         raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
     return axis % rank if rank else 0
@@ -201,7 +236,11 @@ def _array(values: float | list[float], kind: ElementType) -> Array:
 
 
 def ints(*values: int) -> Value:
-    """A tensor of rank 1 of i64; raises ShapeError for sums of attributes beyond 64 bits."""
+    """A tensor of rank 1 of i64.
+
+    Raises:
+        ShapeError: For sums of attributes beyond 64 bits.
+    """
     try:
         return build.constant(np.array(values, np.int64))
     except OverflowError:
@@ -247,7 +286,8 @@ def checked_gather(data: Value, indices: Value, axis: int, *, batch_dims: int = 
 def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Value:
     """A Gather with indices of 0 or more: negative indices are errors, as are indices that are too large.
 
-    name: ONNX's name of the indices, for messages.
+    Args:
+        name: ONNX's name of the indices, for messages.
     """
     known = indices.constant
     if known is not None and known.size and known.min() < 0:

@@ -34,8 +34,10 @@ Inputs: TypeAlias = (
 def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]:
     """Return the arrays in the order of the inputs; each has its input's element type and fits its shape.
 
-    Raises EvaluationError (IR705) for wrong names or a wrong number of inputs, ElementTypeError (IR403) for an array
-    with values that the input cannot represent, ShapeError (IR506) for an array with another shape.
+    Raises:
+        EvaluationError: IR705 for wrong names or a wrong number of inputs.
+        ElementTypeError: IR403 for an array with values that the input cannot represent.
+        ShapeError: IR506 for an array with another shape.
     """
     return [checked(value, port) for value, port in zip(bind_values(given, ports), ports, strict=True)]
 
@@ -43,7 +45,8 @@ def bind_inputs(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Array]
 def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
     """Return the value given for each input, in the order of the inputs.
 
-    Raises EvaluationError (IR705) for wrong names or a wrong number of inputs.
+    Raises:
+        EvaluationError: IR705 for wrong names or a wrong number of inputs.
     """
     if given is None:
         given = {}
@@ -66,7 +69,9 @@ def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
 def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:
     """Return the static shape of every input: the given one, or the declared one if it is static.
 
-    Raises EvaluationError (IR705) for unknown names, ShapeError (IR506) for a shape that does not fit or is dynamic.
+    Raises:
+        EvaluationError: IR705 for unknown names.
+        ShapeError: IR506 for a shape that does not fit or is dynamic.
     """
     if given is not None and not isinstance(given, Mapping):
         kind = type(given).__name__
@@ -108,7 +113,8 @@ def _by_name(given: Mapping[Any, Any], ports: Sequence[ModelPort]) -> list[Any]:
 def checked(value: Any, port: ModelPort, kind: str = "input") -> Array:
     """Return the value as an array of the port's element type that fits its shape; `kind` names the port in messages.
 
-    Raises as `bind_inputs` does.
+    Raises:
+        IRError: As `bind_inputs` does.
     """
     array = _as_array(value, port.element_type, f"{kind} {port.name!r}")
     if not _fits(array.shape, port.shape):

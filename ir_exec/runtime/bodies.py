@@ -21,7 +21,9 @@ RunsBody: TypeAlias = Callable[[list[Array], dict[int, Array] | None], list[Arra
 class InterpretedBody(InferredBody):
     """The RunningBody of an operator.
 
-    runs: computes the Results. state: the variables that the body writes to.
+    Args:
+        state: The variables that the body writes to.
+        runs: Computes the Results.
     """
 
     def __init__(self, body: BodyGraph, around: OuterTypes, state: CurrentVariables, runs: RunsBody) -> None:

@@ -74,8 +74,9 @@ class CompiledModel(Session):
     the inputs of a call whenever these need another model; the models of the latest calls are kept. `specialisations`
     lists them.
 
-    instrument: a wrapper of every step of a plan; copies have none. budget: a memory budget shared by several compiled
-    models.
+    Args:
+        instrument: A wrapper of every step of a plan; copies have none.
+        budget: A memory budget shared by several compiled models.
     """
 
     def __init__(
@@ -171,10 +172,9 @@ class CompiledModel(Session):
 
     @property
     def specialisations(self) -> list[dict[str, str]]:
-        """For each model that a partial model was specialised to, the aspects of the inputs that it depends on: "value
-        1",
-        "shape [2,3]", "rank 2". The model of the latest call is last; the list is empty for a model that fits all
-        inputs.
+        """The aspects of the inputs that each specialised model depends on: "value 1", "shape [2,3]", "rank 2".
+
+        The model of the latest call is last; the list is empty for a model that fits all inputs.
         """
         return self._network.made if isinstance(self._network, Specialising) else []
 
@@ -222,8 +222,11 @@ class CompiledModel(Session):
     def memory_plan(self, shapes: ShapesByPort | None = None) -> MemoryPlan:
         """Return the memory of a run on inputs of these shapes, without running it; static inputs may be left out.
 
-        Tensors whose shapes depend on values count with their minimum size. Raises the errors of planning a call, and
-        ShapeError IR506 for an input whose shape remains dynamic.
+        Tensors whose shapes depend on values count with their minimum size.
+
+        Raises:
+            IRError: The errors of planning a call.
+            ShapeError: IR506 for an input whose shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
         if self._whole.is_partial and isinstance(self._network, Specialising):
@@ -241,11 +244,14 @@ class CompiledModel(Session):
         )
 
     def explain(self, shapes: ShapesByPort | None = None) -> PlanReport:
-        """Return the reasons for the plan of each layer: its kernel, the pass that made its step, and the fate of
-        layers that are not run.
+        """Return the reasons for the plan of each layer.
 
-        Static inputs may be left out. Raises the errors of planning a call, and ShapeError IR506 for an input whose
-        shape remains dynamic.
+        They are its kernel, the pass that made its step, and the fate of layers that are not run. Static inputs
+        may be left out.
+
+        Raises:
+            IRError: The errors of planning a call.
+            ShapeError: IR506 for an input whose shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
         if self._whole.is_partial and isinstance(self._network, Specialising):
@@ -281,37 +287,45 @@ def compile_model(
 ) -> CompiledModel:
     """Make a model ready to run; `model` is a Model, or an argument of `read_model`.
 
-    device_name: "CPU" or "AUTO", which are equivalent; there are no other devices.
-    weights: "expand", the default, computes values that depend on weights alone once, in the first run, for instance
-        f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored bytes, block by
-        block; other values that take more memory than the weights are computed in every run and freed again. Anything
-        else is another .bin, as for `read_model`.
-    max_memory: the maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
-        constants together; None: the machine's memory.
-    max_seconds: the maximum duration of a run; the time is checked before each layer and each iteration, and between
-        the chunks of layers that are computed in chunks. A single call of NumPy, such as a large matrix product, a sort
-        or a Fourier transform, is not interrupted. None: no limit.
-    threads: the number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores available to the
-        process. Results do not depend on it.
-    precision: the type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and matches
-        OpenVINO's CPU plugin for f16: values are rounded to the types of the file in Convert and ConvertLike, in
-        variables written by Assign, and in the outputs. 16-bit weights then take twice their memory, unless
-        weights="keep" converts them in every run. "file" rounds after every layer; a model with an input of undeclared
-        element type does so too. A model that only moves such values runs in their types either way.
-    outputs: names of tensors or layers (`split:1` for a layer with several outputs) whose values are the outputs, in
-        this order, instead of the outputs of the model. Only what they and the variables need is computed.
-    optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and prepacks
-        weights in the layout of their kernel after a few runs if that pays off. "full", or True, prepacks them in the
-        first run; the results are bit-identical. False runs every layer separately, as calls with an observer do.
-    passes: names of passes that make plans: "-fuse_attention,-prepack_weights" omits some, "fuse_attention" uses one
-        alone, to find the one that changes a result. None: all. `explain` shows the effect of each of them.
-    engine: "onnxruntime", or one registered by another package, runs the layers that it can run with the same meaning;
-        the others are interpreted. Calls with an observer are interpreted. The attribute `partition` of the model
-        reports the layers that the engine runs, and the reasons for the others. None: everything is interpreted.
-    providers: the execution providers of the engine, best first, for instance ["CUDAExecutionProvider"]; None: the CPU.
-    options: settings of the engine by name.
-    Raises the errors of `read_model`, EvaluationError IR704 for other devices and for invalid numbers, IR705 for
-    outputs that do not exist, and one UnsupportedError that names every operator that ir_exec does not support.
+    Args:
+        device_name: "CPU" or "AUTO", which are equivalent; there are no other devices.
+        weights: "expand", the default, computes values that depend on weights alone once, in the first run, for
+            instance f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored
+            bytes, block by block; other values that take more memory than the weights are computed in every run and
+            freed again. Anything else is another .bin, as for `read_model`.
+        max_memory: The maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
+            constants together; None: the machine's memory.
+        max_seconds: The maximum duration of a run; the time is checked before each layer and each iteration, and
+            between the chunks of layers that are computed in chunks. A single call of NumPy, such as a large matrix
+            product, a sort or a Fourier transform, is not interrupted. None: no limit.
+        threads: The number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores available to
+            the process. Results do not depend on it.
+        precision: The type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and
+            matches OpenVINO's CPU plugin for f16: values are rounded to the types of the file in Convert and
+            ConvertLike, in variables written by Assign, and in the outputs. 16-bit weights then take twice their
+            memory, unless weights="keep" converts them in every run. "file" rounds after every layer; a model with an
+            input of undeclared element type does so too. A model that only moves such values runs in their types either
+            way.
+        outputs: Names of tensors or layers (`split:1` for a layer with several outputs) whose values are the outputs,
+            in this order, instead of the outputs of the model. Only what they and the variables need is computed.
+        optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and
+            prepacks weights in the layout of their kernel after a few runs if that pays off. "full", or True, prepacks
+            them in the first run; the results are bit-identical. False runs every layer separately, as calls with an
+            observer do.
+        passes: Names of passes that make plans: "-fuse_attention,-prepack_weights" omits some, "fuse_attention" uses
+            one alone, to find the one that changes a result. None: all. `explain` shows the effect of each of them.
+        engine: "onnxruntime", or one registered by another package, runs the layers that it can run with the same
+            meaning; the others are interpreted. Calls with an observer are interpreted. The attribute `partition` of
+            the model reports the layers that the engine runs, and the reasons for the others. None: everything is
+            interpreted.
+        providers: The execution providers of the engine, best first, for instance ["CUDAExecutionProvider"]; None: the
+            CPU.
+        options: Settings of the engine by name.
+
+    Raises:
+        IRError: The errors of `read_model`.
+        EvaluationError: IR704 for other devices and for invalid numbers, IR705 for outputs that do not exist, and one
+            UnsupportedError that names every operator that ir_exec does not support.
     """
     if device_name not in ("CPU", "AUTO"):
         raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')

@@ -29,16 +29,18 @@ _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
 class Executor:
     """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
-    expand_weights: if true, constants that take more memory than their weights are computed once and kept; smaller
-        constants always are.
-    budget: the memory of all runs, shared by the model and its bodies.
-    types: the types of all values for the input types among them, to avoid inferring these again.
-    ops: operators that replace the operators of their nodes, in bodies too.
-    instrument: a wrapper of every step, in bodies too.
-    tier: the optimization of plans for runs without an observer, in bodies too.
-    fixed: the positions of inputs that are the same in many runs, which share the values computed from them.
-    passes: the passes that make plans, in bodies too.
     The attribute `bodies` has the executors of the bodies of each layer.
+
+    Args:
+        budget: The memory of all runs, shared by the model and its bodies.
+        expand_weights: If true, constants that take more memory than their weights are computed once and kept; smaller
+            constants always are.
+        types: The types of all values for the input types among them, to avoid inferring these again.
+        ops: Operators that replace the operators of their nodes, in bodies too.
+        instrument: A wrapper of every step, in bodies too.
+        tier: The optimization of plans for runs without an observer, in bodies too.
+        fixed: The positions of inputs that are the same in many runs, which share the values computed from them.
+        passes: The passes that make plans, in bodies too.
     """
 
     def __init__(
@@ -110,7 +112,9 @@ class Executor:
     ) -> list[Array]:
         """Return the values of the Results for the values of the Parameters, both in the order of the file.
 
-        kept: the values that depend only on the fixed inputs, by number, stored here by the first run; initially empty.
+        Args:
+            kept: The values that depend only on the fixed inputs, by number, stored here by the first run; initially
+                empty.
         """
         if observe is not None:
             return self._run_observed(arrays, Observing(observe))
@@ -175,7 +179,8 @@ class Executor:
 def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int]) -> dict[int, Array]:
     """Return the results of a plan by number; the run counts their memory during their lifetime.
 
-    given: `owners` of the inputs.
+    Args:
+        given: `owners` of the inputs.
     """
     _run(plan, slots)
     found = {number: array for number in plan.results if (array := slots[number]) is not None}

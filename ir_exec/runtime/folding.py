@@ -30,7 +30,9 @@ def folded(model: Model) -> Model:
 
     Values that follow from the shapes of inputs are folded too. Values that take more memory than their weights, such
     as f32 from f16 or u4, remain computed; bodies are unchanged. Names of tensors and layers are kept.
-    Raises the errors of evaluating the constant layers.
+
+    Raises:
+        IRError: The errors of evaluating the constant layers.
     """
     document = model.current_document()
     graph = build_graph(document, model.weights, report=raise_error)

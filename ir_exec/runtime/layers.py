@@ -31,7 +31,9 @@ class LayerSteps:
     Hooks may keep the arrays that they receive, and replace them. If constants select another kernel for a layer in a
     run, the layer has the same kernel here. Parameters are steps that return their input.
 
-    ops: operators that replace the operators of their nodes. runs: computes the bodies.
+    Args:
+        ops: Operators that replace the operators of their nodes.
+        runs: Computes the bodies.
     """
 
     def __init__(self, graph: Graph, context: Context, ops: Mapping[Node, Op], runs: RunsLayerBody) -> None:
@@ -55,7 +57,9 @@ class LayerSteps:
     ) -> list[Array | None]:
         """Run a graph, and return its values by their numbers; None for one after its last use.
 
-        arrays: the values of the Parameters. keeps_all: if true, values are kept after their last use.
+        Args:
+            arrays: The values of the Parameters.
+            keeps_all: If true, values are kept after their last use.
         """
         steps = self.steps(graph)
         if keeps_all:
@@ -174,7 +178,8 @@ class _ConstantOfBody:
 class _ByConstants:
     """The kernel from `Op.with_constants` of a layer, with the general kernel for arrays that do not allow it.
 
-    keeps: if true, the prepared kernel is kept for the next call with the same arrays.
+    Args:
+        keeps: If true, the prepared kernel is kept for the next call with the same arrays.
     """
 
     def __init__(self, op: Op, positions: Collection[int], dynamic: DynamicKernel, *, keeps: bool) -> None:

@@ -54,8 +54,10 @@ class Observing(Hooks):
 def run_steps(steps: Sequence[Step], slots: list[Array | None], limits: Limits, hooks: Hooks | None = None) -> None:
     """Run the steps in order on the arrays in `slots`; a slot is None before its value and after the last use.
 
-    limits: the limits of the run; memory that was unknown to planning is counted in it.
     An IRError gains the location of its layer; any other exception of an operator becomes an EvaluationError.
+
+    Args:
+        limits: The limits of the run; memory that was unknown to planning is counted in it.
     """
     around, is_timed = limits.planned, limits.is_timed
     for step in steps:

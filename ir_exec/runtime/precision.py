@@ -51,9 +51,10 @@ _SMALL = 2**12
 class Widened(NamedTuple):
     """The differences of a run in f32.
 
-    ops: the operators that replace the operators of their nodes, in bodies too; empty for a model without 16-bit
-        floats.
-    variables: the element types of the variables that keep 16-bit floats.
+    Attributes:
+        ops: The operators that replace the operators of their nodes, in bodies too; empty for a model without 16-bit
+            floats.
+        variables: The element types of the variables that keep 16-bit floats.
     """
 
     ops: Mapping[Node, Op]
@@ -209,7 +210,8 @@ _FLAGS = (
 def _wide(op: Op, narrow: Mapping[int, ElementType]) -> Op:
     """Return an operator that computes the same as `op` with f32 outputs instead of 16-bit floats.
 
-    narrow: inputs, by position, that are still passed in these types of the file.
+    Args:
+        narrow: Inputs, by position, that are still passed in these types of the file.
     """
     return _standing_for(op, _Wide, {"_narrow": narrow})
 

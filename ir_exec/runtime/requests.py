@@ -44,8 +44,10 @@ class VariableState:
 
     @property
     def state(self) -> Tensor:
-        """The value that the next run reads, read-only. A variable with its initial value shows zeros, with 0 for
-        dynamic dims, as in OpenVINO's CPU plugin; the run itself computes the initial value.
+        """The value that the next run reads, read-only.
+
+        A variable with its initial value shows zeros, with 0 for dynamic dims, as in OpenVINO's CPU plugin; the run
+        itself computes the initial value.
 
         Assigned values are copied: a Tensor or an array that fits the variable.
         """
@@ -74,8 +76,9 @@ def states_of(session: Session) -> list[VariableState]:
 
 
 class InferRequest:
-    """Runs with separate variables, made by `CompiledModel.create_infer_request`. It keeps the inputs and outputs of
-    its last run.
+    """Runs with separate variables, made by `CompiledModel.create_infer_request`.
+
+    It keeps the inputs and outputs of its last run.
     """
 
     def __init__(self, session: Session, inputs: Sequence[ModelPort], outputs: Sequence[ModelPort]) -> None:
@@ -100,7 +103,8 @@ class InferRequest:
     def get_tensor(self, key: PortKey) -> Tensor:
         """Return an input or output of the last run, by its name or port; inputs are read-only.
 
-        Raises EvaluationError: IR705 if there is no such input or output, IR704 before the first run.
+        Raises:
+            EvaluationError: IR705 if there is no such input or output, IR704 before the first run.
         """
         name = key.name if isinstance(key, ModelPort) else key
         for ports, tensor_of in ((self._inputs, self.get_input_tensor), (self._outputs, self.get_output_tensor)):

@@ -103,9 +103,11 @@ class Results(Mapping[PortKey, Array]):
 class RunnableNetwork:
     """The state shared by the sessions of a compiled model.
 
-    variables: with the types of their values. drawers: layers that may keep sequences of random numbers; a run depends
-    on the previous one if `is_stateful`.
-    is_wide: if true, f16 and bf16 are computed in f32. rounded: the variables that keep such values.
+    Attributes:
+        variables: With the types of their values.
+        drawers: Layers that may keep sequences of random numbers; a run depends on the previous one if `is_stateful`.
+        is_wide: If true, f16 and bf16 are computed in f32.
+        rounded: The variables that keep such values.
     """
 
     graph: Graph
@@ -147,9 +149,13 @@ class RunnableNetwork:
 class States(Mapping[str, Array | None]):
     """The variables of a session by their ids: read-only arrays, None for one that still has its initial value.
 
-    `state[id] = array` sets the value that the next run reads, None the initial value. The array is copied;
-    it must fit the variable as an input array must fit its input. Raises EvaluationError IR705 for an unknown variable,
-    ElementTypeError IR403 and ShapeError IR506 for an array that does not fit.
+    `state[id] = array` sets the value that the next run reads, None the initial value. The array is copied; it must fit
+    the variable as an input array must fit its input.
+
+    Raises:
+        EvaluationError: IR705 for an unknown variable.
+        ElementTypeError: IR403.
+        ShapeError: IR506 for an array that does not fit.
     """
 
     def __init__(self, variables: list[ModelPort], values: Variables, lock: RLock) -> None:
@@ -208,15 +214,21 @@ class Session:
     def __call__(self, inputs: Inputs | None = None, *, observe: Observer | None = None) -> Results:
         """Run the model.
 
-        inputs: arrays by name, position or port, or a sequence in the order of the inputs; they are never written to.
-            Arrays of floats are rounded to the float type of the input. Arrays of another element type are cast if the
-            cast preserves every value, and rejected otherwise.
-        observe: called after each layer with its node, its inputs and its outputs, as they are computed: with f32 for
-            the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
-        Raises IRError: EvaluationError, ElementTypeError or ShapeError for inputs that do not fit and for layers that
-        fail on them, WeightsError if the .bin has changed since it was opened, ResourceError if the run exceeds the
-        memory budget, the time limit or the number of iterations. Variables and sequences of random numbers are then
-        unchanged.
+        If the run fails, variables and sequences of random numbers are unchanged.
+
+        Args:
+            inputs: Arrays by name, position or port, or a sequence in the order of the inputs; they are never written
+                to. Arrays of floats are rounded to the float type of the input. Arrays of another element type are cast
+                if the cast preserves every value, and rejected otherwise.
+            observe: Called after each layer with its node, its inputs and its outputs, as they are computed: with f32
+                for the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
+
+        Raises:
+            EvaluationError: For missing or unknown inputs, and for layers that fail on the inputs.
+            ElementTypeError: For an input with another element type, and for layers that fail on the inputs.
+            ShapeError: For an input with another shape, and for layers that fail on the inputs.
+            WeightsError: If the .bin has changed since it was opened.
+            ResourceError: If the run exceeds the memory budget, the time limit or the number of iterations.
         """
         require_callable(observe, "observe")
         network, given = self._network.chosen(inputs)

@@ -34,7 +34,11 @@ _Key: TypeAlias = "tuple[tuple[str, Aspect, Hashable], ...]"
 
 
 class ForCalls(NamedTuple):
-    """A whole model, and the inputs of calls in its order. depends: as in `CompiledModel.specialisations`."""
+    """A whole model, and the inputs of calls in its order.
+
+    Attributes:
+        depends: As in `CompiledModel.specialisations`.
+    """
 
     model: Model
     calls: list[list[Array]]
@@ -50,8 +54,9 @@ class ForCalls(NamedTuple):
 def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
     """Return the model that fits the inputs of all calls.
 
-    Raises the errors of binding the inputs and of the conversion, and EvaluationError for calls that need different
-    models.
+    Raises:
+        IRError: The errors of binding the inputs and of the conversion.
+        EvaluationError: For calls that need different models.
     """
     if not isinstance(model, PartialModel) or not (model.is_partial or _is_refused(model, calls)):
         return ForCalls(model, [bind_inputs(one, model.inputs) for one in calls], {})
@@ -84,10 +89,14 @@ def _is_refused(model: PartialModel, calls: Sequence[Inputs | None]) -> bool:
 class Specialising:
     """Finds or makes the model for the inputs of a call; thread-safe.
 
-    compiled: makes a model ready to run, within a budget. max_memory: bytes that all models and a run may take
-    together.
-    general: the model for all inputs that do not contradict its assumptions.
-    inputs, outputs: the known inputs and outputs of the partial model.
+    Args:
+        outputs: See `inputs`.
+        compiled: Makes a model ready to run, within a budget.
+        max_memory: Bytes that all models and a run may take together.
+        general: The model for all inputs that do not contradict its assumptions.
+
+    Attributes:
+        inputs: The known inputs and outputs of the partial model.
     """
 
     def __init__(
@@ -125,7 +134,11 @@ class Specialising:
             return [dict(one.shown) for one in self._kept.values()]
 
     def chosen(self, inputs: Any) -> tuple[RunnableNetwork, Any]:
-        """Return the model for these inputs, and its inputs. Raises the errors of binding and of the conversion."""
+        """Return the model for these inputs, and its inputs.
+
+        Raises:
+            IRError: The errors of binding and of the conversion.
+        """
         bound = self._model.bound(inputs)
         made = self._found(bound)
         if made is None and self._general is not None:
@@ -147,7 +160,11 @@ class Specialising:
         return made.network, made.arrays(bound)
 
     def planned(self, types: Mapping[str, Any]) -> Specialised:
-        """Return the model for inputs of these types. Raises NotKnownError if it depends on values."""
+        """Return the model for inputs of these types.
+
+        Raises:
+            NotKnownError: If it depends on values.
+        """
         return self._model.specialise(types, self._run)
 
     def _found(self, bound: Mapping[str, Any]) -> _Made | None:

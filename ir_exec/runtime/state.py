@@ -21,8 +21,9 @@ __all__ = ["VARIABLES", "CurrentVariables", "Drawers", "Snapshot", "Variables", 
 class Snapshot:
     """The state of a session between two runs. It can be pickled, and restored in another process.
 
-    values: the values of variables that are not in their initial state, by id. drawn: the count of random numbers drawn
-    by each layer that draws any, by the keys of their `Drawers`.
+    Attributes:
+        values: The values of variables that are not in their initial state, by id.
+        drawn: The count of random numbers drawn by each layer that draws any, by the keys of their `Drawers`.
     """
 
     values: Mapping[str, Array]
@@ -39,7 +40,8 @@ class Variables:
     In a body, an iteration reads the values written in the previous iteration, by `advance`. Layers that draw random
     numbers continue their sequences in the next run and in the next iteration.
 
-    rounded: variables that keep their values as f16 or bf16 while the model is computed in f32.
+    Args:
+        rounded: Variables that keep their values as f16 or bf16 while the model is computed in f32.
     """
 
     def __init__(self, rounded: Mapping[str, ElementType] = MappingProxyType({})) -> None:
@@ -67,7 +69,11 @@ class Variables:
         return self._values.get(variable_id)
 
     def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
-        """Store a value. is_own: the array and its memory have no other owner, and need no copy."""
+        """Store a value.
+
+        Args:
+            is_own: The array and its memory have no other owner, and need no copy.
+        """
         kind = self._rounded.get(variable_id)
         self._written[variable_id] = value if kind is None else converted(value, kind)
         (self._own.add if is_own else self._own.discard)(variable_id)

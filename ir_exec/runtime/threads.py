@@ -36,7 +36,8 @@ class RunThreads:
 def chosen_threads(threads: int | None = None) -> int:
     """Return the caller's number, or IR_EXEC_THREADS, or the cores available to this process.
 
-    Raises EvaluationError IR704 for a number below 1 and for text that is not a number.
+    Raises:
+        EvaluationError: IR704 for a number below 1 and for text that is not a number.
     """
     if threads is not None:
         return whole_number(threads, "threads", 1)

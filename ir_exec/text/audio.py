@@ -27,7 +27,12 @@ _PROCESSOR = "processor_config.json"
 
 @dataclass(frozen=True, slots=True)
 class Wave:
-    """Audio with one channel. samples: f32, [samples], -1 to 1. rate: samples per second."""
+    """Audio with one channel.
+
+    Attributes:
+        samples: f32, [samples], -1 to 1.
+        rate: samples per second.
+    """
 
     samples: Array
     rate: int
@@ -36,7 +41,8 @@ class Wave:
 def read_wav(path: str | os.PathLike[str]) -> Wave:
     """Read the audio of a .wav file, PCM of 8 to 32 bits or float; channels are averaged.
 
-    Raises EvaluationError (IR704) for a file that cannot be read.
+    Raises:
+        EvaluationError: IR704 for a file that cannot be read.
     """
     path = os.fspath(path)
     try:
@@ -101,8 +107,10 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
     Toolbox.
     Source: the feature extractor of Whisper, `WhisperFeatureExtractor` in transformers.
 
-    Raises GraphError (IR801) without preprocessor_config.json, UnsupportedError (IR900) if it describes other features,
-    and EvaluationError (IR704) for a different rate, or for audio that is longer than the input of the model.
+    Raises:
+        GraphError: IR801 without preprocessor_config.json.
+        UnsupportedError: IR900 if it describes other features.
+        EvaluationError: IR704 for a different rate, or for audio that is longer than the input of the model.
     """
     settings = folder.settings.get(_FILE)
     above: tuple[str, ...] = ()

@@ -19,9 +19,13 @@ _LONGEST_REMEMBERED = 64
 class BytePairs:
     """Tokenizer of words by rules that merge neighbouring tokens.
 
-    vocabulary: the token of each text. rules: pairs of texts in the order of their priority; both texts and their
-    concatenation must be in the vocabulary (KeyError). unknown: the text of the token for bytes that no entry begins
-    with. suffix: text that is appended to each word. byte_fallback: use the tokens `<0xNN>` before `unknown`.
+    Args:
+        vocabulary: The token of each text.
+        rules: Pairs of texts in the order of their priority; both texts and their concatenation must be in the
+            vocabulary (KeyError).
+        unknown: The text of the token for bytes that no entry begins with.
+        suffix: Text that is appended to each word.
+        byte_fallback: Use the tokens `<0xNN>` before `unknown`.
     """
 
     def __init__(

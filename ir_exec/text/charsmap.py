@@ -74,7 +74,8 @@ class Normalizer(NamedTuple):
 class CharsMap:
     """A precompiled character map: the longest entry at each position of a text is replaced.
 
-    Raises ValueError for bytes that are not a valid map.
+    Raises:
+        ValueError: For bytes that are not a valid map.
     """
 
     def __init__(self, blob: Array) -> None:

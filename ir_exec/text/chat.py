@@ -17,7 +17,9 @@ __all__ = ["render_chat"]
 def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
     """Render messages with the chat template, followed by the assistant's prompt.
 
-    Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) if the template fails.
+    Raises:
+        GraphError: IR807 for a folder without a template.
+        EvaluationError: IR704 if the template fails.
     """
     found = list(templates_of(folder))
     if not found:

@@ -14,7 +14,10 @@ __all__ = ["check_folder"]
 def check_folder(path: str | os.PathLike[str]) -> list[Report] | None:
     """Check the files of a folder against each other; None for a folder without a pipeline.
 
-    Returns a report for each file with findings, with the codes IR801 to IR810. `check_model` checks each file itself.
+    `check_model` checks each file itself.
+
+    Returns:
+        A report for each file with findings, with the codes IR801 to IR810.
     """
     folder = open_folder(path)
     if folder is None:

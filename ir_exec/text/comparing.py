@@ -40,9 +40,13 @@ class _TokenRecord(BaseModel):
 class TokenDifference(_TokenRecord):
     """The first token that differs.
 
-    position: the index among the new tokens, from 0. ours, theirs: the tokens.
-    margin: our logit of `ours` minus our logit of `theirs`. gap: our logit of `ours` minus the second largest logit.
-    is_tie: True if the logits are so close that rounding may change their order.
+    Attributes:
+        position: The index among the new tokens, from 0.
+        ours: The tokens.
+        theirs: The tokens.
+        margin: Our logit of `ours` minus our logit of `theirs`.
+        gap: Our logit of `ours` minus the second largest logit.
+        is_tie: True if the logits are so close that rounding may change their order.
     """
 
     position: int
@@ -56,8 +60,9 @@ class TokenDifference(_TokenRecord):
 class Trial(_TokenRecord):
     """A run of the runtime with other settings.
 
-    position: the index of the first token that differs from ours; None if all are equal.
-    error: the reason if the runtime returned no tokens.
+    Attributes:
+        position: The index of the first token that differs from ours; None if all are equal.
+        error: The reason if the runtime returned no tokens.
     """
 
     name: str
@@ -69,9 +74,12 @@ class Trial(_TokenRecord):
 class TokenComparison(_TokenRecord):
     """The result of `compare FOLDER`.
 
-    theirs: the tokens of the reference. ours: the tokens of ir_exec for the same prompt. first: the first difference;
-    None if all tokens are equal. trials: runs with other settings of the runtime if tokens differ. layer: the first
-    layer with an own error at the differing token, if no setting explains the difference.
+    Attributes:
+        ours: The tokens of ir_exec for the same prompt.
+        theirs: The tokens of the reference.
+        first: The first difference; None if all tokens are equal.
+        trials: Runs with other settings of the runtime if tokens differ.
+        layer: The first layer with an own error at the differing token, if no setting explains the difference.
     """
 
     format: Literal[1] = 1
@@ -108,16 +116,18 @@ def compare_tokens(
 ) -> TokenComparison:
     """Compare greedy decoding of a reference with greedy decoding of ir_exec.
 
-    pipeline: the result of `ir_exec.text.load`.
-    reference: `openvino`, `genai`, `transformers`, or a JSON file with `ids` and, without a prompt, `prompt_ids`.
-    prompt: text, or tokens.
-    count: the number of new tokens.
-    device: the device for openvino and genai.
-    source: the folder from which transformers reads the model.
-    timeout: maximum seconds for an answer of the runtime.
-    progress: called with a description of each step.
+    Args:
+        pipeline: The result of `ir_exec.text.load`.
+        reference: `openvino`, `genai`, `transformers`, or a JSON file with `ids` and, without a prompt, `prompt_ids`.
+        prompt: Text, or tokens.
+        count: The number of new tokens.
+        device: The device for openvino and genai.
+        source: The folder from which transformers reads the model.
+        timeout: Maximum seconds for an answer of the runtime.
+        progress: Called with a description of each step.
 
-    Raises EvaluationError if the reference cannot be run or read.
+    Raises:
+        EvaluationError: If the reference cannot be run or read.
     """
     ids = pipeline.encode(prompt) if isinstance(prompt, str) else list(prompt)
     tell = progress or (lambda text: None)

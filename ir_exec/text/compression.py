@@ -38,10 +38,11 @@ _FEWEST = 256
 class PackedWeight:
     """A constant that is a weight.
 
-    group_size: the number of elements that share a scale; None if a scale covers a whole channel or tensor, and without
-        scales.
-    is_scaled: True if the graph multiplies the constant by scales.
-    uses: the types of the layers that read the weight.
+    Attributes:
+        group_size: The number of elements that share a scale; None if a scale covers a whole channel or tensor, and
+            without scales.
+        is_scaled: True if the graph multiplies the constant by scales.
+        uses: The types of the layers that read the weight.
     """
 
     node: Node

@@ -30,13 +30,14 @@ class Decoder:
     The model's cache may be in variables, or in inputs and outputs (`past_key_values...`, `present...`). Without a
     cache all tokens are computed again for each new one. Shorter texts of a batch are padded on the left.
 
-    fixed: inputs that are constant for a text: the states of an encoder.
-    embed: computes embeddings of tokens, for models with embeddings as input.
-    images: embeddings for the tokens `image_token` of the prompt, in order, [tokens, channels].
-    pad_token: the token for padding of shorter texts.
-    is_mask_short: True if the mask after the prompt covers the new token only, instead of the whole text.
-
     Values of `inputs_embeds`, `position_ids`, `attention_mask` and `token_type_ids` in `fixed` are for the prompt only.
+
+    Args:
+        fixed: Inputs that are constant for a text: the states of an encoder.
+        embed: Computes embeddings of tokens, for models with embeddings as input.
+        images: Embeddings for the tokens `image_token` of the prompt, in order, [tokens, channels].
+        pad_token: The token for padding of shorter texts.
+        is_mask_short: True if the mask after the prompt covers the new token only, instead of the whole text.
     """
 
     def __init__(

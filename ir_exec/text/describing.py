@@ -24,7 +24,12 @@ class _FolderRecord(BaseModel):
 
 
 class PartFacts(_FolderRecord):
-    """A model of the folder. bytes: the size of its .bin. readable: True if it was read without a fault."""
+    """A model of the folder.
+
+    Attributes:
+        bytes: The size of its .bin.
+        readable: True if it was read without a fault.
+    """
 
     name: str
     file: str
@@ -37,8 +42,11 @@ class PartFacts(_FolderRecord):
 class WeightFormat(_FolderRecord):
     """The storage format of a share of the weights of a model.
 
-    group_size: the number of elements that share a scale; None for channel-wise scales, and for weights without scales.
-    symmetric: False if zero points other than the middle of the range are subtracted; None for weights without scales.
+    Attributes:
+        group_size: The number of elements that share a scale; None for channel-wise scales, and for weights without
+            scales.
+        symmetric: False if zero points other than the middle of the range are subtracted; None for weights without
+            scales.
     """
 
     part: str
@@ -52,12 +60,15 @@ class WeightFormat(_FolderRecord):
 class FolderFacts(_FolderRecord):
     """The description of a folder.
 
-    context_length: the number of positions that the model was trained for. cache_bytes: bytes of keys and values per
-    token. tokenizer: the kind of the tokenizer. tokens: the number of entries of its vocabulary. rows: the number of
-    rows of the embedding.
-    templates: the files with chat templates, in order; a later template replaces an earlier one.
-    declared_formats: by part, the weight format that NNCF declares.
-    differences: by part, the differences of the graph from the declared format.
+    Attributes:
+        context_length: The number of positions that the model was trained for.
+        cache_bytes: Bytes of keys and values per token.
+        tokenizer: The kind of the tokenizer.
+        tokens: The number of entries of its vocabulary.
+        rows: The number of rows of the embedding.
+        templates: The files with chat templates, in order; a later template replaces an earlier one.
+        declared_formats: By part, the weight format that NNCF declares.
+        differences: By part, the differences of the graph from the declared format.
     """
 
     format: Literal[1] = 1

@@ -64,8 +64,10 @@ _LARGEST_SETTINGS = 2**28
 class SettingsFile:
     """A JSON file.
 
-    data: the content, an object; empty for an unreadable file. error, error_line: the reason, and the line of the
-        fault.
+    Attributes:
+        data: The content, an object; empty for an unreadable file.
+        error: The reason, and the line of the fault.
+        error_line: See `error`.
     """
 
     path: str
@@ -161,9 +163,10 @@ class FolderPart:
 class Folder:
     """A folder with the parts of a model.
 
-    kind: the kind of the pipeline: `language model`, `language model with vision`, `encoder and decoder`, `speech`,
-        `embeddings`, `diffusion`, `tokenizer`; `model` for a model of images or sound only; `part` for subfolders of a
-        diffusion pipeline.
+    Attributes:
+        kind: The kind of the pipeline: `language model`, `language model with vision`, `encoder and decoder`, `speech`,
+            `embeddings`, `diffusion`, `tokenizer`; `model` for a model of images or sound only; `part` for subfolders
+            of a diffusion pipeline.
     """
 
     path: str

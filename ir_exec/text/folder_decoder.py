@@ -33,12 +33,15 @@ def decoder_of(
 ) -> Decoder:
     """Return the decoder of a folder, ready for a text.
 
-    inputs: arrays for the models of the folder: `input_features` of speech, `input_ids` of the text for an encoder,
-        `pixel_values` of images, or inputs of the decoder, such as `inputs_embeds` of the prompt.
-    images: the result of `image_embeddings_of`, if it was computed before.
+    Args:
+        inputs: Arrays for the models of the folder: `input_features` of speech, `input_ids` of the text for an encoder,
+            `pixel_values` of images, or inputs of the decoder, such as `inputs_embeds` of the prompt.
+        images: The result of `image_embeddings_of`, if it was computed before.
 
-    Raises GraphError (IR801) for a folder with a missing model, EvaluationError (IR705) for arrays that are not an
-    input of any model, and UnsupportedError (IR900) for images whose embedding needs more than the known models.
+    Raises:
+        GraphError: IR801 for a folder with a missing model.
+        EvaluationError: IR705 for arrays that are not an input of any model.
+        UnsupportedError: IR900 for images whose embedding needs more than the known models.
     """
     given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
     part = folder.decoder
@@ -116,7 +119,8 @@ def image_embeddings_of(folder: Folder, given: Mapping[str, Array], compile: Com
     that split, merge or reorder its outputs with further models or code (Qwen2-VL, MiniCPM-V, LLaVA-NeXT) need
     `inputs_embeds` instead.
 
-    given: the inputs of the model.
+    Args:
+        given: The inputs of the model.
     """
     if "vision embeddings" not in folder.parts:
         return None

@@ -41,10 +41,13 @@ StoppedBy = Literal["end token", "length", "stop string", "context"]
 class Generation:
     """New tokens and their text.
 
-    ids: the new tokens. text: the text of the new tokens, up to a stop string; None for a folder without a detokenizer.
-    stopped_by: `end token`, `length`, `stop string`, or `context` if the context length of the model was reached.
-    first_seconds: the time until the first token. seconds: the total time. logits: f32, [new tokens, vocabulary], if
-    requested: the logits of the model, before penalties and temperature.
+    Attributes:
+        ids: The new tokens.
+        text: The text of the new tokens, up to a stop string; None for a folder without a detokenizer.
+        stopped_by: `end token`, `length`, `stop string`, or `context` if the context length of the model was reached.
+        first_seconds: The time until the first token.
+        seconds: The total time.
+        logits: f32, [new tokens, vocabulary], if requested: the logits of the model, before penalties and temperature.
     """
 
     prompt_ids: tuple[int, ...]
@@ -65,7 +68,9 @@ class Generation:
 class Pipeline:
     """The model of a folder with its tokenizers; `load` returns one.
 
-    folder: the parts and settings. compile: compiles each model of the folder.
+    Args:
+        folder: The parts and settings.
+        compile: Compiles each model of the folder.
     """
 
     def __init__(self, folder: Folder, compile: Compile) -> None:
@@ -75,7 +80,8 @@ class Pipeline:
     def encode(self, text: str, *, special_tokens: bool = True) -> list[int]:
         """Return the tokens of a text, with the special tokens that the tokenizer adds.
 
-        special_tokens: False omits them at both ends, for example for a chat template, which contains them already.
+        Args:
+            special_tokens: False omits them at both ends, for example for a chat template, which contains them already.
         """
         found = self._tokenizer([_strings(text)])["input_ids"][0].tolist()
         if not special_tokens:
@@ -88,7 +94,8 @@ class Pipeline:
 
         The first token that is not found, and all tokens after it, are None. Special tokens at both ends are empty.
 
-        ids: the result of `encode`; computed by default.
+        Args:
+            ids: The result of `encode`; computed by default.
         """
         ids = self.encode(text) if ids is None else ids
         part = self.folder.parts.get("tokenizer")
@@ -132,8 +139,9 @@ class Pipeline:
     def settings(self) -> GenerationSettings:
         """Return the settings of generation_config.json, or of config.json if it is missing, without `do_sample`.
 
-        Raises EvaluationError (IR704) for values of the wrong type or out of range, and GraphError (IR810) for a file
-        that is not JSON.
+        Raises:
+            EvaluationError: IR704 for values of the wrong type or out of range.
+            GraphError: IR810 for a file that is not JSON.
         """
         files = self.folder.settings
         for name in ("config.json", "generation_config.json"):
@@ -147,14 +155,17 @@ class Pipeline:
     def chat(self, messages: Sequence[Mapping[str, Any]]) -> str:
         """Render messages (`role`, `content`) with the chat template, by jinja2 in a sandbox.
 
-        Raises GraphError (IR807) for a folder without a template, and EvaluationError (IR704) if the template fails.
+        Raises:
+            GraphError: IR807 for a folder without a template.
+            EvaluationError: IR704 if the template fails.
         """
         return render_chat(self.folder, messages)
 
     def features(self, audio: str | os.PathLike[str] | Array) -> Array:
         """Return the features of audio for the encoder, as described by preprocessor_config.json.
 
-        audio: the path of a .wav file, or samples of one channel at the model's rate, -1 to 1.
+        Args:
+            audio: The path of a .wav file, or samples of one channel at the model's rate, -1 to 1.
         """
         if isinstance(audio, str | os.PathLike):
             return log_mel(read_wav(audio), self.folder)
@@ -184,16 +195,19 @@ class Pipeline:
         (`GenerationOptions`) replaces them. The `do_sample` of the file is ignored: sampling needs a temperature, or
         `do_sample=True`.
 
-        prompt: text, or tokens.
-        ignore_eos: continue after end tokens.
-        seed: the seed for sampling.
-        inputs: arrays by name, in addition to tokens: `input_features`, `pixel_values`, `inputs_embeds` of the prompt.
-        audio: the path of a .wav file, or samples, for a speech model.
-        language, task: options of a speech model; by default the model detects the language. Tokens as prompt replace
-            both.
-        keep_logits: return the logits of all new tokens.
-        on_text: called with the new text of each step.
-        follow_settings: False ignores all values of generation_config.json except end tokens.
+        Args:
+            prompt: Text, or tokens.
+            ignore_eos: Continue after end tokens.
+            seed: The seed for sampling.
+            inputs: Arrays by name, in addition to tokens: `input_features`, `pixel_values`, `inputs_embeds` of the
+                prompt.
+            audio: The path of a .wav file, or samples, for a speech model.
+            language: Options of a speech model; by default the model detects the language. Tokens as prompt replace
+                both.
+            task: See `language`.
+            keep_logits: Return the logits of all new tokens.
+            on_text: Called with the new text of each step.
+            follow_settings: False ignores all values of generation_config.json except end tokens.
         """
         given = {name: np.asarray(value) for name, value in (inputs or {}).items()}
         start = perf_counter()
@@ -256,7 +270,10 @@ class Pipeline:
     ) -> tuple[Decoder, list[int]]:
         """Run the encoder if there is one, and return the decoder for a prompt with its first tokens.
 
-        images: the result of `image_embeddings_of`. The other parameters are the same as for `generate`.
+        The other parameters are the same as for `generate`.
+
+        Args:
+            images: The result of `image_embeddings_of`.
         """
         given = dict(inputs or {})
         if (language or task) and self.folder.kind != "speech":
@@ -403,10 +420,12 @@ def _strings(text: str) -> Array:
 def load(path: str | os.PathLike[str], compile: Compile = compile_model) -> Pipeline:
     """Load the pipeline of a folder.
 
-    compile: compiles a model, by default `ir_exec.compile_model`; for another engine, use for example
-        `partial(compile_model, engine="onnxruntime")`.
+    Args:
+        compile: Compiles a model, by default `ir_exec.compile_model`; for another engine, use for example
+            `partial(compile_model, engine="onnxruntime")`.
 
-    Raises GraphError (IR801) for a folder without a pipeline.
+    Raises:
+        GraphError: IR801 for a folder without a pipeline.
     """
     folder = open_folder(path)
     if folder is None:

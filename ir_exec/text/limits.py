@@ -26,7 +26,8 @@ def context_of(folder: Folder) -> int | None:
 def require_prompt(folder: Folder, ids: list[int], given: Mapping[str, Array]) -> list[int]:
     """Check and return the tokens of a prompt; with `inputs_embeds` no tokens are needed.
 
-    Raises EvaluationError: IR704 for no tokens or too many, IR701 for a token outside the vocabulary.
+    Raises:
+        EvaluationError: IR704 for no tokens or too many, IR701 for a token outside the vocabulary.
     """
     if "inputs_embeds" in given:
         return ids

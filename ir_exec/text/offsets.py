@@ -34,8 +34,9 @@ def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[i
     The first token that is not found, and all tokens after it, are None; unknown tokens, and tokens of an unreadable
     vocabulary, are not found. Tokens that normalization inserts, such as a leading space, are empty.
 
-    part: the tokenizer.
-    added: the numbers of added tokens at both ends; their offsets are empty, at 0 and at the length of the text.
+    Args:
+        part: The tokenizer.
+        added: The numbers of added tokens at both ends; their offsets are empty, at 0 and at the length of the text.
     """
     front, back = added
     entries = entries_of(part)
@@ -68,7 +69,11 @@ def batch_offsets(
 ) -> list[Offsets] | None:
     """Return the offsets of a batch of texts, None for padding; None for a model without a vocabulary.
 
-    path: the model of the tokenizer. ids, mask: its outputs, [texts, tokens]. empty: the tokens of an empty text.
+    Args:
+        path: The model of the tokenizer.
+        ids: Its outputs, [texts, tokens].
+        mask: Its outputs, [texts, tokens].
+        empty: The tokens of an empty text.
     """
     part = read_part("tokenizer", path)
     if entries_of(part) is None:

@@ -88,7 +88,9 @@ def refusal(pattern: bytes) -> str | None:
 def compiled(pattern: bytes) -> Any:
     """Compile a pattern with `regex`; None if PCRE2 does not compile it.
 
-    Raises UnsupportedError if `regex` is not installed, and EvaluationError (IR704) if it cannot compile the pattern.
+    Raises:
+        UnsupportedError: If `regex` is not installed.
+        EvaluationError: IR704 if it cannot compile the pattern.
     """
     regex = library("regex", "a regular expression")
     text = pattern.decode("utf-8", "surrogateescape")
@@ -130,7 +132,11 @@ def _translated(pattern: str) -> str:
 
 
 def _escape(pattern: str, at: int) -> tuple[str, int]:
-    """Parse an escape at its backslash; returns a key of `_ITEMS` or `_ESCAPES`, or its text, and the end position."""
+    """Parse an escape at its backslash.
+
+    Returns:
+        A key of `_ITEMS` or `_ESCAPES`, or its text, and the end position.
+    """
     if at + 1 >= len(pattern):
         raise _RefusedError("the pattern ends with a backslash")
     letter = pattern[at + 1]

@@ -28,18 +28,21 @@ __all__ = ["Chooser", "GenerationOptions", "GenerationSettings", "settings_from"
 class GenerationOptions(TypedDict, total=False):
     """Options of `generate`; the defaults are the values of generation_config.json.
 
-    max_new_tokens: the maximum number of new tokens; 100 if the file does not declare it.
-    min_new_tokens: the minimum number of new tokens before an end token.
-    eos_token_id: one or several end tokens.
-    stop_strings: texts that end the generation; they are not part of the result.
-    repetition_penalty: a divisor of positive logits, and a factor of negative logits, of tokens in the text so far.
-    presence_penalty: subtracted from the logits of new tokens that occur. frequency_penalty: subtracted for each
-        occurrence.
-    no_repeat_ngram_size: the length of token sequences that must not be repeated.
-    do_sample: sample tokens. temperature: a divisor of the logits; without `do_sample`, a value above 0 enables
-        sampling, and 0 selects the most likely token.
-    top_k: sample from this number of most likely tokens, 0 for all. top_p: sample from the most likely tokens with this
-        total probability. min_p: sample from tokens with at least this fraction of the highest probability.
+    Attributes:
+        max_new_tokens: The maximum number of new tokens; 100 if the file does not declare it.
+        min_new_tokens: The minimum number of new tokens before an end token.
+        eos_token_id: One or several end tokens.
+        stop_strings: Texts that end the generation; they are not part of the result.
+        repetition_penalty: A divisor of positive logits, and a factor of negative logits, of tokens in the text so far.
+        presence_penalty: Subtracted from the logits of new tokens that occur.
+        frequency_penalty: Subtracted for each occurrence.
+        no_repeat_ngram_size: The length of token sequences that must not be repeated.
+        do_sample: Sample tokens.
+        temperature: A divisor of the logits; without `do_sample`, a value above 0 enables sampling, and 0 selects the
+            most likely token.
+        top_k: Sample from this number of most likely tokens, 0 for all.
+        top_p: Sample from the most likely tokens with this total probability.
+        min_p: Sample from tokens with at least this fraction of the highest probability.
     """
 
     max_new_tokens: int
@@ -61,9 +64,12 @@ class GenerationOptions(TypedDict, total=False):
 class GenerationSettings:
     """Settings of sampling and length: the fields of `GenerationOptions`, and fields that only the file has.
 
-    suppress_tokens: forbidden tokens. begin_suppress_tokens: forbidden first tokens.
-    bad_words_ids: forbidden sequences of tokens. forced_bos_token_id, forced_eos_token_id: the first and the last token
-        of a decoder with an encoder.
+    Attributes:
+        suppress_tokens: Forbidden tokens.
+        begin_suppress_tokens: Forbidden first tokens.
+        bad_words_ids: Forbidden sequences of tokens.
+        forced_bos_token_id: The first token of a decoder with an encoder.
+        forced_eos_token_id: The last token of a decoder with an encoder.
     """
 
     max_new_tokens: int = 100
@@ -126,7 +132,8 @@ def settings_from(file: str, found: Mapping[str, Any]) -> GenerationSettings:
 
     `do_sample` is False: a reference selects the most likely token by default.
 
-    Raises EvaluationError (IR704) for values of the wrong type or out of range.
+    Raises:
+        EvaluationError: IR704 for values of the wrong type or out of range.
     """
     names = [field.name for field in fields(GenerationSettings) if field.name != "do_sample"]
     values = {name: _converted(name, found[name], file) for name in names if found.get(name) is not None}
@@ -179,7 +186,8 @@ class Chooser:
     def __call__(self, ids: Sequence[int], prompt: int, logits: Array) -> int:
         """Select the token after `ids`; `prompt` is the number of prompt tokens in it.
 
-        Raises EvaluationError (IR704) for logits that are NaN, or if every token is forbidden.
+        Raises:
+            EvaluationError: IR704 for logits that are NaN, or if every token is forbidden.
         """
         scores = self.scores(ids, prompt, logits)
         best = int(np.argmax(scores))

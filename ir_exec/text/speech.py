@@ -23,10 +23,14 @@ def start_tokens(
 ) -> list[int]:
     """Return the tokens before the text.
 
-    first: the decoder's start token. logits: computes the logits after tokens, to detect the language if it is None.
-    language: `en` or `<|en|>`. task: `transcribe` or `translate`.
+    Args:
+        first: The decoder's start token.
+        logits: Computes the logits after tokens, to detect the language if it is None.
+        language: `en` or `<|en|>`.
+        task: `transcribe` or `translate`.
 
-    Raises EvaluationError (IR704) for languages and tasks that the model does not support.
+    Raises:
+        EvaluationError: IR704 for languages and tasks that the model does not support.
     """
     languages = _table(folder, "lang_to_id")
     tasks = _table(folder, "task_to_id")

@@ -10,8 +10,10 @@ __all__ = ["TextStream"]
 class TextStream:
     """Passes on new text once its characters are complete and it cannot be the start of a stop string.
 
-    decode: converts tokens to text. on_text: called with new text. stop_strings: not passed on, nor any text after
-    them.
+    Args:
+        decode: Converts tokens to text.
+        on_text: Called with new text.
+        stop_strings: Not passed on, nor any text after them.
     """
 
     def __init__(

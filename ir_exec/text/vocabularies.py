@@ -77,7 +77,8 @@ def json_tokens(folder: Folder) -> dict[int, str]:
 def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | bytes]) -> float:
     """Return the share of common tokens with the same text, independent of the notation of bytes and spaces.
 
-    Returns 1 without common tokens.
+    Returns:
+        1 without common tokens.
     """
     common = entries.keys() & tokens.keys()
     if not common:

@@ -37,7 +37,11 @@ __all__ = ["Other", "page_of_reports", "view"]
 
 
 class Other(NamedTuple):
-    """The other model of a diff. found: the differences, if known."""
+    """The other model of a diff.
+
+    Attributes:
+        found: The differences, if known.
+    """
 
     source: Source
     weights: WeightsSource | None = None
@@ -57,16 +61,22 @@ def view(
 ) -> PageView:
     """Return the page of a model: its layers with their types, computed values, and all findings of `check`.
 
-    source: a path, bytes, or a Model. A faulty file is shown as far as it can be read.
-    weights: the .bin, if it is not next to the .xml.
-    inputs: as for a call of a compiled model. The model is run with these, and the page has statistics of every value.
-    progress: called with the path of each layer of this run.
-    compare, profile: reports of these commands about this model, or their JSON files. `compare` also accepts a report
-        of quantize-report; the colours then show the effect of each layer. For a comparison of many inputs, each layer
-        shows its worst item.
-    diff: another model. Layers that are only in this model are added to the graph.
-    beside: further models, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
-    Raises the first error of a file that cannot be read, and ParseError for a report about another model.
+    Args:
+        source: A path, bytes, or a Model. A faulty file is shown as far as it can be read.
+        weights: The .bin, if it is not next to the .xml.
+        inputs: As for a call of a compiled model. The model is run with these, and the page has statistics of every
+            value.
+        compare: Reports of these commands about this model, or their JSON files. `compare` also accepts a report of
+            quantize-report; the colours then show the effect of each layer. For a comparison of many inputs, each layer
+            shows its worst item.
+        profile: See `compare`.
+        diff: Another model. Layers that are only in this model are added to the graph.
+        beside: Further models, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
+        progress: Called with the path of each layer of this run.
+
+    Raises:
+        IRError: The first error of a file that cannot be read.
+        ParseError: For a report about another model.
     """
     if inputs is not None and (model := _partial(source)) is not None:
         source, (inputs,), _ = for_calls(model, inputs)

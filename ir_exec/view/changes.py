@@ -65,7 +65,11 @@ def changes_of(
 
 
 def _layers_of(places: LayerPlaces, path: str, ids: Sequence[str]) -> list[Node]:
-    """The layers of a weight. path: of its constant, which has the first id."""
+    """The layers of a weight.
+
+    Args:
+        path: Of its constant, which has the first id.
+    """
     constant = places.of_path(path, ids[0])
     if constant is None:
         return []

@@ -33,12 +33,18 @@ __all__ = [
 class ValuesView(Record):
     """The values of one output in a run; in bodies, those of the last iteration.
 
-    min, max, mean, std: of the finite elements.
-    zeros, nans, infinities: the numbers of such elements.
-    saturated: the number of elements at a limit of the element type, or of a Clamp.
-    histogram: counts between min and max, in bins of equal width.
-    first: the first elements.
-    runs: the number of runs of the layer.
+    Attributes:
+        min: Of the finite elements.
+        max: Of the finite elements.
+        mean: Of the finite elements.
+        std: Of the finite elements.
+        zeros: The numbers of such elements.
+        nans: The numbers of such elements.
+        infinities: The numbers of such elements.
+        saturated: The number of elements at a limit of the element type, or of a Clamp.
+        histogram: Counts between min and max, in bins of equal width.
+        first: The first elements.
+        runs: The number of runs of the layer.
     """
 
     shape: tuple[int, ...]
@@ -59,8 +65,10 @@ class ValuesView(Record):
 class InputView(Record):
     """An input port.
 
-    layer: the position, in the list of layers, of the layer that it reads; None without an edge. port: the position of
-    the output of this layer."""
+    Attributes:
+        layer: The position, in the list of layers, of the layer that it reads; None without an edge.
+        port: The position of the output of this layer.
+    """
 
     layer: int | None = None
     port: int = 0
@@ -69,7 +77,12 @@ class InputView(Record):
 
 
 class OutputView(Record):
-    """An output port. inferred: None if inference failed. known: the elements, if inference computes them."""
+    """An output port.
+
+    Attributes:
+        inferred: None if inference failed.
+        known: The elements, if inference computes them.
+    """
 
     declared: str = ""
     inferred: str | None = None
@@ -79,7 +92,12 @@ class OutputView(Record):
 
 
 class FindingView(Record):
-    """A finding of `check`. means: a description of its rule. layer: the key of its layer, None for the whole file."""
+    """A finding of `check`.
+
+    Attributes:
+        means: A description of its rule.
+        layer: The key of its layer, None for the whole file.
+    """
 
     code: str
     rule: str
@@ -105,8 +123,10 @@ class ErrorView(Record):
 class TimeView(Record):
     """The result of `profile` for a layer.
 
-    seconds: of all calls, without its bodies. calls: the number of its runs. bytes: the peak memory of the run while
-    the layer ran.
+    Attributes:
+        seconds: Of all calls, without its bodies.
+        calls: The number of its runs.
+        bytes: The peak memory of the run while the layer ran.
     """
 
     seconds: float
@@ -116,14 +136,24 @@ class TimeView(Record):
 
 
 class ChangeView(Record):
-    """The result of `diff` for a layer. lines: `attribute axis: 0 -> 1`."""
+    """The result of `diff` for a layer.
+
+    Attributes:
+        lines: `attribute axis: 0 -> 1`.
+    """
 
     kind: Literal["added", "removed", "changed", "consequence"]
     lines: tuple[str, ...] = ()
 
 
 class LayerView(Record):
-    """A layer. constant: True if it depends only on constants. line: in the file. source: its lines in the file."""
+    """A layer.
+
+    Attributes:
+        constant: True if it depends only on constants.
+        line: In the file.
+        source: Its lines in the file.
+    """
 
     key: str
     name: str
@@ -158,8 +188,11 @@ class BodyView(Record):
 class NetworkView(Record):
     """A model.
 
-    file: as it was given. facts: lines about the whole model, each a label and a text. unchecked: True if `check` did
-    not run; the findings are then empty."""
+    Attributes:
+        file: As it was given.
+        facts: Lines about the whole model, each a label and a text.
+        unchecked: True if `check` did not run; the findings are then empty.
+    """
 
     title: str
     file: str = ""
@@ -187,10 +220,11 @@ class Section(Record):
 class PageView(Record):
     """A page: one or several models, with reports about the first.
 
-    made_by: the version of ir_exec.
-    colour: the initial colouring of layers.
-    arrangement: the arrangement of several models: next to each other, or one at a time.
-    folded: True for the compact page of a notebook.
+    Attributes:
+        made_by: The version of ir_exec.
+        colour: The initial colouring of layers.
+        arrangement: The arrangement of several models: next to each other, or one at a time.
+        folded: True for the compact page of a notebook.
     """
 
     format: Literal[1]

@@ -98,7 +98,11 @@ def _input(source: tuple[int, int] | None, type: str) -> InputView:
 
 
 def onnx_network(path: Path) -> NetworkView:
-    """The nodes and constants of an ONNX file. Raises ParseError if the file or the package onnx is missing."""
+    """The nodes and constants of an ONNX file.
+
+    Raises:
+        ParseError: If the file or the package onnx is missing.
+    """
     if find_spec("onnx") is None:
         hint = "pip install 'ir-exec[onnx]' installs it"
         raise ParseError(
@@ -197,7 +201,8 @@ MadeOf = Mapping[str, tuple[str, ...]]
 def network_beside(path: str | os.PathLike[str]) -> tuple[NetworkView, MadeOf]:
     """A model in any format: an IR, an execution graph of OpenVINO, or an ONNX file.
 
-    Raises the errors of reading the file.
+    Raises:
+        IRError: The errors of reading the file.
     """
     place = Path(path)
     if place.suffix.lower() == ".onnx":

@@ -50,8 +50,11 @@ class Notes:
 class OpenedFile:
     """A file that was read.
 
-    source: None for a model without a file. report: None if it was not checked. inferred: the inferred types of its
-    values, independent of the declared types."""
+    Attributes:
+        source: None for a model without a file.
+        report: None if it was not checked.
+        inferred: The inferred types of its values, independent of the declared types.
+    """
 
     source: Source | None
     report: Report | None
@@ -68,7 +71,8 @@ class OpenedFile:
 def open_network(source: Model | Source, weights: WeightsSource | None = None) -> OpenedFile:
     """Read and check a file, or check a model in memory. A faulty file is shown as far as it can be read.
 
-    Raises the first error if nothing can be read.
+    Raises:
+        IRError: The first error if nothing can be read.
     """
     inferred: dict[Value, TensorType] = {}
     checked: CheckedFile = run_check(source, weights, inferred=inferred)
@@ -85,7 +89,9 @@ def network_view(
 ) -> NetworkView:
     """The view of a model for a page.
 
-    with_source: True to include the lines of each layer. report: of the check, instead of that of `opened`.
+    Args:
+        with_source: True to include the lines of each layer.
+        report: Of the check, instead of that of `opened`.
     """
     places, graph = opened.places, opened.loaded.graph
     report = report or opened.report
@@ -198,7 +204,11 @@ def _known(type: TensorType) -> str | None:
 
 
 def finding_view(found: Diagnostic, places: LayerPlaces | None) -> FindingView:
-    """The view of a finding, with its layer. places: None without a model."""
+    """The view of a finding, with its layer.
+
+    Args:
+        places: None without a model.
+    """
     source = None if found.source is None else f"source: {found.source}"
     hint = "; ".join(filter(None, (found.hint, source)))
     node = None if places is None else places.of_location(found.location)

@@ -50,7 +50,11 @@ AnyComparison: TypeAlias = Comparison | Comparisons | QuantizationReport
 
 
 def comparison_of(report: AnyComparison | str | os.PathLike[str]) -> AnyComparison:
-    """Return a report of `compare` or `quantize-report`, or read it from a JSON file. Raises ParseError."""
+    """Return a report of `compare` or `quantize-report`, or read it from a JSON file.
+
+    Raises:
+        ParseError: If the file is not such a report.
+    """
     if isinstance(report, (Comparison, Comparisons, QuantizationReport)):
         return report
     content = _content(report)
@@ -63,7 +67,11 @@ def comparison_of(report: AnyComparison | str | os.PathLike[str]) -> AnyComparis
 
 
 def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
-    """Return a report of `profile`, or read it from a JSON file. Raises ParseError."""
+    """Return a report of `profile`, or read it from a JSON file.
+
+    Raises:
+        ParseError: If the file is not such a report.
+    """
     return report if isinstance(report, Profile) else _parsed(report, _content(report), Profile, "profile")
 
 
@@ -209,7 +217,8 @@ def values_of_run(
 ) -> None:
     """Record the statistics of every value of a run in `found`.
 
-    Raises the errors of a run, after recording the values computed before the error.
+    Raises:
+        IRError: The errors of a run, after recording the values computed before the error.
     """
 
     def visit(visit: Visit) -> None:

@@ -54,8 +54,9 @@ _PORT = re.compile(r":\d+$")
 class LayerPlaces:
     """All layers of a model, including those of bodies and unreachable ones, by key, path and location.
 
-    keys: `7`, `7/body/3`. If several layers have the same id, which is a fault of the file, the line is added to the
-    keys of all but the first.
+    Attributes:
+        keys: `7`, `7/body/3`. If several layers have the same id, which is a fault of the file, the line is added to
+            the keys of all but the first.
     """
 
     def __init__(self, graph: Graph) -> None:

@@ -136,11 +136,11 @@ def _bits(found: list[tuple[Array, ...]]) -> list[list[object]]:
 
 def test_numbers_are_replaced_for_a_while() -> None:
     kept = dict(vars(thresholds))
-    assert tile_size(8, 768, 3072, is_turned=False) is not None
+    assert tile_size(8, 768, 3072, is_transposed=False) is not None
     with replaced(cut(2)):
         assert thresholds.CHUNK_ELEMENTS == 2
         assert thresholds.MOST_CHUNKS == 2**40
     with replaced(whole()):
-        assert tile_size(8, 768, 3072, is_turned=False) is None
+        assert tile_size(8, 768, 3072, is_transposed=False) is None
     assert vars(thresholds) == kept
-    assert tile_size(8, 768, 3072, is_turned=False) is not None
+    assert tile_size(8, 768, 3072, is_transposed=False) is not None

@@ -22,10 +22,11 @@ __all__ = ["Places", "identified", "sentence"]
 class Places:
     """The locations of the files of a report, and their lines.
 
-    folder: the absolute folder that the paths of the report are relative to.
-    root: the absolute path of the repository; services require paths relative to it. Paths are unchanged if `folder` or
-        `root` is None.
-    lines_of: returns the lines of a file; columns are unknown without it.
+    Attributes:
+        folder: The absolute folder that the paths of the report are relative to.
+        root: The absolute path of the repository; services require paths relative to it. Paths are unchanged if
+            `folder` or `root` is None.
+        lines_of: Returns the lines of a file; columns are unknown without it.
     """
 
     folder: str | None = None

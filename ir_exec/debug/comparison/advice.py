@@ -31,7 +31,9 @@ _ADVISERS: Mapping[str, str] = MappingProxyType(
 class Advice(NamedTuple):
     """Result of comparing the reference's second answers with both sides.
 
-    note: the side that each second answer agrees with. is_reference: True if one agrees with the model.
+    Attributes:
+        note: The side that each second answer agrees with.
+        is_reference: True if one agrees with the model.
     """
 
     note: str | None = None
@@ -53,8 +55,11 @@ def advice_of(
     """Compute a layer with the reference's other methods, and compare the results with both sides.
 
     One side is `made`, the other the value in the reference's run of the complete model.
-    inputs: the inputs from which `made` was computed. partners: the names of the layer's outputs in the reference.
-    is_chain: True if `made` is the result of several layers.
+
+    Args:
+        inputs: The inputs from which `made` was computed.
+        partners: The names of the layer's outputs in the reference.
+        is_chain: True if `made` is the result of several layers.
     """
     # A reference that fuses layers computes this layer alone. Others compute one of their layers, which may differ.
     if not isinstance(reference, Adviser) or wanted is None or (is_chain and reference.fuses):

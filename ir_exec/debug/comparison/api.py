@@ -71,29 +71,37 @@ def compare(
 ) -> Comparison:
     """Compare each value of a model with a reference, and find the wrong layers.
 
-    inputs: as for a call of a compiled model. By default, the inputs of the reference if it is a trace that contains
-        them; else inputs are drawn from `seed`, with `shapes`. For open dims, suitable sizes are chosen.
-    then: the inputs of further calls. In each call, both sides continue from their own variables.
-    calls: the total number of calls, if larger: given inputs are repeated, others drawn anew. Without it and without
-        inputs, the model is called up to 4 times, until every body has run.
-    rtol, atol: an element may differ by atol + rtol * |reference|. Without both, the tolerance follows from the element
-        types and the length of the layer's sums. A mapping specifies them by output name, "*" for all other values.
-    nan_equal: count elements that are NaN or infinite on both sides as compared. By default they count as not compared,
-        and if an output has no other elements, the verdict is "not compared".
-    pairs: names of values of MODEL, with the names of the values of the reference to pair them with. Inputs and outputs
-        without a common name are paired by position, type and shape if there is one choice.
-    metrics: functions of the model's value and the reference's, or `module:function`, evaluated for each layer.
-    probe, device, hint, timeout: for "openvino". probe: the intermediate values to read as outputs: all at once, a few
-        in each of several runs that narrow down the first wrong value ("bisect"), or none ("outputs"). hint: compute in
-        the types of the file ("accuracy"), or allow shorter ones ("performance"). timeout: seconds per run.
-    threads, precision: as for `compile_model`; they also apply to a reference that is an IR file.
-    isolate: for "openvino" and "onnxruntime": also run each layer alone there, with its inputs in a run by ir_exec. A
-        pattern of names runs layers with the same prefix as one block (`isolate="model.layers.*"`). `*` matches any
-        characters except dots and slashes, and `**` any characters. The report's `isolation` lists the layers that are
-        wrong without any fusion, and those that are wrong only in combination.
-    progress: called with each layer's path, in bodies once per iteration whose layers are examined.
-    Raises what reading and running the models raises, and EvaluationError IR705 if nothing can be compared, or for
-    several calls with a reference that is a file of values.
+    Args:
+        inputs: As for a call of a compiled model. By default, the inputs of the reference if it is a trace that
+            contains them; else inputs are drawn from `seed`, with `shapes`. For open dims, suitable sizes are chosen.
+        then: The inputs of further calls. In each call, both sides continue from their own variables.
+        calls: The total number of calls, if larger: given inputs are repeated, others drawn anew. Without it and
+            without inputs, the model is called up to 4 times, until every body has run.
+        rtol: An element may differ by atol + rtol * |reference|. Without both, the tolerance follows from the element
+            types and the length of the layer's sums. A mapping specifies them by output name, "*" for all other values.
+        atol: See `rtol`.
+        nan_equal: Count elements that are NaN or infinite on both sides as compared. By default they count as not
+            compared, and if an output has no other elements, the verdict is "not compared".
+        pairs: Names of values of MODEL, with the names of the values of the reference to pair them with. Inputs and
+            outputs without a common name are paired by position, type and shape if there is one choice.
+        metrics: Functions of the model's value and the reference's, or `module:function`, evaluated for each layer.
+        probe: For "openvino". The intermediate values to read as outputs: all at once, a few in each of several runs
+            that narrow down the first wrong value ("bisect"), or none ("outputs").
+        device: For "openvino".
+        hint: For "openvino". Compute in the types of the file ("accuracy"), or allow shorter ones ("performance").
+        timeout: For "openvino". Seconds per run.
+        threads: As for `compile_model`; they also apply to a reference that is an IR file.
+        precision: As for `compile_model`.
+        isolate: For "openvino" and "onnxruntime": also run each layer alone there, with its inputs in a run by ir_exec.
+            A pattern of names runs layers with the same prefix as one block (`isolate="model.layers.*"`). `*` matches
+            any characters except dots and slashes, and `**` any characters. The report's `isolation` lists the layers
+            that are wrong without any fusion, and those that are wrong only in combination.
+        progress: Called with each layer's path, in bodies once per iteration whose layers are examined.
+
+    Raises:
+        IRError: What reading and running the models raises.
+        EvaluationError: IR705 if nothing can be compared, or for several calls with a reference that is a file of
+            values.
     """
     model = model if isinstance(model, Model) else read_model(model)
     if isolate:
@@ -264,7 +272,11 @@ def _reference(
     hint: str,
     timeout: float,
 ) -> Reference:
-    """Open a reference of any kind. options: threads and precision of runs by ir_exec."""
+    """Open a reference of any kind.
+
+    Args:
+        options: Threads and precision of runs by ir_exec.
+    """
     outputs = [port.name for port in model.outputs]
     if isinstance(reference, Model):
         return IRReference(reference, reference.graph.path or reference.name, **options)

@@ -26,7 +26,10 @@ __all__ = ["cancelling_terms", "terms_count"]
 def cancelling_terms(node: Node, inputs: Sequence[Array]) -> Array | None:
     """Return the sum of the magnitudes of the terms of each element of the first output, in f64.
 
-    Sums that are not finite are returned as 0. Returns None for layers without sums that may cancel.
+    Sums that are not finite are returned as 0.
+
+    Returns:
+        None for layers without sums that may cancel.
     """
     magnitudes = _SUMS_OF.get(canonical(node.type))
     if magnitudes is None or node.op is None or not inputs or not ElementType.of(inputs[0]).is_float:

@@ -69,12 +69,17 @@ def compare_with(
 ) -> Comparison:
     """Run a model and its reference with the same inputs, in the order of the model's inputs, and compare every value.
 
-    The caller may pair values by their names, with the model's name first.
-    calls: the inputs of consecutive calls; in each call, both sides continue from their own variables.
-    further: returns the inputs of a call for its number, used for additional calls while no call has run some bodies.
-    drawn: a record of the drawn inputs of the first call.
-    Raises what a run raises. If the reference fails during its run, `notes` reports it and the remaining values have no
-    partner.
+    The caller may pair values by their names, with the model's name first. If the reference fails during its run,
+    `notes` reports it and the remaining values have no partner.
+
+    Args:
+        calls: The inputs of consecutive calls; in each call, both sides continue from their own variables.
+        further: Returns the inputs of a call for its number, used for additional calls while no call has run some
+            bodies.
+        drawn: A record of the drawn inputs of the first call.
+
+    Raises:
+        IRError: What a run raises.
     """
     ours = list(entries_of(model))
     theirs = reference.entries()
@@ -111,7 +116,9 @@ def compare_with(
 class _Comparing:
     """Visitor of the model's runs.
 
-    calls: number of runs so far. values: compares values, with the settings of the call.
+    Attributes:
+        values: Compares values, with the settings of the call.
+        calls: Number of runs so far.
     """
 
     def __init__(
@@ -343,7 +350,8 @@ class _Comparing:
     def _own(self, visit: Visit, anchors: Sequence[Anchor], values: Sequence[Array | None]) -> Own:
         """Compute a layer from the anchors of its inputs.
 
-        Returns the outputs, the inputs and an error message; each is None if it does not exist.
+        Returns:
+            The outputs, the inputs and an error message; each is None if it does not exist.
         """
         node = visit.node
         if isinstance(node.op, Parameter) and visit.where.scope:

@@ -34,8 +34,10 @@ def on_steps(
 ) -> str | None:
     """Return a note if a layer differs only in ties and on steps; None if it differs elsewhere, too.
 
-    inputs: the inputs from which `ours` was computed. reference: the reference's outputs; None for unknown ones.
-    computes_in: the type in which the reference computed, if it is coarser than the type of the inputs.
+    Args:
+        inputs: The inputs from which `ours` was computed.
+        reference: The reference's outputs; None for unknown ones.
+        computes_in: The type in which the reference computed, if it is coarser than the type of the inputs.
     """
     kind = canonical(node.type)
     coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
@@ -153,10 +155,13 @@ def _ties(
 class Jump(Record):
     """Effect of inputs that differ within the tolerance on a correct layer with steps.
 
-    count: the number of `elements` that are beyond the tolerance. input: the position of the input that differs most.
-    max_abs, max_ulp: the maximum difference of that input, only at the elements beyond the tolerance if the output has
-    the same shape. made_by: the path of the nearest upstream layer whose rounding causes the difference; None if
-    unknown.
+    Attributes:
+        count: The number of `elements` that are beyond the tolerance.
+        input: The position of the input that differs most.
+        max_abs: The maximum difference of that input, only at the elements beyond the tolerance if the output has the
+            same shape.
+        max_ulp: See `max_abs`.
+        made_by: The path of the nearest upstream layer whose rounding causes the difference; None if unknown.
     """
 
     count: int

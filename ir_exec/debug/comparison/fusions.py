@@ -32,8 +32,11 @@ Own: TypeAlias = tuple[list[Array] | None, Sequence[Array] | None, str | None]
 class Computed(NamedTuple):
     """A layer computed from anchors.
 
-    anchors, own: the anchors that count, and the layer's result for them. above: if some of them are still doubtful,
-    the undoubted anchors before. other: the layer's result for the undoubted anchors.
+    Attributes:
+        anchors: The anchors that count, and the layer's result for them.
+        own: See `anchors`.
+        above: If some of them are still doubtful, the undoubted anchors before.
+        other: The layer's result for the undoubted anchors.
     """
 
     anchors: Sequence[Anchor]
@@ -51,7 +54,9 @@ def from_undoubted(
 ) -> Computed:
     """Compute a layer from the reference's values or, if these are doubtful and the result differs, from the model's.
 
-    values: the reference's outputs. found: findings, in which layers inside a fusion are marked as not comparable.
+    Args:
+        values: The reference's outputs.
+        found: Findings, in which layers inside a fusion are marked as not comparable.
     """
     own = compute(anchors)
     if all(anchor.other is None for anchor in anchors):

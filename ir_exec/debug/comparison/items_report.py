@@ -17,7 +17,9 @@ __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
 class ComparedItem(Record):
     """The result for one set of inputs.
 
-    item: the name of the set. error: the reason why it could not be compared, with `comparison` None.
+    Attributes:
+        item: The name of the set.
+        error: The reason why it could not be compared, with `comparison` None.
     """
 
     item: str
@@ -38,7 +40,11 @@ class ComparedItem(Record):
 
 
 class WorstLayer(NamedTuple):
-    """A layer with its worst result, in `item`. wrong: the number of items in which it is wrong."""
+    """A layer with its worst result, in `item`.
+
+    Attributes:
+        wrong: The number of items in which it is wrong.
+    """
 
     layer: ComparedLayer
     item: str
@@ -46,7 +52,11 @@ class WorstLayer(NamedTuple):
 
 
 class Comparisons(Record):
-    """The report of `compare` for many inputs, each compared separately. equal: True if all items are equal."""
+    """The report of `compare` for many inputs, each compared separately.
+
+    Attributes:
+        equal: True if all items are equal.
+    """
 
     format: Literal[1] = 1
     model: str

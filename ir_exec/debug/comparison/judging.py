@@ -140,7 +140,9 @@ def verdict_of(
 ) -> Verdict:
     """Return the verdict. If the reference has no outputs, its other values decide.
 
-    not_compared: the number of elements of outputs that are not finite on either side; 0 if these count as compared.
+    Args:
+        not_compared: The number of elements of outputs that are not finite on either side; 0 if these count as
+            compared.
     """
     if reference.failure is not None:
         return "failed"

@@ -25,10 +25,14 @@ Place: TypeAlias = tuple[tuple[str, ...], str]
 class Anchor:
     """The value of the reference that corresponds to a value of the model.
 
-    load: returns the array. same: True if it is bit-identical to the model's value. is_known: True if it follows from
-    values of the reference. includes: layers without a partner between the reference's values and this one. maker: the
-    path of the nearest upstream layer whose own error it includes. other: for a doubtful value of the reference, the
-    result of the model's layers. inside: the layers with doubtful values before such a result.
+    Attributes:
+        load: Returns the array.
+        same: True if it is bit-identical to the model's value.
+        is_known: True if it follows from values of the reference.
+        includes: Layers without a partner between the reference's values and this one.
+        maker: The path of the nearest upstream layer whose own error it includes.
+        other: For a doubtful value of the reference, the result of the model's layers.
+        inside: The layers with doubtful values before such a result.
     """
 
     load: Callable[[], Array]
@@ -52,7 +56,11 @@ SAME = Anchor(_ours, same=True)
 
 @dataclass(slots=True)
 class LayerFindings:
-    """Findings about a layer after some of its runs. untested: the reason why none of them can show a fault."""
+    """Findings about a layer after some of its runs.
+
+    Attributes:
+        untested: The reason why none of them can show a fault.
+    """
 
     layer: ComparedLayer
     untested: Untested | None = None
@@ -77,8 +85,10 @@ class LayerFindings:
 class BodyPair(NamedTuple):
     """A body of the model and its partner in the reference.
 
-    scope: the scope of the reference's body. numbers: pairs of value numbers, the model's first. layers: the layers of
-    the model's body, with their findings.
+    Attributes:
+        scope: The scope of the reference's body.
+        numbers: Pairs of value numbers, the model's first.
+        layers: The layers of the model's body, with their findings.
     """
 
     scope: tuple[str, ...]

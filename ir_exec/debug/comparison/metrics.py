@@ -45,15 +45,23 @@ COLUMNS = ("max_abs", "mean_abs", "max_rel", "rmse", "cosine", "sqnr_db", "max_u
 class Difference(Record):
     """Difference of a value of the model from the reference's value.
 
-    max_abs, mean_abs, rmse: the absolute error. max_rel: the maximum error relative to the reference's element. cosine:
-    the cosine of the angle between both values as vectors; None if one is zero. sqnr_db: the signal-to-noise ratio in
-    decibels; None without noise. max_ulp: the maximum error in ULP of the coarser element type at the reference's
-    element. beyond: the fraction of elements beyond the tolerance, `beyond_count` of `elements`. not_finite: the number
-    of elements that are NaN, or the same infinity, on both sides. They are not beyond the tolerance, and cannot show a
-    fault. worst: the index of the worst element; `ours` and `reference` are its values. If only one side is not finite,
-    the error is infinite and excluded from the means. rtol, atol: the tolerance. atol includes the scale and, where
-    terms cancel, the terms of the worst element. problem: the reason why the elements cannot be compared. custom: the
-    results of custom metrics, by name.
+    Attributes:
+        max_abs: The absolute error.
+        mean_abs: The absolute error.
+        max_rel: The maximum error relative to the reference's element.
+        rmse: The absolute error.
+        cosine: The cosine of the angle between both values as vectors; None if one is zero.
+        sqnr_db: The signal-to-noise ratio in decibels; None without noise.
+        max_ulp: The maximum error in ULP of the coarser element type at the reference's element.
+        beyond: The fraction of elements beyond the tolerance, `beyond_count` of `elements`.
+        not_finite: The number of elements that are NaN, or the same infinity, on both sides. They are not beyond the
+            tolerance, and cannot show a fault.
+        worst: The index of the worst element; `ours` and `reference` are its values. If only one side is not finite,
+            the error is infinite and excluded from the means.
+        rtol: The tolerance. atol includes the scale and, where terms cancel, the terms of the worst element.
+        atol: See `rtol`.
+        problem: The reason why the elements cannot be compared.
+        custom: The results of custom metrics, by name.
     """
 
     max_abs: Number = 0.0
@@ -129,8 +137,9 @@ def difference(
 ) -> Difference:
     """Return the difference of a value from the reference's, computed chunk by chunk.
 
-    terms: returns the sum of the magnitudes of each element's terms, in f64. It is called if elements are beyond the
-    tolerance without them.
+    Args:
+        terms: Returns the sum of the magnitudes of each element's terms, in f64. It is called if elements are beyond
+            the tolerance without them.
     """
     size = ours.size
     if ours.shape != reference.shape:
@@ -323,11 +332,16 @@ def load_metric(name: str) -> Metric:
 class Settings:
     """Settings of a comparison.
 
-    rtol, atol: replace the tolerances derived from element types and sums. If only one is given, the other is 0.
-    outputs: tolerances of outputs, by value. nan_equal: count elements that are NaN or infinite on both sides as
-    compared. metrics: custom metrics, by name. progress: called with each layer's path. precision: the element type in
-    which f16 and bf16 are computed. computes_in: the element type in which the reference computes, if it is coarser
-    than the type of its values. weights: the shorter type to which the weights of one side are rounded.
+    Attributes:
+        rtol: Replace the tolerances derived from element types and sums. If only one is given, the other is 0.
+        atol: See `rtol`.
+        outputs: Tolerances of outputs, by value.
+        nan_equal: Count elements that are NaN or infinite on both sides as compared.
+        metrics: Custom metrics, by name.
+        progress: Called with each layer's path.
+        precision: The element type in which f16 and bf16 are computed.
+        computes_in: The element type in which the reference computes, if it is coarser than the type of its values.
+        weights: The shorter type to which the weights of one side are rounded.
     """
 
     rtol: float | None = None

@@ -32,11 +32,15 @@ _MOST_ROUNDS = 400
 class RoundedLayer(Record):
     """A layer whose inputs and outputs are rounded to the shorter type.
 
-    own: the difference from its result in f32. overflows: the number of finite elements that become infinite. flushed:
-    the number of nonzero elements that become 0. saturated: the number of elements of a constant beyond the range of
-    the type. subnormal: the number of elements that lose precision as subnormal numbers of the type. kept: True for a
-    layer to keep in f32. elements: the number of elements of all outputs in all `runs`. note: the reason why the layer
-    could not be judged.
+    Attributes:
+        own: The difference from its result in f32.
+        overflows: The number of finite elements that become infinite.
+        flushed: The number of nonzero elements that become 0.
+        subnormal: The number of elements that lose precision as subnormal numbers of the type.
+        saturated: The number of elements of a constant beyond the range of the type.
+        elements: The number of elements of all outputs in all `runs`.
+        kept: True for a layer to keep in f32.
+        note: The reason why the layer could not be judged.
     """
 
     layer_id: str
@@ -61,11 +65,16 @@ class RoundedLayer(Record):
 class PrecisionReport(Record):
     """Effect of a shorter element type on a model.
 
-    equal: True if all outputs are within the tolerance with every layer in that type. keep: the paths of the layers to
-    keep in f32, with their constants, for outputs within the tolerance. None of them can be removed, unless the search
-    ended at 400 `rounds`. proven: True if a run with these layers in f32 confirmed it. outputs, kept_outputs: the error
-    of each output with every layer rounded, and with these layers in f32. inputs: the shapes of the model's inputs.
-    seed: the seed of drawn inputs. rounds: the number of runs.
+    Attributes:
+        equal: True if all outputs are within the tolerance with every layer in that type.
+        keep: The paths of the layers to keep in f32, with their constants, for outputs within the tolerance. None of
+            them can be removed, unless the search ended at 400 `rounds`.
+        proven: True if a run with these layers in f32 confirmed it.
+        outputs: The error of each output with every layer rounded, and with these layers in f32.
+        kept_outputs: See `outputs`.
+        inputs: The shapes of the model's inputs.
+        seed: The seed of drawn inputs.
+        rounds: The number of runs.
     """
 
     format: Literal[1] = 1
@@ -141,7 +150,9 @@ def lower_precision(
 
     Inputs and outputs of layers in f32 and f64 are rounded. The sums within a layer remain in f32, as in hardware. The
     outputs may differ by atol + rtol * |f32 output|. Without both, the tolerance is typical of models of this type.
-    Raises what a run raises.
+
+    Raises:
+        IRError: What a run raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
     is_drawn = inputs is None
@@ -256,7 +267,8 @@ class RoundedRuns:
     def _rounded(self, array: Array, *, bounded: bool = False) -> Array:
         """Return an array rounded to the shorter type.
 
-        bounded: keep elements beyond the range of the type, as the layer that computes them reports the overflow.
+        Args:
+            bounded: Keep elements beyond the range of the type, as the layer that computes them reports the overflow.
         """
         if not _is_wide(array):
             return array

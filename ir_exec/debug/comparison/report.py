@@ -67,14 +67,20 @@ _SEVERITY: dict[Status, int] = {
 class ComparedLayer(Record):
     """One layer of MODEL.
 
-    path: `loop/body/name` for layers of bodies. partner: the path of the reference's layer. own: the own error, of the
-    layer computed from the reference's inputs; None if the reference has too few values. carried: the error when both
-    models run from the same inputs. A layer with several outputs or iterations reports the worst one; `iterations` is
-    its index in each enclosing body. Of several calls, it reports the first one with the worst status; `call` is its
-    number, counted from 1. runs: the number of all runs. includes: upstream layers without a partner whose errors are
-    part of `own`. jump: the effect of inputs within the tolerance on a layer with steps. untested: the reason why these
-    inputs cannot show a fault in any element. alone, alone_error: the result of the layer alone on the device, if the
-    comparison isolates layers. note: further remarks.
+    Attributes:
+        path: `loop/body/name` for layers of bodies.
+        partner: The path of the reference's layer.
+        own: The own error, of the layer computed from the reference's inputs; None if the reference has too few values.
+        carried: The error when both models run from the same inputs. A layer with several outputs or iterations reports
+            the worst one; `iterations` is its index in each enclosing body. Of several calls, it reports the first one
+            with the worst status; `call` is its number, counted from 1.
+        runs: The number of all runs.
+        includes: Upstream layers without a partner whose errors are part of `own`.
+        jump: The effect of inputs within the tolerance on a layer with steps.
+        untested: The reason why these inputs cannot show a fault in any element.
+        alone: The result of the layer alone on the device, if the comparison isolates layers.
+        alone_error: The result of the layer alone on the device, if the comparison isolates layers.
+        note: Further remarks.
     """
 
     layer_id: str
@@ -112,8 +118,9 @@ class ComparedLayer(Record):
 class LayerFault(Record):
     """A wrong layer, with the names of MODEL.
 
-    call: the number of the first call in which it is wrong, counted from 1. taken_by: the layers that read it, for a
-    constant.
+    Attributes:
+        call: The number of the first call in which it is wrong, counted from 1.
+        taken_by: The layers that read it, for a constant.
     """
 
     layer_id: str
@@ -131,9 +138,12 @@ class LayerFault(Record):
 class ComparedOutput(Record):
     """One output of MODEL.
 
-    name: the name of the output. path: the layer that computes it. partner: the path of the reference's value. error:
-    the difference from the reference's output, with the tolerance; None if the reference has no such output. Of several
-    calls it is the worst one; `call` is its number, counted from 1.
+    Attributes:
+        name: The name of the output.
+        path: The layer that computes it.
+        partner: The path of the reference's value.
+        error: The difference from the reference's output, with the tolerance; None if the reference has no such output.
+            Of several calls it is the worst one; `call` is its number, counted from 1.
     """
 
     name: str
@@ -150,8 +160,12 @@ class ComparedOutput(Record):
 class ComparedModule(Record):
     """A module of a recording.
 
-    path: in the form of layer names of the model. layers: the layers that compute its outputs. status: wrong if a layer
-    of the module or of a nested module is wrong. own: the error of that layer. carried: the error of its outputs.
+    Attributes:
+        path: In the form of layer names of the model.
+        layers: The layers that compute its outputs.
+        status: Wrong if a layer of the module or of a nested module is wrong.
+        own: The error of that layer.
+        carried: The error of its outputs.
     """
 
     path: str
@@ -162,7 +176,12 @@ class ComparedModule(Record):
 
 
 class Unmatched(Record):
-    """A layer without a partner. side: the model or the reference that contains it. why: the reason."""
+    """A layer without a partner.
+
+    Attributes:
+        side: The model or the reference that contains it.
+        why: The reason.
+    """
 
     side: Literal["model", "reference"]
     path: str
@@ -173,24 +192,35 @@ class Unmatched(Record):
 class Comparison(Record):
     """The report of `compare`.
 
-    verdict: the result in one word. equal: True if the verdict is "equal": outputs were compared, each has a partner
-    and is within its tolerance. output_results: the outputs, in the order of the model. outputs: the layers that
-    compute them. not_compared: the number of elements of outputs that are NaN or infinite on both sides. untested: the
-    number of layers in which these inputs cannot show a fault. first_fault: the first wrong layer, in the order of
-    calls and of computation; outputs may be equal nevertheless. faults: all wrong layers. layers: in the order of
-    computation. pairings: inputs, outputs and values named by the caller that are paired by something other than a
-    name. unmatched: layers of both sides without a partner. notes: remarks on the comparison itself.
-    first_carried: the first layer whose value is beyond the tolerance. inputs: the shapes of the model's inputs in the
-    first call, by name. seed: the seed of drawn inputs; None if no inputs were drawn. drawn: a record of the drawn
-    inputs. calls: the number of compared calls. rounds: the number of runs of the reference. not_run: the number of
-    layers in bodies that have not run in any call; they count as untested. failure: the reason why the reference did
-    not produce all values; None if it did. With a failure, `equal` is false.
-    computes_in: the element type in which the reference computed, if it is coarser than the type of its values.
-    weights: the rounding of one side's weights to a shorter type, if any; it makes no constant wrong.
-    quantized: compressed weights of either side, compared with those of the other side. ranges: FakeQuantize layers
-    that the reference does not have.
-    modules: the modules of a recording, in its order. first_module: the innermost module with the first wrong layer.
-    isolation: the results of each part alone on the device, if requested.
+    Attributes:
+        verdict: The result in one word.
+        equal: True if the verdict is "equal": outputs were compared, each has a partner and is within its tolerance.
+        output_results: The outputs, in the order of the model.
+        not_compared: The number of elements of outputs that are NaN or infinite on both sides.
+        untested: The number of layers in which these inputs cannot show a fault.
+        not_run: The number of layers in bodies that have not run in any call; they count as untested.
+        first_fault: The first wrong layer, in the order of calls and of computation; outputs may be equal nevertheless.
+        faults: All wrong layers.
+        first_carried: The first layer whose value is beyond the tolerance.
+        layers: In the order of computation.
+        outputs: The layers that compute them.
+        pairings: inputs, outputs and values named by the caller that are paired by something other than a name.
+        unmatched: Layers of both sides without a partner.
+        notes: Remarks on the comparison itself.
+        inputs: The shapes of the model's inputs in the first call, by name.
+        seed: The seed of drawn inputs; None if no inputs were drawn.
+        drawn: A record of the drawn inputs.
+        calls: The number of compared calls.
+        rounds: The number of runs of the reference.
+        failure: The reason why the reference did not produce all values; None if it did. With a failure, `equal` is
+            false.
+        computes_in: The element type in which the reference computed, if it is coarser than the type of its values.
+        weights: The rounding of one side's weights to a shorter type, if any; it makes no constant wrong.
+        quantized: Compressed weights of either side, compared with those of the other side.
+        ranges: FakeQuantize layers that the reference does not have.
+        modules: The modules of a recording, in its order.
+        first_module: The innermost module with the first wrong layer.
+        isolation: The results of each part alone on the device, if requested.
     """
 
     format: Literal[1] = 1

@@ -32,9 +32,12 @@ _SHORT = (ElementType.f16, ElementType.bf16)
 class WeightsNote(Record):
     """Constants that are the other side's constants, rounded.
 
-    element_type: the type they are rounded to, the shortest of several. side: the side with the rounded constants: the
-    model or the reference of a comparison, `a` or `b` of a diff. count: the number of constants. elements: the total
-    number of their elements. sqnr_db: their overall signal-to-noise ratio.
+    Attributes:
+        element_type: The type they are rounded to, the shortest of several.
+        side: The side with the rounded constants: the model or the reference of a comparison, `a` or `b` of a diff.
+        count: The number of constants.
+        elements: The total number of their elements.
+        sqnr_db: Their overall signal-to-noise ratio.
     """
 
     element_type: str
@@ -114,9 +117,10 @@ class RoundedWeights:
     ) -> bool:
         """Record a pair of constants and return True if one side is the other one rounded.
 
-        found: the difference of both.
-        stored: the element types in the files; None for the types of the arrays. A constant stored in a longer type
-        counts as rounded only if many of its elements are: a few round numbers do not make it a copy.
+        Args:
+            found: The difference of both.
+            stored: The element types in the files; None for the types of the arrays. A constant stored in a longer type
+                counts as rounded only if many of its elements are: a few round numbers do not make it a copy.
         """
         sides = (("reference", ours, wanted, stored[1]), ("model", wanted, ours, stored[0]))
         for side, wide, short, kept in sides:

@@ -19,7 +19,9 @@ __all__ = ["ACCURACY", "Accuracy", "Tolerance", "own_tolerance", "relative_step"
 class Tolerance:
     """Maximum difference of an element: atol + scale * max(|finite elements of the reference|) + rtol * |reference|.
 
-    terms: if the terms of an element are known, `terms` * (sum of their magnitudes) applies instead where it is larger.
+    Attributes:
+        terms: If the terms of an element are known, `terms` * (sum of their magnitudes) applies instead where it is
+            larger.
     """
 
     rtol: float = 0.0
@@ -32,9 +34,11 @@ class Tolerance:
 class Accuracy:
     """Error allowed for an operator in addition to the rounding of every layer, in ULP of the element type.
 
-    absolute: ULP of 1, for any value. argument: ULP of the argument, for functions that multiply by it or lose its
-    precision. positions: ULP of the greatest element per position of the longest sampled axis. reason: the reason, as
-    printed in the documentation.
+    Attributes:
+        absolute: ULP of 1, for any value.
+        argument: ULP of the argument, for functions that multiply by it or lose its precision.
+        positions: ULP of the greatest element per position of the longest sampled axis.
+        reason: The reason, as printed in the documentation.
     """
 
     absolute: float = 0.0
@@ -129,7 +133,10 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
 def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
     """Return the tolerance of values with the accumulated rounding errors of many layers.
 
-    node: the layer that computes the values, if known. The absolute error of its operator is added.
+    The absolute error of its operator is added.
+
+    Args:
+        node: The layer that computes the values, if known.
     """
     if not any(kind.is_float for kind in kinds):
         return Tolerance()

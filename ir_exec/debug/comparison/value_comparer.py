@@ -39,10 +39,17 @@ MOST_INCLUDED = 20
 class ValueComparer:
     """Compares values with those of the reference, and records the errors of the model's outputs.
 
-    settings: the settings of the current call, adapted to rounded weights. call: the number of the current call.
-    is_wide: True if 16-bit floats are computed in f32. quantized: compressed weights, by the keys of their expanded
-    values. output_errors, visible_errors: the errors of the outputs, by call. output_shapes: their shapes. ranges: the
-    ranges of FakeQuantize layers, by key.
+    Args:
+        settings: The settings of the current call, adapted to rounded weights.
+        is_wide: True if 16-bit floats are computed in f32.
+
+    Attributes:
+        call: The number of the current call.
+        quantized: Compressed weights, by the keys of their expanded values.
+        output_errors: The errors of the outputs, by call.
+        visible_errors: The errors of the outputs, by call.
+        output_shapes: Their shapes.
+        ranges: The ranges of FakeQuantize layers, by key.
     """
 
     def __init__(

@@ -33,9 +33,11 @@ def anonymous(model: Model, *, seed: int = 0, weights: bool = True) -> Model:
 
     Names of the model, of layers, tensors and variables become `layer7`, `tensor7`, `variable0`. Of rt_info, only the
     release that wrote the file and entries without names remain.
-    weights: if True, floats, integers of up to 8 bits and strings are drawn from `seed`, with the distribution of each
-        constant (see `redrawn`). Constants whose values inference needs (shapes, axes, sizes) and wider integers
-        (indices) remain.
+
+    Args:
+        weights: If True, floats, integers of up to 8 bits and strings are drawn from `seed`, with the distribution of
+            each constant (see `redrawn`). Constants whose values inference needs (shapes, axes, sizes) and wider
+            integers (indices) remain.
     """
     document = _Renamer().document(model.document)
     stored = model.weights

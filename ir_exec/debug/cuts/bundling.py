@@ -61,7 +61,11 @@ _PACKAGES = ("ir-exec", "numpy", "ml_dtypes", "openvino", "onnxruntime")
 
 
 class Member(Record):
-    """A file of a bundle. digest: SHA-256."""
+    """A file of a bundle.
+
+    Attributes:
+        digest: SHA-256.
+    """
 
     name: str
     size: Annotated[int, Field(ge=0)]
@@ -71,9 +75,11 @@ class Member(Record):
 class Bundle(Record):
     """`bundle.json`: the contents of the .zip, and the versions that produced it.
 
-    versions: the versions of ir_exec and of installed related packages. anonymous: True if names and weights differ
-    from the original model. command: the command that checked for the fault, omitted in anonymous bundles. fails: True
-    if the command found the fault; None without a command.
+    Attributes:
+        versions: The versions of ir_exec and of installed related packages.
+        anonymous: True if names and weights differ from the original model.
+        command: The command that checked for the fault, omitted in anonymous bundles.
+        fails: True if the command found the fault; None without a command.
     """
 
     format: Literal[1] = 1
@@ -90,7 +96,8 @@ class Bundle(Record):
 class Rerun:
     """Result of running a bundle again.
 
-    differences: the difference of each output from the array in the bundle; None if the bundle has no such array.
+    Attributes:
+        differences: The difference of each output from the array in the bundle; None if the bundle has no such array.
     """
 
     bundle: Bundle
@@ -115,14 +122,20 @@ def bundle(
 ) -> Bundle:
     """Write a model, its inputs, the outputs that ir_exec computes, versions and reports into one .zip.
 
-    output: the .zip to write. reports: files to add.
-    anonymously: replace names and weights as `anonymous` does, and inputs by others of the same distribution. Integers
-        of more than 8 bits and booleans remain. seed: the seed of the new weights and inputs.
-    fails: called as by `reduce`, with the original and the anonymous model. If the latter does not fail, further seeds
-        are tried. The bundle contains the result.
-    command: the text of `fails` to store. Anonymous bundles omit it, as it may contain names.
-    Raises what a run raises, EvaluationError if the original model does not fail, and ResourceError if a file cannot be
-    written or a report cannot be read.
+    Args:
+        output: The .zip to write.
+        reports: Files to add.
+        anonymously: Replace names and weights as `anonymous` does, and inputs by others of the same distribution.
+            Integers of more than 8 bits and booleans remain.
+        seed: The seed of the new weights and inputs.
+        fails: Called as by `reduce`, with the original and the anonymous model. If the latter does not fail, further
+            seeds are tried. The bundle contains the result.
+        command: The text of `fails` to store. Anonymous bundles omit it, as it may contain names.
+
+    Raises:
+        IRError: What a run raises.
+        EvaluationError: If the original model does not fail.
+        ResourceError: If a file cannot be written or a report cannot be read.
     """
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)
@@ -159,7 +172,11 @@ def bundle(
 
 
 def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Array]:
-    """Write a model and its inputs; returns the inputs by name."""
+    """Write a model and its inputs.
+
+    Returns:
+        The inputs by name.
+    """
     given = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
     model.save(folder / _MODEL)
     write_npz(folder / _INPUTS, given)
@@ -225,8 +242,13 @@ def rerun(path: str | os.PathLike[str], *, most_bytes: int = _MOST_BYTES, thread
 
     ir_exec runs the model and nothing else; the command of the bundle is not run. Only members with known names are
     read, into a temporary folder, up to the sizes in `bundle.json`.
-    most_bytes: maximum total size of the members. threads: as for `compile_model`.
-    Raises EvaluationError for a file that is not a bundle, is damaged, or exceeds `most_bytes`, and what a run raises.
+
+    Args:
+        most_bytes: Maximum total size of the members.
+        threads: As for `compile_model`.
+
+    Raises:
+        EvaluationError: For a file that is not a bundle, is damaged, or exceeds `most_bytes`, and what a run raises.
     """
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
         about = _unpacked(Path(path), Path(folder), most_bytes)
@@ -285,7 +307,11 @@ def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
 
 
 def _copy(source: IO[bytes], target: IO[bytes], member: Member) -> None:
-    """Copy a member; raises ValueError if its size or digest differs from bundle.json."""
+    """Copy a member.
+
+    Raises:
+        ValueError: If its size or digest differs from bundle.json.
+    """
     left, hashed = member.size, hashlib.sha256()
     while left >= 0 and (chunk := source.read(min(_CHUNK, left + 1))):
         left -= len(chunk)

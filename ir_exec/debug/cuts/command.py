@@ -36,13 +36,15 @@ def inputs_path(path: str | os.PathLike[str]) -> Path:
 class Command:
     """A command line. Calling it with a model returns True if the command fails on the model.
 
-    text: the command, split like in a shell but run without one. `{model}` is replaced by the path of the .xml,
-        `{inputs}` by the path of an .npz with the inputs by name.
-    bad_exit: the outcomes that are failures. By default, the first outcome that is not 0 is the only failure: if a
-        command exits with 1 for the fault, an exit code of 2 for an unusable model is not a failure.
-    timeout: maximum seconds. Then the command is killed with all processes that it started.
+    Args:
+        text: The command, split like in a shell but run without one. `{model}` is replaced by the path of the .xml,
+            `{inputs}` by the path of an .npz with the inputs by name.
+        timeout: Maximum seconds. Then the command is killed with all processes that it started.
+        bad_exit: The outcomes that are failures. By default, the first outcome that is not 0 is the only failure: if a
+            command exits with 1 for the fault, an exit code of 2 for an unusable model is not a failure.
 
-    Raises EvaluationError for a command that cannot be started or that lacks `{model}`.
+    Raises:
+        EvaluationError: For a command that cannot be started or that lacks `{model}`.
     """
 
     def __init__(self, text: str, *, bad_exit: Sequence[Outcome] = (), timeout: float = 600.0) -> None:

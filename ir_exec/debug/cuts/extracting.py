@@ -29,8 +29,10 @@ __all__ = ["Extracted", "extract", "values_at"]
 class Extracted:
     """A model that was extracted from another one.
 
-    inputs, outputs: the values at the cut, by the names of its inputs and outputs; None without inputs of the complete
-    model.
+    Attributes:
+        inputs: The values at the cut, by the names of its inputs and outputs; None without inputs of the complete
+            model.
+        outputs: See `inputs`.
     """
 
     model: Model
@@ -40,7 +42,11 @@ class Extracted:
     def save(self, path: str | os.PathLike[str]) -> list[Path]:
         """Write `cut.xml`, `cut.bin`, and with values `cut.inputs.npz` and `cut.outputs.npz`.
 
-        Returns the paths. Raises IRError if a file cannot be written.
+        Returns:
+            The paths.
+
+        Raises:
+            IRError: If a file cannot be written.
         """
         target = Path(path)
         self.model.save(target)
@@ -64,18 +70,22 @@ def extract(
 ) -> Extracted:
     """Extract the layers between some values of a model as a model.
 
-    from_, to: names of tensors or layers, `split:1` for one of several outputs, `loop/body/name` inside bodies, all in
-        the same body. The values `from_` become inputs. Without `from_`, the part contains everything that `to` depends
-        on. Without `to`, it contains everything between `from_` and the outputs.
-    inputs: inputs of the complete model, to compute the values at the cut. iteration: the iteration of the body for
-        these values; for nested bodies one number each, the outermost first.
-    output: an .xml to write, as by `Extracted.save`. threads: as for `compile_model`.
-
     The part consists of the layers that depend on `from_` (or on a variable that these change) and that `to` depends
     on. Other values that they read become inputs. Values that follow from weights remain, and values known from
     inference become constants. A variable remains if it is read and assigned within the part.
 
-    Raises EvaluationError IR705 for names that do not exist or without layers between them, and what a run raises.
+    Args:
+        inputs: Inputs of the complete model, to compute the values at the cut.
+        from_: Names of tensors or layers, `split:1` for one of several outputs, `loop/body/name` inside bodies, all in
+            the same body. The values `from_` become inputs. Without `from_`, the part contains everything that `to`
+            depends on. Without `to`, it contains everything between `from_` and the outputs.
+        to: See `from_`.
+        iteration: The iteration of the body for these values; for nested bodies one number each, the outermost first.
+        output: An .xml to write, as by `Extracted.save`.
+        threads: As for `compile_model`.
+
+    Raises:
+        EvaluationError: IR705 for names that do not exist or without layers between them, and what a run raises.
     """
     model = model if isinstance(model, Model) else read_model(model)
     if inputs is None:
@@ -131,7 +141,11 @@ def _meant(entries: Sequence[Entry], name: str) -> list[Entry]:
 
 
 def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], names: Mapping[Value, str]) -> Cut:
-    """Cut a region between values. names: the names of the values that the caller used."""
+    """Cut a region between values.
+
+    Args:
+        names: The names of the values that the caller used.
+    """
     stops = set(starts)
     behind = _dependent(region, stops, ())
     if not ends:
@@ -221,7 +235,9 @@ def values_at(
 ) -> dict[Value, Array]:
     """Return these values from a run of the complete model, in one iteration of their body.
 
-    Raises what a run raises, and EvaluationError if the body runs fewer iterations.
+    Raises:
+        IRError: What a run raises.
+        EvaluationError: If the body runs fewer iterations.
     """
     depth = len(region.scope) // 2
     asked = (iteration,) if isinstance(iteration, int) else tuple(iteration)

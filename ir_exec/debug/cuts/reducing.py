@@ -49,10 +49,13 @@ Item = TypeVar("Item")
 class Reduced(Extracted):
     """The smallest failing model that was found.
 
-    inputs, outputs: its inputs, and its outputs as computed by ir_exec; None for a reduction without inputs.
-    layers, before: the number of layers of the smallest and of the complete model, excluding Parameters, constants and
-    Results.
-    runs: the number of models that were tested.
+    Attributes:
+        layers: The number of layers of the smallest and of the complete model, excluding Parameters, constants and
+            Results.
+        before: See `layers`.
+        runs: The number of models that were tested.
+        inputs: Its inputs, and its outputs as computed by ir_exec; None for a reduction without inputs.
+        outputs: See `inputs`.
     """
 
     layers: int = 0
@@ -63,7 +66,8 @@ class Reduced(Extracted):
 class ReductionInterrupted(KeyboardInterrupt):
     """Ctrl-C during a reduction that had found a smaller model.
 
-    found: the smallest failing model so far. It is also written if the reduction has an output file.
+    Attributes:
+        found: The smallest failing model so far. It is also written if the reduction has an output file.
     """
 
     def __init__(self, found: Reduced) -> None:
@@ -83,21 +87,23 @@ def reduce(
 ) -> Reduced:
     """Find the smallest part of a model that still fails.
 
-    fails: `fails(model)`, or `fails(model, inputs)` for a reduction with inputs. The inputs of a part are values of a
-        run of the complete model. Each part is written and read back; its files are at `model.graph.path` during the
-        call. A `Command` is such a function.
-    output: an .xml to write. limit: maximum number of calls of `fails`; the reduction then ends with the smallest model
-        so far.
-    threads: as for `compile_model`.
-    progress: called with a line after each call.
-
     Layers are removed in halves, quarters and so on, down to single ones. Values that other layers read from them
     become inputs, or constants if they follow from weights. Then outputs are removed, layers replaced by one of their
     inputs, bodies tried alone, and large constants tried as inputs. Models in which `check` finds new errors are not
     tried. The reduction is deterministic if `fails` is.
 
-    Raises EvaluationError if the complete model does not fail, what `fails` raises, and ReductionInterrupted for a
-    KeyboardInterrupt after the first smaller model was found.
+    Args:
+        fails: `fails(model)`, or `fails(model, inputs)` for a reduction with inputs. The inputs of a part are values of
+            a run of the complete model. Each part is written and read back; its files are at `model.graph.path` during
+            the call. A `Command` is such a function.
+        output: An .xml to write.
+        limit: Maximum number of calls of `fails`; the reduction then ends with the smallest model so far.
+        threads: As for `compile_model`.
+        progress: Called with a line after each call.
+
+    Raises:
+        EvaluationError: If the complete model does not fail, what `fails` raises, and ReductionInterrupted for a
+            KeyboardInterrupt after the first smaller model was found.
     """
     model = model if isinstance(model, Model) else read_model(model)
     arrays: list[Array] | None = None

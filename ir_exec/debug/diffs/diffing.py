@@ -44,7 +44,10 @@ __all__ = [
 class UnmatchedLayer(Record):
     """A layer that exists in only one of the models.
 
-    path: `loop/body/name`. outputs: the types of its outputs. inputs: the names of the values that it reads.
+    Attributes:
+        path: `loop/body/name`.
+        outputs: The types of its outputs.
+        inputs: The names of the values that it reads.
     """
 
     layer_id: str
@@ -66,8 +69,13 @@ class Change(Record):
 class ChangedLayer(Record):
     """A layer of both models that differs.
 
-    path, layer_id: in the first model. path_b, layer_id_b: in the second model. constant: for constants with different
-    arrays, the difference of the second model's array from the first model's.
+    Attributes:
+        path: In the first model.
+        path_b: In the second model.
+        layer_id: In the first model.
+        layer_id_b: In the second model.
+        constant: For constants with different arrays, the difference of the second model's array from the first
+            model's.
     """
 
     path: str
@@ -82,14 +90,17 @@ class ChangedLayer(Record):
 class NetworkDiff(Record):
     """Differences between the models `a` and `b`.
 
-    unchanged: the number of layers that do not differ. constants_not_compared: the number of constants not compared
-    because a .bin is missing. order: inputs or outputs in a different order, and differences of the models themselves.
-    consequences: layers whose types or dims differ only because those of their inputs do. They alone do not make models
-    different.
-    weights: constants that one model stores in a shorter floating-point type, without any other difference. They and
-    their conversions are in no other list. quantized: weights that one model stores compressed, or both in different
-    formats. They and the layers that expand them are in no other list. ranges: FakeQuantize layers on computed values,
-    if only one model has such layers.
+    Attributes:
+        unchanged: The number of layers that do not differ.
+        constants_not_compared: The number of constants not compared because a .bin is missing.
+        order: Inputs or outputs in a different order, and differences of the models themselves.
+        consequences: Layers whose types or dims differ only because those of their inputs do. They alone do not make
+            models different.
+        weights: Constants that one model stores in a shorter floating-point type, without any other difference. They
+            and their conversions are in no other list.
+        quantized: Weights that one model stores compressed, or both in different formats. They and the layers that
+            expand them are in no other list.
+        ranges: FakeQuantize layers on computed values, if only one model has such layers.
     """
 
     a: str
@@ -127,7 +138,8 @@ class NetworkDiff(Record):
     def lines(self, *, every: bool = False) -> Iterator[tuple[str, str]]:
         """Yield the kind of each line (added, removed, changed, or "") and the line.
 
-        every: include all consequences.
+        Args:
+            every: Include all consequences.
         """
         for line in self.order:
             yield "changed", f"~ {line}"
@@ -177,9 +189,14 @@ def diff(
     """Find the differences between the models `a` and `b`: added, removed and changed layers, and constants.
 
     Types and dims are compared as declared in the files.
-    weights: the .bin files, if they are not next to the .xml. If one is missing, constants are not compared, and the
-    report contains their number. rt_info: compare rt_info, too.
-    Raises what `read_model` raises, except for missing weights.
+
+    Args:
+        weights: The .bin files, if they are not next to the .xml. If one is missing, constants are not compared, and
+            the report contains their number.
+        rt_info: Compare rt_info, too.
+
+    Raises:
+        IRError: What `read_model` raises, except for missing weights.
     """
     mine, theirs = opened(a, weights[0]), opened(b, weights[1])
     found = _Diff((mine.weights, theirs.weights), rt_info)
@@ -231,7 +248,11 @@ class _Diff:
         self._sides: tuple[Side, ...] = ()
 
     def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
-        """Compare two graphs. is_touched: True if values from the enclosing graph differ."""
+        """Compare two graphs.
+
+        Args:
+            is_touched: True if values from the enclosing graph differ.
+        """
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
         pairs = paired(mine, theirs)
         self._sides += (mine, theirs)
@@ -273,7 +294,11 @@ class _Diff:
         return self.stored.through(value)
 
     def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
-        """Compare two layers and return True if they differ. is_below: True if an upstream layer differs."""
+        """Compare two layers and return True if they differ.
+
+        Args:
+            is_below: True if an upstream layer differs.
+        """
         if self.stored.is_pair(a, b):
             return False
         changes = [*self._own_changes(a, b), *self._edges(a, b, pairs)]

@@ -19,7 +19,11 @@ __all__ = ["Opened", "listed", "opened"]
 
 
 class Opened(NamedTuple):
-    """A model without inferred types. weights: None if the .bin is missing."""
+    """A model without inferred types.
+
+    Attributes:
+        weights: None if the .bin is missing.
+    """
 
     graph: Graph
     weights: Weights | None
@@ -43,7 +47,8 @@ def _unless_missing(fault: IRError) -> None:
 def listed(source: Model | Source, weights: WeightsSource | None = None) -> Iterator[str]:
     """Yield lines for each layer and its attributes, in the order of computation, with a digest for each constant.
 
-    Raises what `read_model` raises, except for missing weights.
+    Raises:
+        IRError: What `read_model` raises, except for missing weights.
     """
     network = opened(source, weights)
     yield from _lines(network.graph, network.weights, "")

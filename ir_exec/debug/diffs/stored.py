@@ -27,7 +27,8 @@ class StoredWeights:
     def add(self, pairs: Mapping[Node, Node], unpaired: Iterable[Node], scope: tuple[str, ...]) -> set[Node]:
         """Add the rounded constants among the pairs of a graph, and return their conversions.
 
-        unpaired: the layers of either graph without a partner.
+        Args:
+            unpaired: The layers of either graph without a partner.
         """
         found = {a: b for a, b in pairs.items() if self._is_rounded(a, b, scope)}
         self._pairs |= found

@@ -134,9 +134,10 @@ _CONJUNCTIONS = frozenset(["LogicalAnd", "LogicalOr", "BitwiseAnd", "BitwiseOr",
 class Trail:
     """The element-wise dependence of a value on an input.
 
-    points: the images of the samples, with one column for each of a few elements of constants; NaN if unknown.
-    is_sum: True if elements are summed along axes.
-    is_scaled: True if products with constant factors are summed, as in an angle.
+    Attributes:
+        points: The images of the samples, with one column for each of a few elements of constants; NaN if unknown.
+        is_sum: True if elements are summed along axes.
+        is_scaled: True if products with constant factors are summed, as in an angle.
     """
 
     points: Array
@@ -150,7 +151,11 @@ class Trail:
         return not self.is_sum and not self.is_scaled and bool((self.points == samples).all())
 
     def lines(self, samples: int = len(SAMPLES)) -> list[tuple[float, float]] | None:
-        """Offset and slope of each column; None if an image is not linear. samples: the number of samples used."""
+        """Offset and slope of each column; None if an image is not linear.
+
+        Args:
+            samples: The number of samples used.
+        """
         points = self.points[:samples]
         if self.is_scaled or len(points) < 3 or not np.isfinite(points).all():
             return None
@@ -165,8 +170,9 @@ class Trail:
 class Flow:
     """The trails of all values, bodies included.
 
-    types: of all values, for the shapes of the generated inputs.
-    visit: called with each node before its outputs are known.
+    Args:
+        types: Of all values, for the shapes of the generated inputs.
+        visit: Called with each node before its outputs are known.
     """
 
     def __init__(
@@ -360,7 +366,9 @@ class Flow:
     def image(self, node: Node, number: int | None) -> tuple[Array | None, bool]:
         """The images of the samples after an element-wise layer, and True if all other operands are constant.
 
-        number: of the input; None for the extent of constants. An unknown operand is replaced by the neutral element.
+        Args:
+            number: Of the input; None for the extent of constants. An unknown operand is replaced by the neutral
+                element.
         """
         type_name = canonical(node.type)
         operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in

@@ -28,12 +28,16 @@ def drawn_inputs(
 ) -> dict[str, Array]:
     """All inputs by name: the given ones, and random arrays for the others, reproducible by seed on every machine.
 
-    shapes: by name; dims that are dynamic in these and in the file get the sizes of `fitting_shapes`.
-
     Values are plausible for the model: masks are 1, indices are in range, lengths are at most the size of the axis. The
     model is not run; `checked_inputs` draws again if the outputs are NaN.
-    Raises EvaluationError for a shape of an unknown input, ShapeError for an input of unknown rank without a shape, and
-    ResourceError for an input that does not fit into memory.
+
+    Args:
+        shapes: By name; dims that are dynamic in these and in the file get the sizes of `fitting_shapes`.
+
+    Raises:
+        EvaluationError: For a shape of an unknown input.
+        ShapeError: For an input of unknown rank without a shape.
+        ResourceError: For an input that does not fit into memory.
     """
     return Drawer(model, seed, shapes, given).arrays(0)
 
@@ -41,7 +45,9 @@ def drawn_inputs(
 class Drawer:
     """A generator of inputs of a model, for several attempts. The arguments are those of `drawn_inputs`.
 
-    names: of the outputs. depends: for each output, True if it depends on values of the inputs, not only on shapes.
+    Attributes:
+        names: Of the outputs.
+        depends: For each output, True if it depends on values of the inputs, not only on shapes.
     """
 
     def __init__(

@@ -24,9 +24,10 @@ _LEFT = 0.3
 class Pattern:
     """The sizes n * period + one of `remainders`, at least `least`, or all of them if `least` is None.
 
-    period: 0 if the accepted sizes have no period; `also` then has all of them up to `reach`.
-    also: further accepted sizes, below `least`.
-    seen: the accepted sizes that were probed.
+    Attributes:
+        period: 0 if the accepted sizes have no period; `also` then has all of them up to `reach`.
+        also: Further accepted sizes, below `least`.
+        seen: The accepted sizes that were probed.
     """
 
     period: int
@@ -40,9 +41,10 @@ class Pattern:
 def pattern_of(prober: Prober, base: Sizes, unit: Sizes, dim: int, every: int, *, ends: bool) -> Pattern | None:
     """The pattern of accepted sizes along a direction; None if only every n-th size after the base is accepted.
 
-    unit: the change of each dim in one step.
-    every: the interval between steps that are known to be accepted.
-    ends: True if these are accepted only up to a limit.
+    Args:
+        unit: The change of each dim in one step.
+        every: The interval between steps that are known to be accepted.
+        ends: True if these are accepted only up to a limit.
     """
     scan = _Scan(prober, base, unit, dim)
     try:

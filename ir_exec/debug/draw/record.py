@@ -14,9 +14,13 @@ __all__ = ["Drawn", "DrawnInput", "input_record"]
 class DrawnInput(Record):
     """One generated input.
 
-    values: a description of the elements. reason: the evidence for `role`: the layers that read the input (the first of
-    them is `layer`), its name, or only its element type. low, high: the least and the greatest element, None for an
-    empty array."""
+    Attributes:
+        values: A description of the elements.
+        reason: The evidence for `role`: the layers that read the input (the first of them is `layer`), its name, or
+            only its element type.
+        low: The least element, None for an empty array.
+        high: The greatest element, None for an empty array.
+    """
 
     name: str
     element_type: str
@@ -36,8 +40,11 @@ class DrawnInput(Record):
 class Drawn(Record):
     """The generated inputs of one seed.
 
-    rejected: problems in the outputs of earlier draws. problem: the problem in the outputs of this draw, None if they
-    are usable. checked: True if the model was run with these inputs."""
+    Attributes:
+        rejected: Problems in the outputs of earlier draws.
+        problem: The problem in the outputs of this draw, None if they are usable.
+        checked: True if the model was run with these inputs.
+    """
 
     seed: int
     inputs: tuple[DrawnInput, ...] = ()

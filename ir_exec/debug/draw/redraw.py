@@ -31,10 +31,11 @@ _LONGEST = 20.0
 class Redraw:
     """Generated inputs that the caller runs, drawn again if their outputs are unusable.
 
-    arrays: the inputs of the next run.
-
     After each run, the caller passes its outputs to `again`, or its error to `again_after`, and runs again if the
     result is True. `arrays` and `drawn` are then those of the best draw.
+
+    Attributes:
+        arrays: The inputs of the next run.
     """
 
     def __init__(self, drawer: Drawer) -> None:
@@ -61,7 +62,11 @@ class Redraw:
         )
 
     def again(self, outputs: Sequence[Array], seconds: float) -> bool:
-        """Return True if the inputs were drawn again and are to be run. outputs: those of the model in order."""
+        """Return True if the inputs were drawn again and are to be run.
+
+        Args:
+            outputs: Those of the model in order.
+        """
         if not self._drawer.is_random:
             return False
         return self._judged(*judge(outputs, self._drawer.depends, self._drawer.names), seconds)
@@ -92,10 +97,11 @@ _FAILED = 2**60
 def judge(outputs: Sequence[Array], depends: Sequence[bool], names: Sequence[str]) -> tuple[int, str | None]:
     """The score of outputs, 0 if they are usable and higher if they are worse, and a description of the problem.
 
-    depends: for each output, True if it depends on values of the inputs.
-
     An output is constant if it has several elements that are all equal. Constant integers and booleans count only if
     every output is constant.
+
+    Args:
+        depends: For each output, True if it depends on values of the inputs.
     """
     nans: list[str] = []
     infinite: list[str] = []
@@ -136,10 +142,15 @@ def checked_inputs(
 ) -> tuple[dict[str, Array], Drawn]:
     """All inputs as by `drawn_inputs`, drawn again if their outputs are unusable, and their record.
 
-    threads, precision: of the runs, as for `compile_model`.
-
     The outputs of a run that exceeds some seconds are not judged. A run that fails is not an error here: the caller's
-    own run reports it. Raises the errors of `drawn_inputs`.
+    own run reports it.
+
+    Args:
+        threads: Of the runs, as for `compile_model`.
+        precision: Of the runs, as for `compile_model`.
+
+    Raises:
+        IRError: The errors of `drawn_inputs`.
     """
     drawer = Drawer(model, seed, shapes, given)
     redraw = Redraw(drawer)

@@ -24,10 +24,12 @@ Reason = Literal["use", "name", "type"]
 class Role:
     """The values of an input.
 
-    text: a description for messages.
-    low, high: the least and the greatest value, if the kind has them.
-    exact: the value itself, broadcast to the shape of the input.
-    layer: the layer that is the evidence, "" if none is.
+    Attributes:
+        text: A description for messages.
+        low: The least value, if the kind has them.
+        high: The greatest value, if the kind has them.
+        exact: The value itself, broadcast to the shape of the input.
+        layer: The layer that is the evidence, "" if none is.
     """
 
     kind: Kind
@@ -94,7 +96,8 @@ def roles_of(
 ) -> tuple[list[bool], list[Role]]:
     """The role of each input, preceded by a list with True for each output that depends on values of inputs.
 
-    types: of all values, bodies included, for inputs of these shapes.
+    Args:
+        types: Of all values, bodies included, for inputs of these shapes.
     """
     uses = Uses(len(ports))
     flow = Flow(graph, weights, types, uses.visit)

@@ -76,9 +76,10 @@ def repaired(
 ) -> Outcome:
     """The outcome after changing further dims as long as inference progresses.
 
-    held: dims that keep their size.
-    among: the only dims that may change.
-    search: True to try distant sizes as well.
+    Args:
+        held: Dims that keep their size.
+        among: The only dims that may change.
+        search: True to try distant sizes as well.
     """
     held = set(held)
     if among is not None:
@@ -223,10 +224,11 @@ def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[
 def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
     """Static shapes that inference accepts for the inputs with dynamic dims, by name.
 
-    shapes: known shapes, instead of those of the file.
-
     Dynamic dims get typical sizes: two rows, eight elements, images of 32 by 32; other sizes if the model rejects
     these. The result is empty if no dim is dynamic, or if no sizes are accepted; a run then reports the error.
+
+    Args:
+        shapes: Known shapes, instead of those of the file.
     """
     ports = model.inputs
     known = [shapes.get(port.name, port.shape) for port in ports]

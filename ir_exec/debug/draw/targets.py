@@ -120,7 +120,11 @@ def _gap(node: Node, types: Types) -> int | None:
 
 
 def _rows(values: Sequence[Value], types: Types) -> list[list[int]]:
-    """The sizes of values. Raises ValueError if one is dynamic."""
+    """The sizes of values.
+
+    Raises:
+        ValueError: If one is dynamic.
+    """
     shapes = [types[value.number].shape for value in values]
     if not all(shape.is_static for shape in shapes):
         raise ValueError

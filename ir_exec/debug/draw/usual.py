@@ -58,7 +58,9 @@ def with_past(ports: Sequence[ModelPort], shapes: Mapping[int, Shape]) -> dict[i
     """Shapes with attention masks as long as the past and the new tokens together; None if the model has no past.
 
     A mask that is too short may be accepted as well, because elements gathered past its end are 0.
-    shapes: of all inputs, by number.
+
+    Args:
+        shapes: Of all inputs, by number.
     """
     if len(shapes) < len(ports):
         return None

@@ -27,8 +27,9 @@ SCALES = (1.0, 0.1, 3.0)
 def drawn_shape(port: ModelPort, wanted: Shape | None) -> tuple[int, ...]:
     """The sizes of an input; dynamic dims have their least size, 1 or more.
 
-    Raises ShapeError for an input of unknown rank without a shape, and ResourceError if the array does not fit into
-    memory.
+    Raises:
+        ShapeError: For an input of unknown rank without a shape.
+        ResourceError: If the array does not fit into memory.
     """
     shape = port.shape if wanted is None else wanted
     if shape.dims is None:
@@ -44,8 +45,11 @@ def draw(
 ) -> Array:
     """Random values for an input.
 
-    Without a role, floats are normally distributed, integers of 16 bits or more are 0 or 1 (they usually are indices
-    or masks), and narrower integers cover their whole range. Raises the errors of `drawn_shape`.
+    Without a role, floats are normally distributed, integers of 16 bits or more are 0 or 1 (they usually are indices or
+    masks), and narrower integers cover their whole range.
+
+    Raises:
+        IRError: The errors of `drawn_shape`.
     """
     sizes = drawn_shape(port, wanted)
     kind = port.element_type if port.element_type.is_known else ElementType.f32

@@ -33,10 +33,12 @@ _MOST_SPREADS = 40
 class Free:
     """A dim that is independent of other dims.
 
-    along: the change of each dim in one step.
-    least, most: the limits in steps, None if unlimited.
-    refused: the outcomes beyond the limits, and between two steps.
-    pattern: the accepted sizes, if there are more than the steps.
+    Attributes:
+        along: The change of each dim in one step.
+        least: The limits in steps, None if unlimited.
+        most: The limits in steps, None if unlimited.
+        refused: The outcomes beyond the limits, and between two steps.
+        pattern: The accepted sizes, if there are more than the steps.
     """
 
     dim: int
@@ -59,11 +61,16 @@ class Directions:
 class SizeFindings:
     """The findings of an exploration.
 
-    base: the outcome of accepted sizes, None if none were found. refusal: the outcome of the first sizes in this case.
-    fixed: the outcome of another size, for each dim with only one accepted size. because: the outcomes that tie dims.
-    ones: the dims that may be 1 without a change of other dims, if the other fields do not imply this.
-    at_most, at_least: the tied dims that may also be smaller, or larger, than the dims that they are tied to.
-    complete: True if the number of probes was sufficient."""
+    Attributes:
+        base: The outcome of accepted sizes, None if none were found.
+        refusal: The outcome of the first sizes in this case.
+        fixed: The outcome of another size, for each dim with only one accepted size.
+        ones: The dims that may be 1 without a change of other dims, if the other fields do not imply this.
+        at_most: The tied dims that may also be smaller, or larger, than the dims that they are tied to.
+        at_least: See `at_most`.
+        because: The outcomes that tie dims.
+        complete: True if the number of probes was sufficient.
+    """
 
     base: Outcome | None = None
     refusal: Outcome | None = None
@@ -273,8 +280,10 @@ def _sizes_near(size: int) -> Iterator[int]:
 def solved_directions(moves: dict[int, Sizes], count: int, last: Collection[int] = ()) -> Directions:
     """The directions, solved for the smallest set of free dims.
 
-    Dims that other dims change least often become free first. last: dims that become free only if necessary, because
-    they may also be 1 or smaller.
+    Dims that other dims change least often become free first.
+
+    Args:
+        last: Dims that become free only if necessary, because they may also be 1 or smaller.
     """
     followers = {dim for start, move in moves.items() for dim, part in enumerate(move) if part and dim != start}
     # A dim that must follow another dim is tied to it, even if it may change alone as well: a Reshape accepts any batch

@@ -44,9 +44,11 @@ class OutOfProbesError(Exception):
 class Outcome:
     """The result of inference for given sizes.
 
-    place: the number of layers before the failing layer, or of all layers.
-    node, error: the failing layer and its error, None if every layer accepts the sizes.
-    types: of all values, inferred up to the failing layer.
+    Attributes:
+        place: The number of layers before the failing layer, or of all layers.
+        node: The failing layer and its error, None if every layer accepts the sizes.
+        error: See `node`.
+        types: Of all values, inferred up to the failing layer.
     """
 
     sizes: Sizes
@@ -77,8 +79,11 @@ class _StopError(Exception):
 class Prober:
     """Inference of a model for given input sizes. Each set of sizes is inferred once.
 
-    shapes: of inputs by number, instead of the declared shapes.
-    dims: the input and axis of each dim; inputs of unknown rank have no dims and are not changed.
+    Args:
+        shapes: Of inputs by number, instead of the declared shapes.
+
+    Attributes:
+        dims: The input and axis of each dim; inputs of unknown rank have no dims and are not changed.
     """
 
     def __init__(self, model: Model, shapes: Mapping[int, Shape] | None = None) -> None:
@@ -135,7 +140,11 @@ class Prober:
         return {number: Shape(dims) for number, dims in found.items()}
 
     def __call__(self, sizes: Sizes) -> Outcome:
-        """Infer the model with these sizes. Raises OutOfProbesError if the limit of probes is exceeded."""
+        """Infer the model with these sizes.
+
+        Raises:
+            OutOfProbesError: If the limit of probes is exceeded.
+        """
         found = self._outcomes.get(sizes)
         if found is None:
             is_enough = len(self._outcomes) >= LEAST_PROBES or self.inferred_layers > _MOST_OF_LEAST

@@ -25,8 +25,14 @@ of `formula`, computed from other dims."""
 class Limit(Record):
     """The reason why a size is rejected.
 
-    size: the size that was tried. layer_id, layer_name, type, message: the failing layer and its error. cause: the
-    constant or input with the size that the layer expects, and the path from there to the layer."""
+    Attributes:
+        size: The size that was tried.
+        layer_id: The failing layer and its error.
+        layer_name: See `layer_id`.
+        type: See `layer_id`.
+        message: See `layer_id`.
+        cause: The constant or input with the size that the layer expects, and the path from there to the layer.
+    """
 
     size: int
     layer_id: str | None
@@ -39,17 +45,22 @@ class Limit(Record):
 class InputDim(Record):
     """One dim of an input.
 
-    name: `input[axis]`, as in formulas.
-    declared: the dim that the file declares.
-    size: an accepted size, in combination with the `size` of all other dims.
-    least, most: the limits of the sizes, None if unlimited.
-    step, offset: accepted sizes are offset + n * step.
-    offsets: several offsets within a step.
-    also: further accepted sizes.
-    one: True if size 1 is accepted although the other fields exclude it.
-    formula: the size of a tied dim.
-    smaller, larger, other_one: True if a tied dim may also be smaller, larger, or any size if the other dim is 1.
-    limits: the reasons for least, most and step, or for a fixed or tied dim.
+    Attributes:
+        name: `input[axis]`, as in formulas.
+        declared: The dim that the file declares.
+        size: An accepted size, in combination with the `size` of all other dims.
+        least: The limits of the sizes, None if unlimited.
+        most: The limits of the sizes, None if unlimited.
+        step: Accepted sizes are offset + n * step.
+        offset: Accepted sizes are offset + n * step.
+        offsets: Several offsets within a step.
+        also: Further accepted sizes.
+        one: True if size 1 is accepted although the other fields exclude it.
+        smaller: True if a tied dim may also be smaller, larger, or any size if the other dim is 1.
+        larger: See `smaller`.
+        other_one: See `smaller`.
+        formula: The size of a tied dim.
+        limits: The reasons for least, most and step, or for a fixed or tied dim.
     """
 
     name: str
@@ -120,8 +131,10 @@ def _runs(numbers: tuple[int, ...]) -> Iterator[str]:
 class OutputDim(Record):
     """One dim of an output.
 
-    size: for the `size` of all input dims. formula: of input dims, None if the size is not linear in them or depends on
-    values."""
+    Attributes:
+        size: For the `size` of all input dims.
+        formula: Of input dims, None if the size is not linear in them or depends on values.
+    """
 
     output: str
     axis: int
@@ -132,10 +145,12 @@ class OutputDim(Record):
 class ShapesReport(Record):
     """The result of `shapes`.
 
-    inputs, outputs: their dims in order, without inputs of unknown rank.
-    probes: the number of inferences.
-    complete: True if the number of probes was sufficient for every dim.
-    notes: limitations of the result.
+    Attributes:
+        inputs: Their dims in order, without inputs of unknown rank.
+        outputs: Their dims in order, without inputs of unknown rank.
+        probes: The number of inferences.
+        complete: True if the number of probes was sufficient for every dim.
+        notes: Limitations of the result.
     """
 
     format: Literal[1] = 1
@@ -169,7 +184,10 @@ def shapes(model: Model | Source) -> ShapesReport:
 
     Every dim of the inputs is explored, static dims included: `Model.reshape` accepts other sizes. The model is
     inferred with at most a thousand sets of sizes and never run. Errors of a run are not found, unless they follow from
-    values that inference computes. A dim that accepts 131,072 counts as unlimited. Raises the errors of `read_model`.
+    values that inference computes. A dim that accepts 131,072 counts as unlimited.
+
+    Raises:
+        IRError: The errors of `read_model`.
     """
     model = model if isinstance(model, Model) else read_model(model)
     return _Shaping(model).report()

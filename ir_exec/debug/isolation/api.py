@@ -65,10 +65,12 @@ def compare_isolated(
 ) -> Comparison:
     """Compare the whole model, and each part by itself.
 
-    block: the pattern of blocks, None for single layers.
-    whole: compares calls of the whole model.
+    Args:
+        block: The pattern of blocks, None for single layers.
+        whole: Compares calls of the whole model.
 
-    Raises EvaluationError if the reference is not an engine or the device does not exist, and the errors of a run.
+    Raises:
+        EvaluationError: If the reference is not an engine or the device does not exist, and the errors of a run.
     """
     if not isinstance(reference, str) or reference not in _ENGINES:
         message = f"{reference!r} cannot run single layers, expected openvino or onnxruntime"
@@ -107,7 +109,11 @@ def _with_parts(
     settings: Settings,
     block: str | None,
 ) -> Comparison:
-    """Add the parts, the wrong fusions and the verdict to a report. found_parts: the results of `Isolator.run`."""
+    """Add the parts, the wrong fusions and the verdict to a report.
+
+    Args:
+        found_parts: The results of `Isolator.run`.
+    """
     device = asker.device
     parts = [_with_whole(part, report) for part in found_parts]
     has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())

@@ -37,8 +37,9 @@ class PartQuestion:
 class PartAnswer:
     """The outputs of a model, or the problem and the message of the device.
 
-    together: the number of models in the batch.
-    is_late: True if the device did not answer in time.
+    Attributes:
+        together: The number of models in the batch.
+        is_late: True if the device did not answer in time.
     """
 
     outputs: Sequence[Array] = ()
@@ -49,7 +50,12 @@ class PartAnswer:
 
 
 class Asker:
-    """Runner of models on a device. networks: the number of runs. crashes: the number of crashes of the child."""
+    """Runner of models on a device.
+
+    Attributes:
+        networks: The number of runs.
+        crashes: The number of crashes of the child.
+    """
 
     def __init__(self, device: Device) -> None:
         self.device = device

@@ -27,10 +27,11 @@ Engine = Literal["openvino", "onnxruntime"]
 class Device(Protocol):
     """A device that runs models from files.
 
-    title: engine and device.
-    version: of the engine.
-    computes_in: the element type that the device computes in, if coarser than that of the values; set by a run.
-    narrows_integers: True if the device computes i64 in i32.
+    Attributes:
+        title: Engine and device.
+        version: Of the engine.
+        computes_in: The element type that the device computes in, if coarser than that of the values; set by a run.
+        narrows_integers: True if the device computes i64 in i32.
     """
 
     title: str
@@ -41,10 +42,13 @@ class Device(Protocol):
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         """Return the outputs of the model at `path`.
 
-        is_static: replace dynamic dims by the shapes of these inputs.
-        fuses: enable the optimizations of the engine, if the engine has an option for these.
+        Args:
+            is_static: Replace dynamic dims by the shapes of these inputs.
+            fuses: Enable the optimizations of the engine, if the engine has an option for these.
 
-        Raises ChildCrashed and ChildRefused.
+        Raises:
+            ChildCrashed: If the process ends without an answer.
+            ChildRefused: If the process reports an error.
         """
 
     def fused(self, path: Path) -> list[str]:
@@ -57,14 +61,22 @@ class Device(Protocol):
 def device_of(
     engine: Engine, device: str, *, hint: str, timeout: float, threads: int | None, precision: Precision
 ) -> Device:
-    """Return the device. Raises EvaluationError if the engine is not installed or has no such device."""
+    """Return the device.
+
+    Raises:
+        EvaluationError: If the engine is not installed or has no such device.
+    """
     if engine == "openvino":
         return OpenVINODevice(device, hint=hint, timeout=timeout, threads=threads)
     return ONNXRuntimeDevice(device, timeout=timeout, precision=precision)
 
 
 class OpenVINODevice:
-    """A device of OpenVINO. device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU."""
+    """A device of OpenVINO.
+
+    Args:
+        device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
+    """
 
     def __init__(self, device: str, *, hint: str, timeout: float, threads: int | None) -> None:
         require_openvino()
@@ -114,7 +126,13 @@ def _weights_of(path: Path) -> str | None:
 
 
 class ONNXRuntimeDevice:
-    """A provider of onnxruntime. Each model is lowered to ONNX first. device: CPU, GPU (CUDA), or a provider."""
+    """A provider of onnxruntime.
+
+    Each model is lowered to ONNX first.
+
+    Args:
+        device: CPU, GPU (CUDA), or a provider.
+    """
 
     def __init__(self, device: str, *, timeout: float, precision: Precision) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]

@@ -48,10 +48,12 @@ class _Pending:
 class Isolator:
     """Runner of a model, and of each of its parts on a device.
 
-    block: as for `parts_of`.
-    settings: the precision and the tolerances.
+    Args:
+        settings: The precision and the tolerances.
+        block: As for `parts_of`.
 
-    Raises EvaluationError if no layer is in a block.
+    Raises:
+        EvaluationError: If no layer is in a block.
     """
 
     def __init__(self, model: Model, asker: Asker, settings: Settings, block: str | None = None) -> None:
@@ -76,7 +78,11 @@ class Isolator:
         self._found: dict[IsolatedPart, RunPart] = {}
 
     def run(self, calls: Sequence[Sequence[Array]]) -> list[RunPart]:
-        """Run all calls, and each part with its inputs in the last call. Raises the errors of a run."""
+        """Run all calls, and each part with its inputs in the last call.
+
+        Raises:
+            IRError: The errors of a run.
+        """
         for number, arrays in enumerate(calls):
             is_last = number == len(calls) - 1
             self._walker.run(list(arrays), self._visit if is_last else None, goes_on=number > 0)

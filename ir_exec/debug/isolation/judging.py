@@ -27,9 +27,11 @@ _NO_TOLERANCE = Tolerance()
 class PartCase:
     """A model for a device, with its expected outputs.
 
-    node: the layer, if the model is a single layer.
-    inputs, positions: the input arrays and the positions of the outputs of `node`.
-    least: the minimum tolerance.
+    Attributes:
+        node: The layer, if the model is a single layer.
+        inputs: The input arrays and the positions of the outputs of `node`.
+        positions: See `inputs`.
+        least: The minimum tolerance.
     """
 
     question: PartQuestion

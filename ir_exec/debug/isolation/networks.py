@@ -20,7 +20,8 @@ __all__ = ["part_network", "with_constants", "write_together"]
 def with_constants(nodes: Iterable[Node], constant: Collection[Value]) -> list[Node]:
     """The layers, and the upstream layers that depend only on weights, in topological order.
 
-    constant: the values that depend only on weights.
+    Args:
+        constant: The values that depend only on weights.
     """
     found: dict[Node, None] = {}
     for node in nodes:
@@ -44,11 +45,13 @@ def part_network(
 ) -> Cut:
     """The model of these layers and their weights; other values that they read are its inputs.
 
-    nodes: in topological order.
-    constant: the values that depend only on weights.
-    known: values that become constants.
+    Args:
+        nodes: In topological order.
+        constant: The values that depend only on weights.
+        known: Values that become constants.
 
-    Raises the errors of building a graph.
+    Raises:
+        IRError: The errors of building a graph.
     """
     own = with_constants(nodes, constant)
     keep = {node for node in own if not node.layer.is_constant}
@@ -65,9 +68,11 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
     Inputs and outputs are in the order of the models. Layers are named `N/NAME`. Dims of inputs are static or dynamic
     without limits, because plugins allocate memory for an upper limit, which may exceed the available memory.
 
-    ranks: of all inputs, used for inputs of unknown rank.
+    Args:
+        ranks: Of all inputs, used for inputs of unknown rank.
 
-    Raises IRError if the files cannot be written.
+    Raises:
+        IRError: If the files cannot be written.
     """
     layers: list[Layer] = []
     edges: list[Edge] = []
@@ -121,7 +126,11 @@ def _body_reading(body: Body, move: int) -> Body:
 
 
 class _Joined:
-    """The concatenated weights of several models, without a copy. starts: the offset of each model."""
+    """The concatenated weights of several models, without a copy.
+
+    Attributes:
+        starts: The offset of each model.
+    """
 
     def __init__(self, parts: Sequence[Weights | None]) -> None:
         self._parts = parts

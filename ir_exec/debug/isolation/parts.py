@@ -21,8 +21,9 @@ __all__ = ["IsolatedPart", "IsolationScope", "LeftOut", "parts_of", "reason_to_l
 class IsolationScope:
     """The main graph or the graph of a body, indexed for parts.
 
-    constant: the values that depend only on weights.
-    readers: the readers of each value, Results included.
+    Attributes:
+        constant: The values that depend only on weights.
+        readers: The readers of each value, Results included.
     """
 
     def __init__(self, region: Region) -> None:
@@ -49,9 +50,10 @@ class IsolationScope:
 class IsolatedPart:
     """Layers that run as one model.
 
-    name: the path of the layer, or the prefix of the block.
-    outputs: the values that layers outside the part read.
-    is_single: True for a layer, False for a block.
+    Attributes:
+        name: The path of the layer, or the prefix of the block.
+        outputs: The values that layers outside the part read.
+        is_single: True for a layer, False for a block.
     """
 
     scope: IsolationScope
@@ -67,7 +69,11 @@ class IsolatedPart:
         return frozenset(self.nodes)
 
     def network(self) -> Cut:
-        """The model of the part, built once. Raises the errors of building a graph."""
+        """The model of the part, built once.
+
+        Raises:
+            IRError: The errors of building a graph.
+        """
         if self._made is None:
             region = self.scope.region
             read = {source(value) for node in self.nodes for value in node.values_in}
@@ -105,8 +111,10 @@ def scopes_of(model: Model) -> Iterator[IsolationScope]:
 def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[IsolatedPart], list[LeftOut]]:
     """The parts of a graph in topological order, and the layers that are left out.
 
-    block: a pattern of name prefixes. All layers with the same matching prefix are one part; layers without a matching
-        prefix are single parts. `*` matches any characters except dots and slashes, `**` matches any characters.
+    Args:
+        block: A pattern of name prefixes. All layers with the same matching prefix are one part; layers without a
+            matching prefix are single parts. `*` matches any characters except dots and slashes, `**` matches any
+            characters.
     """
     prefix = None if block is None else _prefix(block)
     groups: dict[tuple[str, str | None], list[Node]] = {}

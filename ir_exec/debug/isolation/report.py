@@ -24,12 +24,15 @@ itself, but the whole model does not run."""
 class RunPart(Record):
     """Layers that ran by themselves, with their inputs from a run by ir_exec.
 
-    name: the path of a layer, the prefix of a block, or the last of the layers that are wrong together.
-    kind: the kind of `name`.
-    layers, layer_ids, types: of its layers, in topological order.
-    error: of its worst output.
-    whole: the worst status of its layers in the whole run.
-    note: further facts.
+    Attributes:
+        name: The path of a layer, the prefix of a block, or the last of the layers that are wrong together.
+        kind: The kind of `name`.
+        layers: Of its layers, in topological order.
+        layer_ids: Of its layers, in topological order.
+        types: Of its layers, in topological order.
+        error: Of its worst output.
+        whole: The worst status of its layers in the whole run.
+        note: Further facts.
     """
 
     name: str
@@ -46,15 +49,16 @@ class RunPart(Record):
 class Isolation(Record):
     """The parts of a model, run by themselves on a device.
 
-    device: engine and device.
-    version: of the engine.
-    block: the pattern of blocks.
-    parts: in topological order, those of bodies last.
-    fusions: groups of layers that are right by themselves and wrong together.
-    call: the call that the inputs are from, counted from 1.
-    whole: the error of the whole model with the optimizations of the engine.
-    networks: the number of models that the device ran.
-    crashes: the number of crashes of its process.
+    Attributes:
+        device: Engine and device.
+        version: Of the engine.
+        block: The pattern of blocks.
+        parts: In topological order, those of bodies last.
+        fusions: Groups of layers that are right by themselves and wrong together.
+        call: The call that the inputs are from, counted from 1.
+        whole: The error of the whole model with the optimizations of the engine.
+        networks: The number of models that the device ran.
+        crashes: The number of crashes of its process.
     """
 
     device: str

@@ -35,7 +35,8 @@ _MOST_LEFT_OUT = 24
 class WrongTogether:
     """Search for layers that are wrong together, among the layers outside bodies.
 
-    inputs: those of the model, in order.
+    Args:
+        inputs: Those of the model, in order.
     """
 
     def __init__(self, model: Model, inputs: Sequence[Array], asker: Asker, settings: Settings) -> None:
@@ -51,7 +52,10 @@ class WrongTogether:
         """Return the smallest set of layers that ends with this one and is wrong; None if no set is found.
 
         The search starts with the layers that the device computes in one step, and adds levels of upstream layers by
-        doubling and bisection. Then it tries to remove each layer. Raises the errors of a run.
+        doubling and bisection. Then it tries to remove each layer.
+
+        Raises:
+            IRError: The errors of a run.
         """
         start = next((group for group in self._fused() if node in group), {node})
         right, levels = -1, 0

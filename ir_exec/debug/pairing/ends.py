@@ -16,8 +16,9 @@ __all__ = ["Pairing", "agree", "asked_pairs", "paired_ends", "same_family", "unn
 class Pairing(Record):
     """A pair of values of MODEL and the reference that is not found by name.
 
-    end: "value" for a value that is neither an input nor an output.
-    how: by the adjacent layers, by position, by a unique element type and shape, or as requested by the caller.
+    Attributes:
+        end: "value" for a value that is neither an input nor an output.
+        how: By the adjacent layers, by position, by a unique element type and shape, or as requested by the caller.
     """
 
     end: Literal["input", "output", "value"]
@@ -32,7 +33,11 @@ End: TypeAlias = Literal["input", "output", "value"]
 def asked_pairs(
     ours: Sequence[Entry], theirs: Sequence[Entry], asked: Mapping[str, str]
 ) -> tuple[dict[Key, Entry], list[Pairing]]:
-    """Return the partners that the caller names, and the pairings. Raises EvaluationError for an unknown name."""
+    """Return the partners that the caller names, and the pairings.
+
+    Raises:
+        EvaluationError: For an unknown name.
+    """
     found: dict[Key, Entry] = {}
     pairings = []
     for name, other in asked.items():

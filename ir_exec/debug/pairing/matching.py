@@ -36,7 +36,8 @@ def matched(
     but another reader is not a match. An integer constant with another name has no match, because equivalent values may
     differ (axis 2, axis -1). Bodies are matched if their layers are.
 
-    known: given pairs, outside bodies.
+    Args:
+        known: Given pairs, outside bodies.
     """
     found: dict[Key, Entry] = {}
     our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)

@@ -35,9 +35,10 @@ class Side:
     A compressed weight is folded: its constant of codes replaces all of its layers, which are not in `nodes`. Weights
     are not folded without `weights`.
 
-    weights: None if the .bin does not exist.
-    folded: the chains of compressed weights, by the constant of codes.
-    ranges: bypassed FakeQuantize layers.
+    Attributes:
+        weights: None if the .bin does not exist.
+        folded: The chains of compressed weights, by the constant of codes.
+        ranges: Bypassed FakeQuantize layers.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
@@ -67,7 +68,11 @@ class Side:
         self._index()
 
     def unfold(self, codes: Iterable[Node]) -> None:
-        """Restore the layers of folded chains. codes: the constants of these chains."""
+        """Restore the layers of folded chains.
+
+        Args:
+            codes: The constants of these chains.
+        """
         for node in codes:
             del self.folded[node]
         self._index()
@@ -311,7 +316,11 @@ def _type_alone(node: Node) -> Hashable:
 
 
 def _pair_runs(pairs: _LayerPairs, has_outputs: bool) -> None:
-    """Pair the longest sequences of equal types. has_outputs: True if declared outputs must be equal as well."""
+    """Pair the longest sequences of equal types.
+
+    Args:
+        has_outputs: True if declared outputs must be equal as well.
+    """
 
     def sign(side: Side, node: Node) -> Hashable:
         is_plain = has_outputs and node not in side.folded

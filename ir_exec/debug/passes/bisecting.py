@@ -25,7 +25,11 @@ __all__ = ["PassBisection", "PassEffect", "PassLayer", "PassOutput", "bisect_pas
 
 
 class PassOutput(Record):
-    """An output of the model. error: the difference from the output with `optimize=False`."""
+    """An output of the model.
+
+    Attributes:
+        error: The difference from the output with `optimize=False`.
+    """
 
     name: str
     error: Difference
@@ -34,8 +38,11 @@ class PassOutput(Record):
 class PassLayer(Record):
     """A step created by a pass.
 
-    name: the last layer that it computes. computes: all layers that it computes. own: the difference from these layers
-    for their inputs in a run without passes; None in bodies, and if an input of the step is not a value of such a run.
+    Attributes:
+        name: The last layer that it computes.
+        computes: All layers that it computes.
+        own: The difference from these layers for their inputs in a run without passes; None in bodies, and if an input
+            of the step is not a value of such a run.
     """
 
     name: str
@@ -47,8 +54,9 @@ class PassLayer(Record):
 class PassEffect(Record):
     """A pass that changes results, or several passes that change results only in combination.
 
-    outputs: the outputs of a plan with these passes only. layers: the steps that they created, the largest errors
-    first.
+    Attributes:
+        outputs: The outputs of a plan with these passes only.
+        layers: The steps that they created, the largest errors first.
     """
 
     passes: tuple[str, ...]
@@ -65,8 +73,10 @@ class PassEffect(Record):
 class PassBisection(Record):
     """The passes that change any bit of the outputs of a model, compared with `optimize=False`.
 
-    outputs: the outputs of the plan with all passes. effects: the effects of passes, faults first. runs: the number of
-    runs of the model.
+    Attributes:
+        outputs: The outputs of the plan with all passes.
+        effects: The effects of passes, faults first.
+        runs: The number of runs of the model.
     """
 
     format: Literal[1] = 1
@@ -91,15 +101,20 @@ def bisect_passes(
 ) -> PassBisection:
     """Find the passes of the compiler that change the outputs of a model.
 
-    inputs: as for a call of a CompiledModel. rtol, atol: replace the tolerances derived from element types.
-    threads: as for `compile_model`.
-    progress: called with the passes of each run.
-
     Passes are removed in halves, quarters and so on, until a plan with the remaining passes differs from
     `optimize=False` and no single pass can be removed. Then the other passes are searched. The model runs about ten
     times per pass found.
 
-    Raises what reading and running the model raises, and EvaluationError if two runs without passes differ.
+    Args:
+        inputs: As for a call of a CompiledModel.
+        rtol: Replace the tolerances derived from element types.
+        atol: Replace the tolerances derived from element types.
+        threads: As for `compile_model`.
+        progress: Called with the passes of each run.
+
+    Raises:
+        IRError: What reading and running the model raises.
+        EvaluationError: If two runs without passes differ.
     """
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)

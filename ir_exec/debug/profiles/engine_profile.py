@@ -19,11 +19,12 @@ __all__ = ["EngineLayer", "EngineProfile", "profile_engine"]
 class EngineLayer(Record):
     """The work of the engine for one of our layers.
 
-    name: our layer; "" for layers that the engine added.
-    kernels: the kernels of the engine.
-    seconds: of one run, by the counters of the engine.
-    share: of the time of all layers.
-    ours: our seconds for the layer and its bodies.
+    Attributes:
+        name: Our layer; "" for layers that the engine added.
+        kernels: The kernels of the engine.
+        seconds: Of one run, by the counters of the engine.
+        share: Of the time of all layers.
+        ours: Our seconds for the layer and its bodies.
     """
 
     name: str
@@ -36,9 +37,11 @@ class EngineLayer(Record):
 class EngineProfile(Record):
     """Runs of the engine with the same inputs.
 
-    first_seconds: of the first run.
-    run_seconds, timed_seconds: the median of the other runs, without and with counters.
-    partition: the layers that the engine runs, and the reasons for the others.
+    Attributes:
+        first_seconds: Of the first run.
+        run_seconds: The median of the other runs, without and with counters.
+        timed_seconds: See `run_seconds`.
+        partition: The layers that the engine runs, and the reasons for the others.
     """
 
     engine: str
@@ -59,7 +62,12 @@ def profile_engine(
     tell: Callable[[str], None],
     how: Mapping[str, Any],
 ) -> EngineProfile:
-    """Profile the engine. how: the arguments of an EngineModel. ours: our seconds by layer name."""
+    """Profile the engine.
+
+    Args:
+        ours: Our seconds by layer name.
+        how: The arguments of an EngineModel.
+    """
     tell("compiling for the engine")
     start = perf_counter()
     with EngineModel(model, **how) as plain:

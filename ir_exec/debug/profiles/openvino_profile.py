@@ -34,8 +34,11 @@ def profile_openvino(
 ) -> OpenVINOProfile:
     """Run OpenVINO with the same inputs in a child process.
 
-    ours: the seconds of each of our layers outside bodies, including its bodies, by name.
-    Raises EvaluationError if OpenVINO is not installed, refuses the model, crashes, or does not answer in time.
+    Args:
+        ours: The seconds of each of our layers outside bodies, including its bodies, by name.
+
+    Raises:
+        EvaluationError: If OpenVINO is not installed, refuses the model, crashes, or does not answer in time.
     """
     require_openvino()
     with (

@@ -48,10 +48,11 @@ _PIECE = 2**20
 class MachineSpeed(Record):
     """The measured speed of the machine, the best of a few tries.
 
-    threads: the number of threads, as in a run.
-    gflops: 10^9 operations per second of an f32 matrix product, two for each multiply-add.
-    gbytes: 10^9 bytes per second, read and written, of copies that exceed all caches.
-    cache_gbytes: 10^9 bytes per second of copies within a cache, by one thread.
+    Attributes:
+        threads: The number of threads, as in a run.
+        gflops: 10^9 operations per second of an f32 matrix product, two for each multiply-add.
+        gbytes: 10^9 bytes per second, read and written, of copies that exceed all caches.
+        cache_gbytes: 10^9 bytes per second of copies within a cache, by one thread.
     """
 
     threads: int
@@ -105,13 +106,17 @@ def _least(work: Callable[[], object], seconds: float = 0.08, tries: int = 5) ->
 class Rates(Record):
     """Time and work in one run.
 
-    seconds: the median over all runs. The time of layers in bodies counts for these, not for the enclosing layer.
-    share: of the time of all layers.
-    calls: the number of runs of layers.
-    bytes_moved: of the tensors read and written, each element counted once.
-    multiply_adds: of matrix products, convolutions, recurrent cells and attention.
-    gflops, gbytes: 10^9 operations (two for a multiply-add) and bytes per second.
-    of_peak: the least time that this machine needs for the work, relative to the measured time; None without work.
+    The time of layers in bodies counts for these, not for the enclosing layer.
+
+    Attributes:
+        seconds: The median over all runs.
+        share: Of the time of all layers.
+        calls: The number of runs of layers.
+        bytes_moved: Of the tensors read and written, each element counted once.
+        multiply_adds: Of matrix products, convolutions, recurrent cells and attention.
+        gflops: 10^9 operations (two for a multiply-add) and bytes per second.
+        gbytes: See `gflops`.
+        of_peak: The least time that this machine needs for the work, relative to the measured time; None without work.
     """
 
     seconds: float
@@ -127,12 +132,15 @@ class Rates(Record):
 class LayerProfile(Rates):
     """One layer.
 
-    path: `loop/body/name` for layers of bodies.
-    element_type, shape: of the first output in the last call.
-    with_bodies: the seconds including its bodies.
-    memory: the peak bytes of the run while the layer ran.
-    fused: the paths of all layers in the fused step, this layer last; `type` is then the type of the fused operator.
-    openvino: the layer of OpenVINO that computes it; None if there is none, or without OpenVINO.
+    Attributes:
+        path: `loop/body/name` for layers of bodies.
+        element_type: Of the first output in the last call.
+        shape: Of the first output in the last call.
+        with_bodies: The seconds including its bodies.
+        memory: The peak bytes of the run while the layer ran.
+        fused: The paths of all layers in the fused step, this layer last; `type` is then the type of the fused
+            operator.
+        openvino: The layer of OpenVINO that computes it; None if there is none, or without OpenVINO.
     """
 
     layer_id: str
@@ -157,12 +165,13 @@ class GroupProfile(Rates):
 class OpenVINOLayer(Record):
     """A layer that OpenVINO executes.
 
-    kernel: the implementation.
-    precision: the element type of the computation.
-    seconds: the median of its counter over all runs.
-    share: of the time of all layers.
-    layers: the paths of the layers of MODEL that it computes, from OpenVINO's `originalLayersNames`.
-    ours: our seconds for these layers and their bodies.
+    Attributes:
+        kernel: The implementation.
+        precision: The element type of the computation.
+        seconds: The median of its counter over all runs.
+        share: Of the time of all layers.
+        layers: The paths of the layers of MODEL that it computes, from OpenVINO's `originalLayersNames`.
+        ours: Our seconds for these layers and their bodies.
     """
 
     name: str
@@ -189,21 +198,24 @@ class OpenVINOProfile(Record):
 class Profile(Record):
     """The result of `profile`.
 
-    measured: a description of the measured model.
-    repeat: the number of runs for each median.
-    run_seconds, least_seconds: the median and the least time of runs without a timer at every layer.
-    timed_seconds: the median of runs with the timers.
-    layer_seconds: the sum over all layers.
-    overhead_seconds: the median time of a run outside layers.
-    layers: the layers that ran, in the order of completion.
-    by_type, by_prefix: sums over layers of the same type, or with the same prefix of paths.
-    not_run: the number of layers that did not run, because their values are constant or depend only on input shapes, or
-        because their bodies were not executed.
-    peak_memory: the peak bytes of a run, without inputs and constants.
-    peak_layer: the path of the layer that ran at the peak.
-    constants: bytes of constants that are kept in memory.
-    seed: of drawn inputs.
-    specialised: for an ONNX file that depends on its inputs, the facts by input ("shape [2,3]").
+    Attributes:
+        measured: A description of the measured model.
+        repeat: The number of runs for each median.
+        run_seconds: The median time of runs without a timer at every layer.
+        least_seconds: The least time of runs without a timer at every layer.
+        timed_seconds: The median of runs with the timers.
+        layer_seconds: The sum over all layers.
+        overhead_seconds: The median time of a run outside layers.
+        layers: The layers that ran, in the order of completion.
+        by_type: Sums over layers of the same type, or with the same prefix of paths.
+        by_prefix: See `by_type`.
+        not_run: The number of layers that did not run, because their values are constant or depend only on input
+            shapes, or because their bodies were not executed.
+        peak_memory: The peak bytes of a run, without inputs and constants.
+        peak_layer: The path of the layer that ran at the peak.
+        constants: Bytes of constants that are kept in memory.
+        seed: Of drawn inputs.
+        specialised: For an ONNX file that depends on its inputs, the facts by input ("shape [2,3]").
     """
 
     format: Literal[1] = 1
@@ -238,7 +250,11 @@ class Profile(Record):
         return rows
 
     def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame. Raises ImportError if pandas is not installed."""
+        """The rows as a pandas DataFrame.
+
+        Raises:
+            ImportError: If pandas is not installed.
+        """
         import pandas  # type: ignore[import-untyped]  # its stubs are a separate package
 
         return pandas.DataFrame(self.to_rows())

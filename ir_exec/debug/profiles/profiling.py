@@ -65,16 +65,25 @@ def profile(
 ) -> Profile:
     """Measure the time, memory and work of every layer of a model.
 
-    inputs: as for a call of a compiled model. The default are inputs drawn from `seed`, with `shapes` for dynamic dims.
-        Every run starts with the initial values of the variables.
-    repeat: the number of runs for each median, after a warm-up.
-    reference, device, hint, timeout: "openvino" to add OpenVINO's counters; as for `compare`.
-    threads, precision: as for `compile_model`.
-    trace_events: a file for the run with a time closest to the median, in Trace Event Format.
-    progress: called with a description of the next action.
-    engine, providers, options: as for `compile_model`; the times of the engine are in `Profile.engine`.
-    Raises the errors of reading and running the model, EvaluationError if OpenVINO cannot run it, and IRError if
-    `trace_events` cannot be written.
+    Args:
+        inputs: As for a call of a compiled model. The default are inputs drawn from `seed`, with `shapes` for dynamic
+            dims. Every run starts with the initial values of the variables.
+        repeat: The number of runs for each median, after a warm-up.
+        reference: "openvino" to add OpenVINO's counters; as for `compare`.
+        device: See `reference`.
+        hint: See `reference`.
+        timeout: See `reference`.
+        threads: As for `compile_model`.
+        precision: As for `compile_model`.
+        trace_events: A file for the run with a time closest to the median, in Trace Event Format.
+        progress: Called with a description of the next action.
+        engine: As for `compile_model`; the times of the engine are in `Profile.engine`.
+        providers: As for `compile_model`.
+        options: As for `compile_model`.
+
+    Raises:
+        IRError: The errors of reading and running the model. If `trace_events` cannot be written.
+        EvaluationError: If OpenVINO cannot run it.
     """
     repeat = whole_number(repeat, "repeat", 1)
     if reference not in (None, "openvino"):

@@ -30,7 +30,12 @@ _Around: TypeAlias = Callable[[Step, Kernel, tuple[Array, ...]], Any]
 
 
 class Event(NamedTuple):
-    """A step of a run, with times in nanoseconds. inside: the time of layers in its bodies. thread: the thread's id."""
+    """A step of a run, with times in nanoseconds.
+
+    Attributes:
+        inside: The time of layers in its bodies.
+        thread: The thread's id.
+    """
 
     node: Node
     start: int
@@ -47,9 +52,10 @@ class Event(NamedTuple):
 class Counted:
     """The work of a layer in a run.
 
-    memory: the peak bytes in use while it ran, including those of other layers.
-    fused: all layers of a fused step, this layer last.
-    fused_type: the type of the fused operator.
+    Attributes:
+        memory: The peak bytes in use while it ran, including those of other layers.
+        fused: All layers of a fused step, this layer last.
+        fused_type: The type of the fused operator.
     """
 
     calls: int = 0
@@ -126,7 +132,11 @@ class _Clock:
 
 
 class _Gauge:
-    """A counter of work and memory. before: the traced bytes in use before the run."""
+    """A counter of work and memory.
+
+    Args:
+        before: The traced bytes in use before the run.
+    """
 
     def __init__(self, before: int) -> None:
         self.counted: dict[Node, Counted] = {}

@@ -22,8 +22,13 @@ def activation_powers(
 ) -> dict[str, Array]:
     """Return the mean square of the activations of each channel over all calls, in f32, by the name of the weight.
 
-    Weights of Gather layers and of group convolutions are left out. progress: called with the path of each layer.
-    Raises the errors of a run.
+    Weights of Gather layers and of group convolutions are left out.
+
+    Args:
+        progress: Called with the path of each layer.
+
+    Raises:
+        IRError: The errors of a run.
     """
     model, rows, _ = for_calls(model, *calls)
     weights = {(weight.reader, weight.port): weight for weight in plain_weights(model)}

@@ -19,19 +19,22 @@ _LAYERS_SHOWN = 20
 class LayerEffect(Record):
     """A quantized layer, and the loss of the outputs if only this layer is quantized.
 
-    path: the constant of codes, or the FakeQuantize.
-    layer_ids: of all layers of the weight.
-    kind: a weight, or computed values.
-    layers: the readers.
-    format, group_size: of a weight; for values, the format is the number of levels.
-    weight_sqnr_db: of the weight relative to the plain weight.
-    bytes, plain_bytes: of the weight.
-    estimate: the noise that the layer adds, relative to the power of the quantized values, computed without a separate
-        run.
-    effect: the loss of the outputs; None if the time limit was reached before the run.
-    kept: True for a layer to keep in more bits.
-    keep_as: the format to keep it in: int8, f16, or float for values.
-    extra_bytes: the additional bytes of this format.
+    Attributes:
+        path: The constant of codes, or the FakeQuantize.
+        layer_ids: Of all layers of the weight.
+        kind: A weight, or computed values.
+        layers: The readers.
+        format: Of a weight; for values, the format is the number of levels.
+        group_size: See `format`.
+        weight_sqnr_db: Of the weight relative to the plain weight.
+        bytes: Of the weight.
+        plain_bytes: Of the weight.
+        estimate: The noise that the layer adds, relative to the power of the quantized values, computed without a
+            separate run.
+        effect: The loss of the outputs; None if the time limit was reached before the run.
+        kept: True for a layer to keep in more bits.
+        keep_as: The format to keep it in: int8, f16, or float for values.
+        extra_bytes: The additional bytes of this format.
     """
 
     path: str
@@ -60,20 +63,24 @@ class LayerEffect(Record):
 class QuantizationReport(Record):
     """Effects of quantization on the outputs of a model.
 
-    model, reference: the quantized and the plain model.
-    metric: the kind of `loss` of the output with the greatest loss.
-    total: the loss of the quantized model.
-    layers: sorted by effect, greatest first.
-    complete: True if every layer was run by itself.
-    max_loss: the given maximum loss.
-    keep: the layers to keep in more bits for a loss of at most `max_loss`; None without `max_loss`, or if no set was
-        found.
-    kept: the measured loss with these layers kept.
-    minimal: True if runs show that no layer can be removed from `keep`.
-    bytes, plain_bytes, kept_bytes: of all weights in the quantized model, in the plain model, and with `keep`.
-    ranges: the FakeQuantize layers over values.
-    runs: the number of runs of both models.
-    seconds: the total time.
+    Attributes:
+        model: The quantized model.
+        reference: The plain model.
+        metric: The kind of `loss` of the output with the greatest loss.
+        total: The loss of the quantized model.
+        layers: Sorted by effect, greatest first.
+        complete: True if every layer was run by itself.
+        max_loss: The given maximum loss.
+        keep: The layers to keep in more bits for a loss of at most `max_loss`; None without `max_loss`, or if no set
+            was found.
+        kept: The measured loss with these layers kept.
+        minimal: True if runs show that no layer can be removed from `keep`.
+        bytes: Of all weights in the quantized model, in the plain model, and with `keep`.
+        plain_bytes: See `bytes`.
+        kept_bytes: See `bytes`.
+        ranges: The FakeQuantize layers over values.
+        runs: The number of runs of both models.
+        seconds: The total time.
     """
 
     format: Literal[1] = 1

@@ -24,12 +24,13 @@ _THROUGH = {"Reshape", "Convert", "Squeeze", "Unsqueeze", "Transpose", "Result"}
 class OutputLoss(Record):
     """The distance of outputs from those of the plain model.
 
-    loss: the greatest loss of all outputs. For logits and probabilities, the mean Kullback-Leibler divergence in nats;
-        for other values, the power of the noise relative to that of the values, 0.01 for 20 dB.
-    kl: the greatest divergence; None without logits and probabilities.
-    top1_changes: the share of positions with another greatest element.
-    sqnr_db: the least signal to noise ratio of an output; None without noise.
-    output: the output with the greatest loss.
+    Attributes:
+        loss: The greatest loss of all outputs. For logits and probabilities, the mean Kullback-Leibler divergence in
+            nats; for other values, the power of the noise relative to that of the values, 0.01 for 20 dB.
+        kl: The greatest divergence; None without logits and probabilities.
+        top1_changes: The share of positions with another greatest element.
+        sqnr_db: The least signal to noise ratio of an output; None without noise.
+        output: The output with the greatest loss.
     """
 
     loss: Number = 0.0

@@ -21,8 +21,9 @@ __all__ = ["FoldedWeights"]
 class _Folded:
     """The values of a model, with each compressed weight as one constant.
 
-    entries: its values, without the layers that expand weights.
-    chains: the compressed weights by key.
+    Attributes:
+        chains: The compressed weights by key.
+        entries: Its values, without the layers that expand weights.
     """
 
     def __init__(self, model: Model | None, entries: Sequence[Entry]) -> None:
@@ -69,7 +70,11 @@ class _Folded:
         return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
 
     def side(self, entry: Entry, array: Array | None) -> ChainWeight | PlainWeight | None:
-        """The weight of a value; None if it has none. array: of a constant."""
+        """The weight of a value; None if it has none.
+
+        Args:
+            array: Of a constant.
+        """
         key = entry.key
         chain = self.chains.get(key)
         if chain is not None:
@@ -86,10 +91,12 @@ class FoldedWeights:
 
     Weights are not folded if both sides have the same values.
 
-    ours, theirs: the values to be paired.
-    passed: FakeQuantize layers that are missing from the reference.
-    parts: notes for layers inside compressed weights, and for limits of FakeQuantize layers.
-    other_parts: layers inside compressed weights of the reference.
+    Attributes:
+        ours: The values to be paired.
+        theirs: The values to be paired.
+        passed: FakeQuantize layers that are missing from the reference.
+        parts: Notes for layers inside compressed weights, and for limits of FakeQuantize layers.
+        other_parts: Layers inside compressed weights of the reference.
     """
 
     def __init__(self, model: Model, ours: Sequence[Entry], reference: Reference) -> None:

@@ -21,12 +21,14 @@ _MOST_LEVELS = 2**16
 class QuantizedRange(Record):
     """The range of a FakeQuantize in a run.
 
-    levels: of the layer.
-    low, high: the least and the greatest limit of the input range over all channels.
-    outside: the share of values that are clipped to the range.
-    dead_levels: the number of unused levels; None for more than 65,536 levels.
-    elements: the number of values.
-    unexplained: the number of values inside the range that the layer changes by more than a step.
+    Attributes:
+        levels: Of the layer.
+        low: The least limit of the input range over all channels.
+        high: The greatest limit of the input range over all channels.
+        outside: The share of values that are clipped to the range.
+        dead_levels: The number of unused levels; None for more than 65,536 levels.
+        elements: The number of values.
+        unexplained: The number of values inside the range that the layer changes by more than a step.
     """
 
     path: str

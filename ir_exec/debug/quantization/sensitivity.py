@@ -71,7 +71,9 @@ def quantization_report(
         seconds: The time limit after which no further layer is run by itself, and no smaller set is searched.
         progress: Called with a description of the current action. KeyboardInterrupt ends the runs like `seconds`.
 
-    Raises GraphError if no layer is quantized, EvaluationError if `plain` is another model, and the errors of runs.
+    Raises:
+        GraphError: If no layer is quantized.
+        EvaluationError: If `plain` is another model, and the errors of runs.
     """
     start = monotonic()
     model = quantized if isinstance(quantized, Model) else read_model(quantized)

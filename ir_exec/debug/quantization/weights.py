@@ -64,23 +64,27 @@ _LEFT = 1e-3
 class QuantizedWeight(Record):
     """A compressed weight and the weight of the other model.
 
-    path: the constant of codes.
-    layer_ids: all layers of the chain, the constant of codes first.
-    partner, partner_ids: the constant and the layers of the other model.
-    side: the model with the compressed weight; if both are compressed, the model with fewer bytes.
-    format: the name of the format in NNCF.
-    partner_format: the element type of a plain weight, or its format.
-    group_size: the number of elements that share a scale; None for whole rows or tensors.
-    elements: the number of elements of the weight.
-    bytes, partner_bytes: of all constants of the weight.
-    error: of the compressed weight relative to the other.
-    unexplained: the number of elements within the range of their group that differ by more than a step.
-    worst_steps: the greatest difference of such an element in steps.
-    outside: the share of elements beyond the range of their group.
-    scaled_axis: the axis whose channels are scaled relative to the other weight; rounding explains the other
-        differences.
-    levels, dead_levels: the levels of a FakeQuantize, and the number of unused levels.
-    is_fault: True if elements differ by more than rounding explains, and by more than in most other weights.
+    Attributes:
+        path: The constant of codes.
+        layer_ids: All layers of the chain, the constant of codes first.
+        partner: The constant of the other model.
+        partner_ids: The layers of the other model.
+        side: The model with the compressed weight; if both are compressed, the model with fewer bytes.
+        format: The name of the format in NNCF.
+        partner_format: The element type of a plain weight, or its format.
+        group_size: The number of elements that share a scale; None for whole rows or tensors.
+        elements: The number of elements of the weight.
+        bytes: Of all constants of the weight.
+        partner_bytes: See `bytes`.
+        error: Of the compressed weight relative to the other.
+        unexplained: The number of elements within the range of their group that differ by more than a step.
+        worst_steps: The greatest difference of such an element in steps.
+        outside: The share of elements beyond the range of their group.
+        scaled_axis: The axis whose channels are scaled relative to the other weight; rounding explains the other
+            differences.
+        levels: The levels of a FakeQuantize, and the number of unused levels.
+        dead_levels: See `levels`.
+        is_fault: True if elements differ by more than rounding explains, and by more than in most other weights.
     """
 
     path: str
@@ -110,7 +114,11 @@ class QuantizedWeight(Record):
 
 
 class QuantizedNote(NamedTuple):
-    """The effect of quantization on a value, as text. is_fault: True if rounding and clipping do not explain it."""
+    """The effect of quantization on a value, as text.
+
+    Attributes:
+        is_fault: True if rounding and clipping do not explain it.
+    """
 
     text: str
     is_fault: bool
@@ -118,7 +126,12 @@ class QuantizedNote(NamedTuple):
 
 @dataclass(frozen=True)
 class PlainWeight:
-    """A weight that is a constant. path: of its layer. kind: the element type of `array` in the file."""
+    """A weight that is a constant.
+
+    Attributes:
+        path: Of its layer.
+        kind: The element type of `array` in the file.
+    """
 
     path: str
     layer_ids: tuple[str, ...]
@@ -142,7 +155,11 @@ class PlainWeight:
 
 @dataclass(frozen=True)
 class ChainWeight:
-    """A compressed weight. scope: of its graph."""
+    """A compressed weight.
+
+    Attributes:
+        scope: Of its graph.
+    """
 
     chain: CompressedWeight
     weights: Weights
@@ -187,7 +204,11 @@ def weight_side(
 def compared_weight(
     a: PlainWeight | ChainWeight, b: PlainWeight | ChainWeight, sides: tuple[Side, Side]
 ) -> QuantizedWeight:
-    """Compare two weights, at least one of them compressed. sides: the names of both models."""
+    """Compare two weights, at least one of them compressed.
+
+    Args:
+        sides: The names of both models.
+    """
     is_first = isinstance(a, ChainWeight) and (isinstance(b, PlainWeight) or a.bytes <= b.bytes)
     one, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
     assert isinstance(one, ChainWeight)

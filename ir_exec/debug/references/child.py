@@ -27,7 +27,11 @@ class ChildRefused(Exception):  # noqa: N818  # an ordinary answer
 
 
 class ChildCrashed(Exception):  # noqa: N818
-    """The child crashed or did not answer in time; the next request starts another. is_late: True without an answer."""
+    """The child crashed or did not answer in time; the next request starts another.
+
+    Attributes:
+        is_late: True without an answer.
+    """
 
     def __init__(self, message: str, *, is_late: bool = False) -> None:
         super().__init__(message)
@@ -37,7 +41,8 @@ class ChildCrashed(Exception):  # noqa: N818
 class Child:
     """A script of this package that answers requests in order.
 
-    timeout: seconds for one answer, after which the child is killed.
+    Attributes:
+        timeout: Seconds for one answer, after which the child is killed.
     """
 
     def __init__(self, script: str, timeout: float) -> None:
@@ -52,7 +57,12 @@ class Child:
         return self._process is not None
 
     def ask(self, **request: Any) -> dict[str, Any]:
-        """Return the answer to a request. Raises ChildRefused and ChildCrashed."""
+        """Return the answer to a request.
+
+        Raises:
+            ChildRefused: If the process reports an error.
+            ChildCrashed: If the process ends without an answer.
+        """
         process = self._process or self._start()
         assert process.stdin is not None
         try:
@@ -138,7 +148,11 @@ the array is the whole file."""
 
 
 def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
-    """Write arrays for a child. Raises ResourceError if the disk is full."""
+    """Write arrays for a child.
+
+    Raises:
+        ResourceError: If the disk is full.
+    """
     stored = []
     for number, array in enumerate(arrays):
         path = folder / f"input{number}.bin"
@@ -153,7 +167,8 @@ def store_arrays(arrays: Sequence[Array], folder: Path) -> list[Stored]:
 def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array:
     """Map an array that a child wrote.
 
-    mapped: the mapped files by path, which the call extends.
+    Args:
+        mapped: The mapped files by path, which the call extends.
     """
     path, kind, shape = stored["file"], ElementType.parse(stored["type"]), tuple(stored["shape"])
     mapped = {} if mapped is None else mapped

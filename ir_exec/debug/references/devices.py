@@ -21,9 +21,14 @@ def require_openvino() -> None:
 
 
 def require_device(child: Child, device: str) -> str:
-    """Return the version of OpenVINO. Raises EvaluationError if it fails to start, or has no such device.
+    """Return the version of OpenVINO.
 
-    child: a process of `openvino_child.py`. device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
+    Args:
+        child: A process of `openvino_child.py`.
+        device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
+
+    Raises:
+        EvaluationError: If it fails to start, or has no such device.
     """
     try:
         found = child.ask(do="devices")

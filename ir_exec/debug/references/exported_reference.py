@@ -18,9 +18,12 @@ __all__ = ["ExportedReference"]
 class ExportedReference(ONNXReference):
     """MODEL itself lowered to ONNX, with all tensors as outputs, run in a child process.
 
-    precision: of 16-bit floats, as for `compile_model`.
-    Raises EvaluationError if onnxruntime or onnx is not installed, or if the model has variables, and UnsupportedError
-    if ONNX cannot express its layers.
+    Args:
+        precision: Of 16-bit floats, as for `compile_model`.
+
+    Raises:
+        EvaluationError: If onnxruntime or onnx is not installed, or if the model has variables.
+        UnsupportedError: If ONNX cannot express its layers.
     """
 
     def __init__(self, model: Model, *, timeout: float, precision: Precision = "f32") -> None:

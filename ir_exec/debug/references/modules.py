@@ -61,8 +61,9 @@ def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
 class _Candidates:
     """The values that may be outputs of modules, and those that may be the first inputs of modules.
 
-    recorded: the outputs by name, in the layout of the model if their place is known.
-    entered: the first inputs of each module, by call.
+    Args:
+        recorded: The outputs by name, in the layout of the model if their place is known.
+        entered: The first inputs of each module, by call.
     """
 
     def __init__(self, recorded: dict[str, Array], entered: dict[str, list[Array]]) -> None:

@@ -29,9 +29,12 @@ _BY_REFERENCE = "computed by onnx.reference because onnxruntime refuses the file
 class ONNXReference:
     """The ONNX file that an IR file was converted from, run in a child process with all tensors as outputs.
 
-    engine: `onnxruntime`, with onnx.reference for a file that it refuses, or `reference` for only onnx.reference.
-    timeout: seconds for one answer.
-    Raises EvaluationError if onnxruntime or onnx is not installed, or if they cannot read the file.
+    Args:
+        timeout: Seconds for one answer.
+        engine: `onnxruntime`, with onnx.reference for a file that it refuses, or `reference` for only onnx.reference.
+
+    Raises:
+        EvaluationError: If onnxruntime or onnx is not installed, or if they cannot read the file.
     """
 
     def __init__(
@@ -91,7 +94,11 @@ class ONNXReference:
             return None
 
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
-        """Run with inputs by key. goes_on: ignored, because ONNX has no variables."""
+        """Run with inputs by key.
+
+        Args:
+            goes_on: Ignored, because ONNX has no variables.
+        """
         self._inputs = {key[1]: array for key, array in arrays.items()}
         missing = [name for name in self._parameters if name not in self._inputs]
         if missing:

@@ -56,7 +56,14 @@ MOST_OPINIONS = 40
 class OpenVINOReference:
     """MODEL itself, run by OpenVINO in a child process.
 
-    probe, device, hint, timeout: as for `compare`. Raises EvaluationError if OpenVINO is not installed.
+    Args:
+        probe: As for `compare`.
+        device: As for `compare`.
+        hint: As for `compare`.
+        timeout: As for `compare`.
+
+    Raises:
+        EvaluationError: If OpenVINO is not installed.
     """
 
     def __init__(
@@ -202,7 +209,12 @@ class OpenVINOReference:
         self._folder.cleanup()
 
     def probe(self, entries: Sequence[Entry]) -> dict[Key, Array]:
-        """The values of these layers, probed in one run. Raises ChildCrashed and ChildRefused."""
+        """The values of these layers, probed in one run.
+
+        Raises:
+            ChildCrashed: If the process ends without an answer.
+            ChildRefused: If the process reports an error.
+        """
         answer = self._run(entries)
         self._note_changes(answer["outputs"], entries)
         by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
@@ -299,7 +311,8 @@ def _reason(error: Exception) -> str:
 def what_to_run(model: Model, folder: Path, device: str, hint: str, threads: int | None) -> dict[str, Any]:
     """The fields of every request to the child: files, shapes, device and settings.
 
-    folder: the folder to write the model to, if OpenVINO cannot read its file.
+    Args:
+        folder: The folder to write the model to, if OpenVINO cannot read its file.
     """
     config = settings_of(device, hint, threads)
     path = model.graph.path

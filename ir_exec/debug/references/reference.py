@@ -40,12 +40,13 @@ __all__ = [
 class Reference(Protocol):
     """A source of values for a comparison.
 
-    title: its name in reports.
-    notes: facts about its runs for the report.
-    rounds: the number of runs.
-    failure: the reason why requested values are missing, None if all are available.
-    is_partial: True if it has a selection of values, in which outputs may be missing.
-    computes_in: the element type of the computation, if coarser than that of its values.
+    Attributes:
+        title: Its name in reports.
+        notes: Facts about its runs for the report.
+        rounds: The number of runs.
+        failure: The reason why requested values are missing, None if all are available.
+        is_partial: True if it has a selection of values, in which outputs may be missing.
+        computes_in: The element type of the computation, if coarser than that of its values.
     """
 
     title: str
@@ -64,7 +65,8 @@ class Reference(Protocol):
     def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
         """Run with inputs by key, and store the requested values in place of those of the previous run.
 
-        goes_on: True to keep the variables of the previous run.
+        Args:
+            goes_on: True to keep the variables of the previous run.
         """
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
@@ -81,7 +83,8 @@ class Reference(Protocol):
 class Adviser(Protocol):
     """A reference with other ways to compute a layer whose values differ.
 
-    fuses: True if its values may be from inside a fusion, and differ from those of the layers.
+    Attributes:
+        fuses: True if its values may be from inside a fusion, and differ from those of the layers.
     """
 
     fuses: bool
@@ -91,7 +94,8 @@ class Adviser(Protocol):
     ) -> dict[str, list[Array | None]]:
         """The outputs of a layer, computed in other ways, by the name of the way.
 
-        partners: the names of the outputs of the layer in the reference.
+        Args:
+            partners: The names of the outputs of the layer in the reference.
         """
 
 
@@ -265,8 +269,9 @@ class TraceReference:
 class ArraysReference:
     """Arrays by the names of tensors or layers, from an .npz, a folder of .npy files or a mapping.
 
-    outputs: the names of the outputs of the model, with the aliases `out0`, `out1`, ...
-    kinds: the element types by name, for types that .npy files do not have.
+    Args:
+        outputs: The names of the outputs of the model, with the aliases `out0`, `out1`, ...
+        kinds: The element types by name, for types that .npy files do not have.
     """
 
     def __init__(
@@ -335,7 +340,9 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     """The arrays of an .npz, or the .npy files of a folder and its subfolders, by name.
 
     A file is named after its tensor: `encoder/add.npy`, or `encoder_add.npy` if the name is not valid for a file.
-    Raises EvaluationError if there are no arrays.
+
+    Raises:
+        EvaluationError: If there are no arrays.
     """
     if path.suffix == ".npz":
         return dict(load_npz(path))
@@ -377,10 +384,15 @@ def differences(
 ) -> dict[str, Difference | None]:
     """Compare each output with the array of its name, or out0, out1, ..., in an .npz or a folder of .npy files.
 
-    rtol, atol: as for `compare`.
-    arrays: the content of the path, if already read.
+    The result is None for outputs without an array.
 
-    The result is None for outputs without an array. Raises EvaluationError if no output has an array.
+    Args:
+        rtol: As for `compare`.
+        atol: As for `compare`.
+        arrays: The content of the path, if already read.
+
+    Raises:
+        EvaluationError: If no output has an array.
     """
     settings = Settings(rtol=rtol, atol=atol)
     names = [str(name) for name in results]  # the mapping also accepts positions

@@ -35,7 +35,8 @@ class Recording:
     The second output of a module is `PATH:1`, the output of its second call is `PATH#2`, and the first inputs of its
     calls are `PATH@0` and `PATH@0#2`.
 
-    calls: the number of calls of the whole module. Only the first call is recorded.
+    Attributes:
+        calls: The number of calls of the whole module. Only the first call is recorded.
     """
 
     def __init__(self) -> None:
@@ -51,9 +52,10 @@ class Recording:
 def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> Iterator[Recording]:
     """Record the first call of a PyTorch module in the block, for `compare` with the exported model.
 
-    path: the .npz to write at the end of the block, unless the block fails.
-
     Tuples, dicts and caches are recorded tensor by tensor; bfloat16 is recorded as float32.
+
+    Args:
+        path: The .npz to write at the end of the block, unless the block fails.
     """
     recording = Recording()
     seen: Counter[str] = Counter()

@@ -35,10 +35,17 @@ _LENGTH = 8
 class OperatorCase:
     """A layer of one operator, and its inputs.
 
-    type, opset, attributes: as in a file. constants: the positions of inputs that are constants. outputs: the number of
-    output ports. rtol, atol: the tolerance for implementations of the operator. note: the specific condition of the
-    case, or a known fault. is_plugin_right: False if OpenVINO's CPU plugin is known to be wrong or to reject the case.
-    may_be_open: True if OpenVINO accepts the layer with open dims.
+    Attributes:
+        type: As in a file.
+        opset: As in a file.
+        attributes: As in a file.
+        constants: The positions of inputs that are constants.
+        outputs: The number of output ports.
+        rtol: The tolerance for implementations of the operator.
+        atol: The tolerance for implementations of the operator.
+        note: The specific condition of the case, or a known fault.
+        is_plugin_right: False if OpenVINO's CPU plugin is known to be wrong or to reject the case.
+        may_be_open: True if OpenVINO accepts the layer with open dims.
     """
 
     type: str
@@ -76,8 +83,11 @@ class OperatorCase:
     def network(self, *, is_open: bool = False) -> Model:
         """Return the case as a model.
 
-        is_open: if True, every dim of the inputs is open.
-        Raises what reading a model raises.
+        Args:
+            is_open: If True, every dim of the inputs is open.
+
+        Raises:
+            IRError: What reading a model raises.
         """
         made = _Network(self, is_open)
         model = _loaded(made.document, made.weights)
@@ -201,7 +211,8 @@ def _matches(type: str, patterns: Sequence[str]) -> bool:
 def cases_of(types: Sequence[str] = ()) -> list[OperatorCase]:
     """Return the cases of the package whose types match one of these patterns (`Gather*`); all without patterns.
 
-    Raises EvaluationError for a pattern that no type matches.
+    Raises:
+        EvaluationError: For a pattern that no type matches.
     """
     known = case_types()
     for pattern in types:

@@ -20,10 +20,16 @@ rejects the model. crashed: its process ended, or did not respond in time."""
 class FailedCase(Record):
     """A case with a status other than right.
 
-    name: its operator, inputs and attributes. status, error, message: the result of the device; the error is that of
-    the worst output. form: static or open dims of its inputs. bytes: the total bytes of its inputs. known: the known
-    fault of OpenVINO's CPU plugin. is_new: True if the baseline has no such failure; None without a baseline. file: the
-    path of the saved case.
+    Attributes:
+        name: Its operator, inputs and attributes.
+        form: Static or open dims of its inputs.
+        status: The result of the device; the error is that of the worst output.
+        error: See `status`.
+        message: See `status`.
+        bytes: The total bytes of its inputs.
+        known: The known fault of OpenVINO's CPU plugin.
+        is_new: True if the baseline has no such failure; None without a baseline.
+        file: The path of the saved case.
     """
 
     name: str
@@ -51,7 +57,9 @@ class FailedCase(Record):
 class OperatorResult(Record):
     """Results of the cases of one operator type on a device.
 
-    counts: the number of cases by status. failed: the failing cases, by status and the smallest first.
+    Attributes:
+        counts: The number of cases by status.
+        failed: The failing cases, by status and the smallest first.
     """
 
     type: str
@@ -79,9 +87,13 @@ _ORDER: Sequence[CaseStatus] = ("crashed", "wrong", "refused", "step", "right")
 class Conformance(Record):
     """Results of the operator tables on a device.
 
-    device: the engine and the device. version: the version of the engine. operators: results by type, in alphabetical
-    order. cases: the number of cases. crashes: the number of times the process of the device ended. ok: True if all
-    wrong and crashed cases are known. With a baseline, True if all failing cases are in it.
+    Attributes:
+        device: The engine and the device.
+        version: The version of the engine.
+        ok: True if all wrong and crashed cases are known. With a baseline, True if all failing cases are in it.
+        operators: Results by type, in alphabetical order.
+        cases: The number of cases.
+        crashes: The number of times the process of the device ended.
     """
 
     format: Literal[1] = 1
@@ -106,7 +118,8 @@ class Conformance(Record):
     def lines(self, every: bool = False) -> Iterator[str]:
         """Yield the lines of the report: the counts, and the smallest failing case of each type.
 
-        every: include all failing cases.
+        Args:
+            every: Include all failing cases.
         """
         yield self.headline
         for one in self.operators:

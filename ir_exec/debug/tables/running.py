@@ -42,16 +42,21 @@ def conformance(
 ) -> Conformance:
     """Run small cases of every operator on a device, and report wrong results and rejected cases.
 
-    device: the device of the engine: CPU, GPU or NPU for openvino; CPU, CUDA and others for onnxruntime. types:
-        patterns of operator types (`Gather*`). open_dims: run each case a second time with open dims. hint: as for
-        `compare`. timeout: seconds for one model, after which the process of the device is killed.
-    output: a folder for the smallest failing case of each type: NAME.xml, NAME.bin, NAME.inputs.npz, and the outputs of
-        ir_exec as NAME.outputs.npz.
-    baseline: a report of this function, or its JSON file, with known failures. progress: called with each case.
-
     The expected values are the outputs of ir_exec, which its tests compare with OpenVINO and the specification.
 
-    Raises EvaluationError for a device that is not available, and for a pattern that no type matches.
+    Args:
+        device: The device of the engine: CPU, GPU or NPU for openvino; CPU, CUDA and others for onnxruntime.
+        types: Patterns of operator types (`Gather*`).
+        open_dims: Run each case a second time with open dims.
+        hint: As for `compare`.
+        timeout: Seconds for one model, after which the process of the device is killed.
+        output: A folder for the smallest failing case of each type: NAME.xml, NAME.bin, NAME.inputs.npz, and the
+            outputs of ir_exec as NAME.outputs.npz.
+        baseline: A report of this function, or its JSON file, with known failures.
+        progress: Called with each case.
+
+    Raises:
+        EvaluationError: For a device that is not available, and for a pattern that no type matches.
     """
     cases = cases_of([types] if isinstance(types, str) else types)
     known = None if baseline is None else load_baseline(baseline)
@@ -74,7 +79,11 @@ def load_baseline(baseline: Conformance | str | os.PathLike[str]) -> Conformance
 
 
 class _Tables:
-    """Runs of cases on one device. is_plugin: True for OpenVINO's CPU plugin, whose faults are known."""
+    """Runs of cases on one device.
+
+    Args:
+        is_plugin: True for OpenVINO's CPU plugin, whose faults are known.
+    """
 
     def __init__(
         self,

@@ -35,7 +35,10 @@ MOST_VALUES = 100
 class RunInput(Record):
     """An input of the run.
 
-    origin: given or drawn. seed, values: the seed and the distribution of drawn elements.
+    Attributes:
+        origin: Given or drawn.
+        seed: The seed of drawn elements.
+        values: The distribution of drawn elements.
     """
 
     name: str
@@ -57,9 +60,10 @@ class TopElement(Record):
 class RunOutput(Record):
     """An output of the run.
 
-    values: its elements as nested lists, if they are few or requested; non-finite numbers are text, such as "NaN". top:
-    the largest elements of each row, with rows in the order of the leading dims. differs: the difference from the
-    expected output; "" without a difference, None without an expected output.
+    Attributes:
+        values: Its elements as nested lists, if they are few or requested; non-finite numbers are text, such as "NaN".
+        top: The largest elements of each row, with rows in the order of the leading dims.
+        differs: The difference from the expected output; "" without a difference, None without an expected output.
     """
 
     name: str
@@ -87,10 +91,13 @@ class RunTimes(Record):
 class RunReport(Record):
     """The report of `run`.
 
-    engine: the layers that the engine ran; None without --engine. as_expected: True if the outputs are as expected;
-    None without --expected. specialised: the properties of inputs that the model depends on, by input, for an ONNX file
-    that requires inputs ("value 1", "shape [2,3]", "rank 2"). token_offsets: for a tokenizer, the start and end of each
-    token of each text, in bytes; None for a token that is not found.
+    Attributes:
+        engine: The layers that the engine ran; None without --engine.
+        as_expected: True if the outputs are as expected; None without --expected.
+        specialised: The properties of inputs that the model depends on, by input, for an ONNX file that requires inputs
+            ("value 1", "shape [2,3]", "rank 2").
+        token_offsets: For a tokenizer, the start and end of each token of each text, in bytes; None for a token that is
+            not found.
     """
 
     format: Literal[1] = 1
@@ -133,7 +140,9 @@ def output_of(
 ) -> RunOutput:
     """Return the record of an output.
 
-    has_values: include all elements. most: maximum number of elements in each row of `top`.
+    Args:
+        has_values: Include all elements.
+        most: Maximum number of elements in each row of `top`.
     """
     kind = ElementType.of(array)
     is_held = has_values or array.size <= MOST_VALUES
@@ -170,8 +179,11 @@ def _in_json(values: Any) -> Any:
 def top(array: Array, most: int, labels: Sequence[str] = ()) -> tuple[tuple[TopElement, ...], ...] | None:
     """Return the largest elements of each row, NaN last; rows are along the last axis with a size above 1.
 
-    labels: labels by index, used if there is one for each element of a row.
-    Returns None for types without an order and for scalars.
+    Args:
+        labels: Labels by index, used if there is one for each element of a row.
+
+    Returns:
+        None for types without an order and for scalars.
     """
     kind = ElementType.of(array)
     if kind in STRING | RECORDS or array.size < 2:

@@ -42,11 +42,18 @@ _BYTES_A_VALUE = 1024
 class TracedValue(Record):
     """One value: its layer, its type and statistics, and its file.
 
-    name: `loop/body/layer`, with the position of the output if there are several (`split:1`). `iterations` identifies
-    the value of one iteration, with one number for each enclosing body. layer_id, layer_name, type: of the layer.
-    tensor_names: the names of the port. shape: the dims. file: the path relative to the folder. digest: equal for
-    values with the same element type, shape and bits. fused: the layers fused into this one, from rt_info. output: True
-    for an output of the model.
+    Attributes:
+        name: `loop/body/layer`, with the position of the output if there are several (`split:1`). `iterations`
+            identifies the value of one iteration, with one number for each enclosing body.
+        layer_id: Of the layer.
+        layer_name: Of the layer.
+        type: Of the layer.
+        tensor_names: The names of the port.
+        fused: The layers fused into this one, from rt_info.
+        output: True for an output of the model.
+        shape: The dims.
+        file: The path relative to the folder.
+        digest: Equal for values with the same element type, shape and bits.
     """
 
     name: str
@@ -86,8 +93,11 @@ class TracedValue(Record):
 class TraceIndex(Record):
     """`index.json` of a trace.
 
-    complete: True if the run completed. error: the error that ended the run. filtered: True if layers or constants were
-    excluded by options. inputs: the names of the inputs.
+    Attributes:
+        complete: True if the run completed.
+        filtered: True if layers or constants were excluded by options.
+        error: The error that ended the run.
+        inputs: The names of the inputs.
     """
 
     format: Literal[1] = 1
@@ -102,10 +112,14 @@ class TraceIndex(Record):
 class Trace(Mapping[str, Array]):
     """The values that `trace` wrote to a folder, loaded on access, or that it stores in memory.
 
-    folder: the folder; None for values in memory, which are read-only arrays. index: the records of the values.
     Keys are names as in the index (`add`, `split:1`), with iterations in brackets for values of bodies
     (`loop/body/add[0]`). Tensor names are also keys, but are not iterated over.
+
     Opening raises EvaluationError for a folder without a valid index; loading raises it for a damaged value.
+
+    Attributes:
+        folder: The folder; None for values in memory, which are read-only arrays.
+        index: The records of the values.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -113,7 +127,11 @@ class Trace(Mapping[str, Array]):
 
     @classmethod
     def _in_memory(cls, index: TraceIndex, arrays: Mapping[str, Array]) -> Trace:
-        """Return a trace of arrays in memory. arrays: by the names that their files would have."""
+        """Return a trace of arrays in memory.
+
+        Args:
+            arrays: By the names that their files would have.
+        """
         made = cls.__new__(cls)
         made._open(None, index, arrays)
         return made
@@ -184,17 +202,25 @@ def trace(
 ) -> Trace:
     """Run a model and store every value in memory, or in a folder as soon as it is computed.
 
-    inputs: as for a call of a compiled model. output: the folder; by default values are stored in memory.
-    layers, types: glob patterns of names (`encoder.*`, `loop/body/*`) and of types. A value is stored if it matches one
-        pattern of each; no patterns match all.
-    constants: also store constants. threads, precision: as for `compile_model`. Values in f16 and bf16 are computed and
-        stored in f32, unless the precision is "file".
-    max_memory: maximum bytes of values in memory, by default half of the machine's memory. Constants are not copied and
-        do not count.
-    progress: called with each layer's path, in bodies once per iteration.
-    Raises what a run raises. Raises ResourceError if the values exceed `max_memory`, and if the folder cannot be
-    written; its index then lists the values written before. Raises EvaluationError for a folder with files other than a
-    trace, and for a pattern without matches.
+    Args:
+        inputs: As for a call of a compiled model.
+        output: The folder; by default values are stored in memory.
+        layers: Glob patterns of names (`encoder.*`, `loop/body/*`) and of types. A value is stored if it matches one
+            pattern of each; no patterns match all.
+        types: See `layers`.
+        constants: Also store constants.
+        threads: As for `compile_model`. Values in f16 and bf16 are computed and stored in f32, unless the precision is
+            "file".
+        precision: As for `compile_model`.
+        max_memory: Maximum bytes of values in memory, by default half of the machine's memory. Constants are not copied
+            and do not count.
+        progress: Called with each layer's path, in bodies once per iteration.
+
+    Raises:
+        IRError: What a run raises.
+        ResourceError: If the values exceed `max_memory`, and if the folder cannot be written; its index then lists the
+            values written before.
+        EvaluationError: For a folder with files other than a trace, and for a pattern without matches.
     """
     model = model if isinstance(model, Model) else read_model(model)
     if isinstance(model, PartialModel):
@@ -218,7 +244,11 @@ def trace(
 
 
 class _Chosen(NamedTuple):
-    """Selection of the values to store, by glob patterns of names and types. constants: also store constants."""
+    """Selection of the values to store, by glob patterns of names and types.
+
+    Attributes:
+        constants: Also store constants.
+    """
 
     layers: Sequence[str]
     types: Sequence[str]
@@ -383,7 +413,11 @@ class _Writer(_Recorder):
             raise unwritable(self._folder / file, error) from None
 
     def end(self, error: str | None) -> None:
-        """Write the index; raises ResourceError if that fails, unless the run has failed before."""
+        """Write the index.
+
+        Raises:
+            ResourceError: If that fails, unless the run has failed before.
+        """
         index = self.index(error)
         try:
             with suppress(FileNotFoundError):

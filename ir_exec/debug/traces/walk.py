@@ -39,8 +39,9 @@ __all__ = ["NotFinite", "Visit", "Visitor", "Walker", "Where", "first_not_finite
 class Where(NamedTuple):
     """Position of a layer in a run.
 
-    scope: the names of the enclosing layers and bodies, the outermost first: `("loop", "body")`; empty at the top.
-    iterations: the current iteration of each of these bodies, counted from 0.
+    Attributes:
+        scope: The names of the enclosing layers and bodies, the outermost first: `("loop", "body")`; empty at the top.
+        iterations: The current iteration of each of these bodies, counted from 0.
     """
 
     scope: tuple[str, ...] = ()
@@ -52,7 +53,11 @@ class Where(NamedTuple):
 
 @dataclass(slots=True)
 class Visit:
-    """A layer that has just been computed. dying: numbers of values that no later layer of its graph reads."""
+    """A layer that has just been computed.
+
+    Attributes:
+        dying: Numbers of values that no later layer of its graph reads.
+    """
 
     node: Node
     where: Where
@@ -81,8 +86,13 @@ FEW_BYTES = 2**20
 class Walker:
     """Runs a model for visitors. A walker is used by one thread.
 
-    threads: as for `compile_model`. precision: the element type in which f16 and bf16 are computed; with "f32" visitors
-        receive f32 values for these types. Raises UnsupportedError for unsupported operators.
+    Args:
+        threads: As for `compile_model`.
+        precision: The element type in which f16 and bf16 are computed; with "f32" visitors receive f32 values for these
+            types.
+
+    Raises:
+        UnsupportedError: For unsupported operators.
     """
 
     def __init__(self, model: Model, *, threads: int | None = None, precision: Precision = "file") -> None:
@@ -111,10 +121,14 @@ class Walker:
         whole: WholeVisitor | None = None,
         goes_on: bool = False,
     ) -> list[Array]:
-        """Run the model and return the outputs in their order; raises what a call of a CompiledModel raises.
+        """Run the model and return the outputs in their order.
 
-        whole: called before `visit` for the layers of an iteration. `visit` must then not replace values.
-        goes_on: start from the variables of the previous run, not from their initial values.
+        Args:
+            whole: Called before `visit` for the layers of an iteration. `visit` must then not replace values.
+            goes_on: Start from the variables of the previous run, not from their initial values.
+
+        Raises:
+            IRError: What a call of a CompiledModel raises.
         """
         arrays = bind_inputs(inputs, self.model.inputs)
         if self.model.weights is not None:
@@ -205,8 +219,11 @@ _NO_VALUE = np.empty(0)
 class _Visiting(Hooks):
     """Hooks that show the layers of one run of a graph to a visitor, if any.
 
-    iterations: the number of iterations of each body in the current run of its layer. size: the total bytes of all
-    outputs in a body.
+    Args:
+        iterations: The number of iterations of each body in the current run of its layer.
+
+    Attributes:
+        size: The total bytes of all outputs in a body.
     """
 
     def __init__(self, where: Where, visit: Visitor | None, iterations: dict[Graph, int]) -> None:
@@ -263,8 +280,12 @@ def first_not_finite(
 
     Layers are searched in the order of computation, including those of bodies. A constant or an input of the model that
     contains NaN is also found. Infinity in them is ignored, as it is intended in masks.
-    precision: as for `compile_model`.
-    Returns None if there is no such layer.
+
+    Args:
+        precision: As for `compile_model`.
+
+    Returns:
+        None if there is no such layer.
     """
 
     def visit(visit: Visit) -> None:

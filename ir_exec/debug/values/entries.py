@@ -32,11 +32,17 @@ _FEW_BYTES = 256
 class Entry:
     """A value that can be compared.
 
-    scope: names of the enclosing layers and bodies. port: the position of the output among `ports` outputs. names: its
-    tensor names. fused: names of the layers that were fused into this layer. output: True for an output of the model.
-    shape: the declared shape; None if unknown. sources: the values that the layer reads; None if unknown, as in files
-    of arrays. attributes: the attributes in the file, for a layer that reads constants. numbers: the elements of a
-    small integer constant. place: the position of an output of the model among the outputs, if known.
+    Attributes:
+        scope: Names of the enclosing layers and bodies.
+        port: The position of the output among `ports` outputs.
+        names: Its tensor names.
+        fused: Names of the layers that were fused into this layer.
+        shape: The declared shape; None if unknown.
+        output: True for an output of the model.
+        sources: The values that the layer reads; None if unknown, as in files of arrays.
+        attributes: The attributes in the file, for a layer that reads constants.
+        numbers: The elements of a small integer constant.
+        place: The position of an output of the model among the outputs, if known.
     """
 
     scope: tuple[str, ...]
@@ -93,7 +99,11 @@ def entries_of(model: Model) -> Iterator[Entry]:
 
 
 def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights: Weights | None) -> Iterator[Entry]:
-    """Yield the values of a graph and its bodies. types: inferred types; None in bodies, which use declared types."""
+    """Yield the values of a graph and its bodies.
+
+    Args:
+        types: Inferred types; None in bodies, which use declared types.
+    """
     outputs = {result.values_in[0]: place for place, result in reversed([*enumerate(graph.results)]) if not scope}
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
@@ -171,7 +181,8 @@ def _is_float(entry: Entry) -> bool:
 def find(entries: Sequence[Entry], name: str) -> Entry:
     """Return the value with this tensor name, path (`loop/body/name`, `split:1`) or layer name.
 
-    Raises EvaluationError, with similar names, if there is none.
+    Raises:
+        EvaluationError: With similar names, if there is none.
     """
     for test in (
         lambda entry: name in entry.names and not entry.scope,

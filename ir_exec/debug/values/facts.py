@@ -34,8 +34,13 @@ Number = Annotated[float, PlainSerializer(_in_json, return_type=float | str, whe
 class Facts(Record):
     """Statistics of a value.
 
-    min, max, mean, std: of the finite elements; None if there are none, and for strings. std is the population standard
-    deviation. nans, infinities: the number of NaN and infinite elements.
+    Attributes:
+        min: Of the finite elements; None if there are none, and for strings. std is the population standard deviation.
+        max: See `min`.
+        mean: See `min`.
+        std: See `min`.
+        nans: The number of NaN and infinite elements.
+        infinities: See `nans`.
     """
 
     min: float | None = None

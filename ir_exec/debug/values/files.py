@@ -44,7 +44,11 @@ RECORDS = element_types("u1 u3 u6 nf4")
 
 
 def write_value(path: str | os.PathLike[str], array: Array) -> None:
-    """Write an array to a new .npy; raises OSError and leaves no file if writing fails."""
+    """Write an array to a new .npy.
+
+    Raises:
+        OSError: If writing fails; no file is left.
+    """
     kind = ElementType.of(array)
     stored = array
     if kind in STRING:
@@ -65,7 +69,8 @@ def write_value(path: str | os.PathLike[str], array: Array) -> None:
 def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int, ...]) -> Array:
     """Return the array of this type and shape that `write_value` wrote, memory-mapped if possible.
 
-    Raises EvaluationError for a file that is damaged or contains a different array.
+    Raises:
+        EvaluationError: For a file that is damaged or contains a different array.
     """
     try:
         try:
@@ -109,7 +114,11 @@ def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file atomically, by renaming a temporary file; raises OSError if that fails."""
+    """Write a file atomically, by renaming a temporary file.
+
+    Raises:
+        OSError: If that fails.
+    """
     new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
     try:
         with open(new, "xb") as file:
@@ -141,7 +150,11 @@ def store_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
-    """Write an .npz atomically, by renaming a temporary file; raises IRError if that fails."""
+    """Write an .npz atomically, by renaming a temporary file.
+
+    Raises:
+        IRError: If that fails.
+    """
     new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
     try:
         try:
@@ -184,7 +197,8 @@ def nearest(array: Array, kind: ElementType) -> Array:
 class Spill:
     """Arrays by key: up to `budget` bytes in memory, further ones in a temporary folder until `close`.
 
-    Raises ResourceError if the disk is full.
+    Raises:
+        ResourceError: If the disk is full.
     """
 
     def __init__(self, budget: int = 2**26) -> None:

@@ -29,7 +29,11 @@ _AUTO_PADS = {"": "explicit", "none": "explicit", "notset": "explicit", "explici
 
 
 class Windows(NamedTuple):
-    """The windows along the spatial axes. has_pads_end: the file declares end pads."""
+    """The windows along the spatial axes.
+
+    Attributes:
+        has_pads_end: The file declares end pads.
+    """
 
     kernel: tuple[int, ...]
     strides: tuple[int, ...]
@@ -41,7 +45,11 @@ class Windows(NamedTuple):
 
 
 def windows_of(layer: LayerCall, rank: int) -> Windows:
-    """The windows of a layer over `rank` spatial axes; raises InvalidAttributeError for a different number of sizes."""
+    """The windows of a layer over `rank` spatial axes.
+
+    Raises:
+        InvalidAttributeError: For a different number of sizes.
+    """
     auto_pad = layer.choice("auto_pad", _AUTO_PADS, "none")
     if layer.has("kernel"):
         zeros, ones = (0,) * rank, (1,) * rank
@@ -193,7 +201,10 @@ def deformable_convolution(
 
 @older_layer("BinaryConvolution")
 def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = None) -> Value:
-    """A convolution of -1 and 1 with binary weights. Source: BinaryConvolutionValidator."""
+    """A convolution of -1 and 1 with binary weights.
+
+    Source: BinaryConvolutionValidator.
+    """
     data = as_floats(data)
     dims = dims_of(data)
     windows = windows_of(layer, _spatial(data))

@@ -30,7 +30,10 @@ def _ended(priors: Value) -> Value:
 
 @older_layer("PriorBox")
 def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
-    """Boxes of several sizes and aspect ratios around the centre of each position. Source: priorbox.cpp."""
+    """Boxes of several sizes and aspect ratios around the centre of each position.
+
+    Source: priorbox.cpp.
+    """
     told: dict[str, Any] = {
         "min_size": layer.numbers("min_size", ()),
         "max_size": layer.numbers("max_size", ()),
@@ -128,7 +131,10 @@ def non_max_suppression(
     iou: Value | None = None,
     threshold: Value | None = None,
 ) -> Value:
-    """Indices of batch, class and box of the kept boxes, followed by rows of -1. Source: NMSValidator."""
+    """Indices of batch, class and box of the kept boxes, followed by rows of -1.
+
+    Source: NMSValidator.
+    """
     scalar = build.constant(np.empty(0, np.int64))
     limits = [] if count is None else [build.reshape(as_integers(count), scalar, special_zero=False)]
     limits += [build.reshape(as_floats(one), scalar, special_zero=False) for one in (iou, threshold) if one is not None]
@@ -148,7 +154,10 @@ def non_max_suppression(
 
 @older_layer("RegionYolo")
 def region_yolo(layer: LayerCall, data: Value) -> Value:
-    """The activations of the last layer of YOLO. Source: region_yolo.cpp."""
+    """The activations of the last layer of YOLO.
+
+    Source: region_yolo.cpp.
+    """
     do_softmax = layer.flag("do_softmax", True)
     mask = layer.integers("mask", ())
     told: dict[str, Any] = {
@@ -169,7 +178,10 @@ def reorg_yolo(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("CTCGreedyDecoder")
 def ctc_greedy_decoder(layer: LayerCall, data: Value, mask: Value | None = None) -> Value:
-    """The most probable class of each step without repetitions and blanks, followed by -1. Source: ctc_greedy.cpp."""
+    """The most probable class of each step without repetitions and blanks, followed by -1.
+
+    Source: ctc_greedy.cpp.
+    """
     dims = dims_of(data)
     data = as_floats(data) if len(dims) == 3 else reshaped(as_floats(data), *dims[:2], -1)
     if mask is None:

@@ -278,7 +278,10 @@ def convert(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Select")
 def select(layer: LayerCall, condition: Value, then: Value, otherwise: Value) -> Value:
-    """An element of `then` where the condition is not 0, else an element of `otherwise`. Source: select.cpp."""
+    """An element of `then` where the condition is not 0, else an element of `otherwise`.
+
+    Source: select.cpp.
+    """
     chosen = of_one_type([then, otherwise])
     flag = condition
     if condition.element_type is not ElementType.boolean:

@@ -52,7 +52,10 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
 
 @older_layer("Gemm", "MatMul")
 def gemm(layer: LayerCall, a: Value, b: Value, c: Value | None = None) -> Value:
-    """alpha * a * b + beta * c, with optionally transposed matrices. Source: GemmValidator."""
+    """alpha * a * b + beta * c, with optionally transposed matrices.
+
+    Source: GemmValidator.
+    """
     a, b = as_floats(a), as_floats(b)
     turned: dict[str, Any] = {f"transpose_{name}": layer.flag(f"transpose_{name}", False) for name in ("a", "b")}
     found = build.matmul(a, b, **turned)

@@ -123,7 +123,10 @@ _PAD_MODES = {one: one for one in ("constant", "edge", "reflect", "symmetric")}
 
 @older_layer("Pad")
 def pad(layer: LayerCall, data: Value) -> Value:
-    """Pad each axis at the beginning and the end. Source: PadValidator."""
+    """Pad each axis at the beginning and the end.
+
+    Source: PadValidator.
+    """
     begins, ends = layer.integers("pads_begin"), layer.integers("pads_end")
     mode = layer.choice("pad_mode", _PAD_MODES, "constant")
     value = number(layer.number("pad_value", 0.0), data)
@@ -133,7 +136,10 @@ def pad(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("StridedSlice")
 def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, stride: Value | None = None) -> Value:
-    """A range of each axis; the masks default to 1. Source: StridedSliceValidator, strided_slice.cpp."""
+    """A range of each axis; the masks default to 1.
+
+    Source: StridedSliceValidator, strided_slice.cpp.
+    """
     count = len(known_integers(begin, "begin"))
     bounds = [as_integers(one) for one in (begin, end, *([stride] if stride is not None else []))]
     masks: dict[str, Any] = {
@@ -175,7 +181,10 @@ def scatter_update(layer: LayerCall, data: Value, indices: Value, updates: Value
 
 @older_layer("DepthToSpace")
 def depth_to_space(layer: LayerCall, data: Value) -> Value:
-    """Depth to space: the blocks are the slowest part of the channels. Source: depth_to_space.cpp."""
+    """Depth to space: the blocks are the slowest part of the channels.
+
+    Source: depth_to_space.cpp.
+    """
     return build.depth_to_space(data, mode="blocks_first", block_size=layer.integer("block_size", 1))
 
 

@@ -41,7 +41,10 @@ def norm(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("Normalize")
 def normalize(layer: LayerCall, data: Value) -> Value:
-    """weights * x / sqrt(eps + sum of squares), over channels or over all elements. Source: normalize.cpp."""
+    """weights * x / sqrt(eps + sum of squares), over channels or over all elements.
+
+    Source: normalize.cpp.
+    """
     data = as_floats(data)
     rank = rank_of(data)
     axes = range(1, rank) if layer.flag("across_spatial", False) else [min(1, rank - 1)]
@@ -56,7 +59,10 @@ def normalize(layer: LayerCall, data: Value) -> Value:
 
 @older_layer("MVN")
 def mvn(layer: LayerCall, data: Value) -> Value:
-    """x - mean, divided by sqrt(variance + eps) if `normalize_variance` is set. Source: mkldnn_mvn_node.cpp."""
+    """x - mean, divided by sqrt(variance + eps) if `normalize_variance` is set.
+
+    Source: mkldnn_mvn_node.cpp.
+    """
     data = as_floats(data)
     first = 1 if layer.flag("across_channels", False) else 2
     told: dict[str, Any] = {

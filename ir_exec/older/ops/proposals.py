@@ -16,7 +16,10 @@ __all__: list[str] = []
 
 @older_layer("Proposal")
 def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Value | Sequence[Value]:
-    """Boxes from scores and deltas of anchors, [n, 5]; an optional output has the scores. Source: proposal.cpp."""
+    """Boxes from scores and deltas of anchors, [n, 5]; an optional output has the scores.
+
+    Source: proposal.cpp.
+    """
     told: dict[str, Any] = {
         "base_size": layer.integer("base_size", 16),
         "pre_nms_topn": layer.integer("pre_nms_topn", 6000),
@@ -39,6 +42,7 @@ def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Va
 @older_layer("SimplerNMS")
 def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Value | Sequence[Value]:
     """Proposals of anchors with a stride of 16, with ratios 0.5, 1 and 2; the input with more channels is the deltas.
+
     Source: simplernms.cpp.
     """
     if dims_of(scores)[1] > dims_of(deltas)[1]:
@@ -79,7 +83,10 @@ def roi_pooling(layer: LayerCall, data: Value, rois: Value) -> Value:
 
 @older_layer("PSROIPooling")
 def psroi_pooling(layer: LayerCall, data: Value, rois: Value, offsets: Value | None = None) -> Value:
-    """Position-sensitive pooling of regions. Source: psroi.cpp."""
+    """Position-sensitive pooling of regions.
+
+    Source: psroi.cpp.
+    """
     mode = layer.text("mode", "average").lower()
     told: dict[str, Any] = {
         "output_dim": layer.integer("output_dim"),

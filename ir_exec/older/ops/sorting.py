@@ -59,7 +59,10 @@ _SORTS = {"index": "index", "value": "value", "none": "none"}
 
 @older_layer("TopK")
 def topk(layer: LayerCall, data: Value, k: Value) -> Sequence[Value]:
-    """Values and indices; a single output of an integer type has the indices. Source: topk.cpp."""
+    """Values and indices; a single output of an integer type has the indices.
+
+    Source: topk.cpp.
+    """
     axis = axis_of(layer.integer("axis", -1), data)
     mode, sort = layer.choice("mode", _MODES, "max"), layer.choice("sort", _SORTS, "index")
     values, indices = _largest(data, known_integers(k, "k")[0], axis, mode, sort)

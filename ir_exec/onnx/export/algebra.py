@@ -360,9 +360,10 @@ def loop(
 ) -> list[Expr]:
     """The carried values after all iterations, and the stacked values of each iteration.
 
-    trips: the number of iterations. body: computes the next carried values, the values to stack and, if the loop may
-    end early, the condition to continue, from the index of the iteration and the carried values. It may read any tensor
-    created before.
+    Args:
+        trips: The number of iterations.
+        body: Computes the next carried values, the values to stack and, if the loop may end early, the condition to
+            continue, from the index of the iteration and the carried values. It may read any tensor created before.
     """
     sheet, writer = trips.sheet, trips.sheet.node.writer
     number, going = _fresh(sheet, "i", I64), _fresh(sheet, "going", BOOL)

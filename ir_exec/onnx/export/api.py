@@ -25,7 +25,8 @@ def exported_model(
 ) -> Exported:
     """The ONNX model of an IR model, with constants that are read on demand.
 
-    Raises UnsupportedError if the package onnx is not installed, and for layers that ONNX cannot express.
+    Raises:
+        UnsupportedError: If the package onnx is not installed, and for layers that ONNX cannot express.
     """
     if find_spec("onnx") is None:
         hint = "install it with pip install 'ir-exec[onnx]'"

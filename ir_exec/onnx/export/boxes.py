@@ -45,8 +45,9 @@ def below(threshold: float) -> np.float32:
 class Corners:
     """Boxes [rows, n] as four tensors x0, y0, x1, y1, the lesser corner first.
 
-    margin: 1 for coordinates that count pixels: a box from 2 to 4 then has width 3. touching: boxes closer than the
-    margin have an intersection. strict: boxes without area overlap no other box.
+    Attributes:
+        margin: 1 for coordinates that count pixels: a box from 2 to 4 then has width 3.
+        touching: Boxes closer than the margin have an intersection. Otherwise boxes without area overlap no other box.
     """
 
     def __init__(self, coordinates: Sequence[Expr], margin: float = 0.0, *, touching: bool = True) -> None:
@@ -86,9 +87,13 @@ def greedy(
 ) -> Expr:
     """A mask of the boxes [rows, n] that remain when each box, best first, removes the boxes that it overlaps too far.
 
-    The boxes are sorted by descending scores. overlaps_with: returns the overlaps of all boxes with the box of an index
-    in their row. A box is removed by an overlap of at least `limit`. most: maximum boxes kept in each row. shrink: a
-    limit above one half is multiplied by this factor at each kept box.
+    The boxes are sorted by descending scores.
+
+    Args:
+        overlaps_with: Returns the overlaps of all boxes with the box of an index in their row. A box is removed by an
+            overlap of at least `limit`.
+        most: Maximum boxes kept in each row.
+        shrink: A limit above one half is multiplied by this factor at each kept box.
     """
     sheet = is_candidate.sheet
     rows = is_candidate.dim(0)

@@ -40,9 +40,13 @@ _BLOCKED_SINCE = 21
 class Compressed:
     """A constant of integers, and its conversion to floats: (stored - zero) * scale.
 
-    value: the decompressed value. shape: of the stored integers; differs from the shape of `value` only if ONNX keeps a
-    following Reshape. scale, zero: arrays of the rank of the stored integers; zero is of their type, None for 0. nodes:
-    the layers that this replaces. block: elements of an axis that share a scale, 0 if the axis has one scale.
+    Attributes:
+        value: The decompressed value.
+        shape: Of the stored integers; differs from the shape of `value` only if ONNX keeps a following Reshape.
+        scale: Arrays of the rank of the stored integers; zero is of their type, None for 0.
+        zero: See `scale`.
+        block: Elements of an axis that share a scale, 0 if the axis has one scale.
+        nodes: The layers that this replaces.
     """
 
     value: Value

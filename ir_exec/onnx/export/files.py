@@ -29,8 +29,13 @@ _ALIGNED_FROM = 2**12
 def write_exported(exported: Exported, path: str | os.PathLike[str], *, external_data: bool | None = None) -> None:
     """Write an ONNX file, and `NAME.onnx.data` next to it if the constants are external.
 
-    external_data: by default True for 1 GiB of constants or more.
-    Both files are complete before either replaces an older one. Raises IRError IR009 if they cannot be written.
+    Both files are complete before either replaces an older one.
+
+    Args:
+        external_data: By default True for 1 GiB of constants or more.
+
+    Raises:
+        IRError: IR009 if they cannot be written.
     """
     target = os.fsdecode(path)
     sizes = sum(stored_size(one) for one in exported.tensors.values())

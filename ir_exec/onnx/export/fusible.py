@@ -82,7 +82,9 @@ def merge_scales(
 ) -> list[NodeProto]:
     """The nodes with each scale and bias after a LayerNormalization merged into it.
 
-    shapes: of the constants. outputs: names that must remain.
+    Args:
+        shapes: Of the constants.
+        outputs: Names that must remain.
     """
     readers = Counter(name for node in nodes for name in free_names([node]))
     by_input = {name: node for node in nodes for name in node.input}

@@ -58,10 +58,13 @@ _MOST_NAMED = 100
 class Exported:
     """An ONNX model.
 
-    proto: the message, without the tensors of `tensors`. tensors: constants that are read on demand, by name.
-    inputs, outputs: the ports of the IR model under the names of the ONNX graph, in order; states excluded.
-    states: for each variable the names of its input and its output.
-    unsaid: layers that ONNX cannot express, with the reason; empty unless the model is partial.
+    Attributes:
+        proto: The message, without the tensors of `tensors`.
+        tensors: Constants that are read on demand, by name.
+        inputs: The ports of the IR model under the names of the ONNX graph, in order; states excluded.
+        outputs: See `inputs`.
+        states: For each variable the names of its input and its output.
+        unsaid: Layers that ONNX cannot express, with the reason; empty unless the model is partial.
     """
 
     proto: ModelProto
@@ -76,8 +79,12 @@ class Exported:
 class Lowerer:
     """Lowers graphs into one writer.
 
-    types: of every value, in bodies too. names: of the tensors of values. states: the input and the output of each
-    variable. initial: the tensors of initial values that are computed. depth: 1 in the graph, more in a body.
+    Attributes:
+        types: Of every value, in bodies too.
+        names: Of the tensors of values.
+        states: The input and the output of each variable.
+        depth: 1 in the graph, more in a body.
+        initial: The tensors of initial values that are computed.
     """
 
     writer: Writer
@@ -299,7 +306,11 @@ class Lowerer:
         return found
 
     def branch(self, node: ExportNode, body: BodyGraph, results: Sequence[int], lifts: Sequence[bool]) -> GraphProto:
-        """A body without inputs. lifts: outputs that become vectors of one element."""
+        """A body without inputs.
+
+        Args:
+            lifts: Outputs that become vectors of one element.
+        """
         assert body.ties is not None
         for tie in body.ties.inputs:
             if tie.position is not None:
@@ -350,10 +361,14 @@ def lower_model(
 ) -> Exported:
     """The ONNX model that computes the same as an IR model.
 
-    target: "onnxruntime" to use its custom operators, "openvino" for no model-local functions. partial: layers that
-    ONNX cannot express become nodes of a custom domain. functions: compositions of many nodes become model-local
-    functions. finite: as for a Writer.
-    Raises UnsupportedError that names every layer that ONNX cannot express, with the reason.
+    Args:
+        target: "onnxruntime" to use its custom operators, "openvino" for no model-local functions.
+        partial: Layers that ONNX cannot express become nodes of a custom domain.
+        functions: Compositions of many nodes become model-local functions.
+        finite: As for a Writer.
+
+    Raises:
+        UnsupportedError: Names every layer that ONNX cannot express, with the reason.
     """
     model.require_whole()
     from onnx import helper

@@ -23,8 +23,12 @@ __all__ = ["ExportNode"]
 class ExportNode:
     """A layer during lowering.
 
-    op: the operator; its fields are the attributes. inputs: the names of the inputs, "" for a missing one.
-    types, out_types: the inferred types of inputs and outputs. bodies: the graphs inside the layer.
+    Attributes:
+        op: The operator; its fields are the attributes.
+        inputs: The names of the inputs, "" for a missing one.
+        types: The inferred types of inputs and outputs.
+        out_types: See `types`.
+        bodies: The graphs inside the layer.
     """
 
     def __init__(
@@ -131,7 +135,9 @@ class ExportNode:
         """Append a node; the name of its output, or a tuple of names if `outputs` is not 1.
 
         Inputs of a type that onnxruntime's CPU kernel does not support are cast, and outputs cast back.
-        kinds: the element types of the outputs, one or a sequence, if they differ from the first input.
+
+        Args:
+            kinds: The element types of the outputs, one or a sequence, if they differ from the first input.
         """
         codes = None
         if kinds is not None:

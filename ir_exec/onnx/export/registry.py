@@ -75,7 +75,8 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 class Lowering(NamedTuple):
     """A function that lowers an operator, and the oldest opset that it supports.
 
-    inline: its nodes are always added to the graph itself, regardless of their number.
+    Attributes:
+        inline: Its nodes are always added to the graph itself, regardless of their number.
     """
 
     function: Callable[[ExportNode], Outputs]
@@ -92,7 +93,11 @@ Function = TypeVar("Function", bound="Callable[[ExportNode], Outputs]")
 
 
 def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) -> Callable[[Function], Function]:
-    """Register a function as the lowering of operator classes; raises TypeError if a class already has one."""
+    """Register a function as the lowering of operator classes.
+
+    Raises:
+        TypeError: If a class already has one.
+    """
 
     def decorate(function: Function) -> Function:
         for cls in classes:
@@ -105,7 +110,11 @@ def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) 
 def register(
     cls: type[Op], function: Callable[[ExportNode], Outputs], *, opset: int = OLDEST_OPSET, inline: bool = False
 ) -> None:
-    """Register the lowering of an operator class; raises TypeError if it has one, or is declared unsayable."""
+    """Register the lowering of an operator class.
+
+    Raises:
+        TypeError: If it has one, or is declared unsayable.
+    """
     if cls in _lowerings or cls in UNSAYABLE:
         other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
         raise TypeError(f"the lowering of {cls.__name__} is already {other}; {function.__name__} cannot replace it")
@@ -113,12 +122,20 @@ def register(
 
 
 def unregister(cls: type[Op]) -> None:
-    """Remove the lowering of an operator class; raises KeyError if there is none."""
+    """Remove the lowering of an operator class.
+
+    Raises:
+        KeyError: If there is none.
+    """
     del _lowerings[cls]
 
 
 def unsayable(*classes: type[Op], reason: str) -> None:
-    """Declare operators that ONNX cannot express; raises TypeError if one has a lowering."""
+    """Declare operators that ONNX cannot express.
+
+    Raises:
+        TypeError: If one has a lowering.
+    """
     for cls in classes:
         if cls in _lowerings or cls in UNSAYABLE:
             raise TypeError(f"{cls.__name__} is already registered")

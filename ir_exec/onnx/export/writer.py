@@ -32,8 +32,10 @@ INLINE_BYTES = 2**10
 class StoredTensor:
     """A constant of the graph whose elements are read on demand.
 
-    code: its TensorProto.DataType. read: returns the elements, sub-byte types one per byte. release: called with them
-    after they are written; None if no memory needs to be released.
+    Attributes:
+        code: Its TensorProto.DataType.
+        read: Returns the elements, sub-byte types one per byte.
+        release: Called with them after they are written; None if no memory needs to be released.
     """
 
     name: str
@@ -53,9 +55,11 @@ class WriterScope:
 class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
-    reserved: names preferred by values of the model. opset: of the standard domain.
-    target: "" for any runtime, "onnxruntime" for its custom operators too, "openvino" for no model-local functions.
-    finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
+    Attributes:
+        opset: Of the standard domain.
+        target: "" for any runtime, "onnxruntime" for its custom operators too, "openvino" for no model-local functions.
+        finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
+        reserved: Names preferred by values of the model.
     """
 
     def __init__(self, opset: int, target: str = "", *, finite: bool = False) -> None:
@@ -190,7 +194,8 @@ class Writer:
     ) -> tuple[str, ...]:
         """Append a node, with casts if no kernel supports the types; the names of its outputs.
 
-        codes: the types of the outputs, if they differ from the types implied by the operator.
+        Args:
+            codes: The types of the outputs, if they differ from the types implied by the operator.
         """
         names = list(inputs)
         first = next((self.codes.get(one, 0) for one in names if one), 0)

@@ -63,7 +63,8 @@ def attended(
 ) -> Value:
     """softmax(q k^T scale + mask) v, all [batch, heads, length, size].
 
-    sink: [heads], scores of an extra key that is included in the softmax but has no value.
+    Args:
+        sink: [heads], scores of an extra key that is included in the softmax but has no value.
     """
     if softcap == 0 and sink is None:
         factor = None if scale is None else number(scale, q)
@@ -88,7 +89,11 @@ def attended(
 def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
     """Pairs of the first `size` features rotated by the angles of their positions.
 
-    x: [batch, heads, length, features]; cosines, sines: [maximum positions, size / 2]; positions: [batch, length].
+    Args:
+        x: [batch, heads, length, features].
+        cosines: [maximum positions, size / 2].
+        sines: [maximum positions, size / 2].
+        positions: [batch, length].
     """
     cosine, sine = (build.unsqueeze(checked_gather(one, positions, 0), 1) for one in (cosines, sines))
     features = size_along(x, 3)

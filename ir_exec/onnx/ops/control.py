@@ -42,7 +42,11 @@ _MOST_UNROLLED = 2**10
 
 
 class _Changed(Exception):  # noqa: N818  # no error: the loop is unrolled
-    """Lists carried by a loop change their length in an iteration. places: the indices of these lists."""
+    """Lists carried by a loop change their length in an iteration.
+
+    Attributes:
+        places: The indices of these lists.
+    """
 
     def __init__(self, places: list[int]) -> None:
         super().__init__(places)
@@ -204,7 +208,8 @@ def _collected(
 ) -> list[Held]:
     """The loop, with the elements that it appends to the lists at `places` collected over its iterations.
 
-    Raises NotKnownError if the loop must be unrolled, for example for elements of different shapes.
+    Raises:
+        NotKnownError: If the loop must be unrolled, for example for elements of different shapes.
     """
     for place in places:
         if not isinstance(carried[place], (Sequence, Stack)):

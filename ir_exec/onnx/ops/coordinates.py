@@ -25,8 +25,11 @@ _HALF = Fraction(1, 2)
 class KnownAxis(NamedTuple):
     """An axis whose sizes and scale are known at conversion.
 
-    size, length: before and after resizing. scale: the factor; length / size if sizes are given. region: the resampled
-    range, used only by tf_crop_and_resize.
+    Attributes:
+        size: Before and after resizing.
+        length: See `size`.
+        scale: The factor; length / size if sizes are given.
+        region: The resampled range, used only by tf_crop_and_resize.
     """
 
     size: int

@@ -93,8 +93,11 @@ def gru_unit(
 ) -> Value:
     """One step of a GRU from gates that include the products of the state: z h + (1 - z) tanh(n).
 
-    hidden: [1, batch, size]; gates: [1, batch, 3 size], the gates r, z and n, with r already applied in n. Sequences
-    that end before the step `t` keep their state, or are set to zeros with drop_states.
+    Sequences that end before the step `t` keep their state, or are set to zeros with drop_states.
+
+    Args:
+        hidden: [1, batch, size].
+        gates: [1, batch, 3 size], the gates r, z and n, with r already applied in n.
     """
     _, update, fresh = build.split(gates, -1, num_splits=3)
     share = build.sigmoid(update)

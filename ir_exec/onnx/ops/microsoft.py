@@ -345,7 +345,11 @@ def crop_and_resize(
 
 
 def _sampled(images: Value, places: list[tuple[Value, Value]], mode: str) -> Value:
-    """Rows, then columns, by one or two nearest neighbours. images: [regions, height, width, channels]."""
+    """Rows, then columns, by one or two nearest neighbours.
+
+    Args:
+        images: [regions, height, width, channels].
+    """
     found = images
     for axis, (place, last) in enumerate(places, 1):
         if mode == "nearest":

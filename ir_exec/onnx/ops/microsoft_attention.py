@@ -91,7 +91,11 @@ def attention(
 
 
 class _Form(NamedTuple):
-    """Attributes of self-attention. sizes: of query, key and value; equal if empty."""
+    """Attributes of self-attention.
+
+    Attributes:
+        sizes: Of query, key and value; equal if empty.
+    """
 
     heads: int
     sizes: Ints

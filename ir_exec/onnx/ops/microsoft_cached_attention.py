@@ -106,7 +106,8 @@ def group_query_attention(
 ) -> list[Value]:
     """Groups of heads share keys and values; the cache grows by the keys and values of this call.
 
-    seqlens_k: for each entry of the batch, the number of its keys minus one.
+    Args:
+        seqlens_k: For each entry of the batch, the number of its keys minus one.
     """
     quantized = (k_quant_type, v_quant_type) != ("NONE", "NONE") or k_scale is not None or v_scale is not None
     if quantized or q_norm_weight is not None or k_norm_weight is not None or query_seqlens is not None:
@@ -165,8 +166,12 @@ def sparse_attention(
 ) -> list[Value]:
     """Causal attention to the blocks of keys that the layout of a head lists for the block of the query.
 
-    The caches have space for all keys: [batch, heads, maximum keys, size]. block_row_indices, block_col_indices: for
-    each layout the blocks of each row, in compressed row format: [layouts, rows + 1] and [layouts, entries].
+    The caches have space for all keys: [batch, heads, maximum keys, size].
+
+    Args:
+        block_row_indices: For each layout the blocks of each row, in compressed row format: [layouts, rows + 1] and
+            [layouts, entries].
+        block_col_indices: See `block_row_indices`.
     """
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)

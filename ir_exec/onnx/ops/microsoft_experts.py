@@ -29,7 +29,11 @@ Weights = Callable[[Value], Value]
 
 
 class _ExpertLayer(NamedTuple):
-    """A linear layer of every expert. bias: [experts, outputs]."""
+    """A linear layer of every expert.
+
+    Attributes:
+        bias: [experts, outputs].
+    """
 
     weights: Weights
     bias: Value | None

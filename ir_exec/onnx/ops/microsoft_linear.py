@@ -24,7 +24,11 @@ def _steps(value: Value, heads: int) -> Value:
 
 
 def _repeated(value: Value, heads: int, wanted: int) -> Value:
-    """Repeat each head to reach a total number of heads. value: [length, batch, heads, size]."""
+    """Repeat each head to reach a total number of heads.
+
+    Args:
+        value: [length, batch, heads, size].
+    """
     if heads == wanted:
         return value
     if heads < 1 or wanted % heads:

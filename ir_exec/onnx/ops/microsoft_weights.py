@@ -148,7 +148,8 @@ def matmul_of_fp4_weights(
 ) -> Value:
     """a times the transpose of weights f4e2m1 [N, K], two in a byte: a scale f8e4m3 for each block, and one for all.
 
-    input_scale: the scale of the activations in a product of f4, without effect on the result here.
+    Args:
+        input_scale: The scale of the activations in a product of f4, without effect on the result here.
     """
     stored, scales = known(b, "the packed weights"), known(weight_scale, "the scales")
     if stored.ndim != 2 or block_size < 1:

@@ -45,8 +45,10 @@ def equal_lengths(**lists: Sequence[object] | Array) -> None:
 class Forest(NamedTuple):
     """Nodes of all trees by index: [nodes]; both successors of a leaf are the leaf itself.
 
-    tracks_true: the nodes at which NaN follows the true branch. roots: [trees]. owners: the tree of each node, None if
-    trees may share nodes.
+    Attributes:
+        tracks_true: The nodes at which NaN follows the true branch.
+        roots: [trees].
+        owners: The tree of each node, None if trees may share nodes.
     """
 
     features: Array
@@ -64,7 +66,11 @@ class Forest(NamedTuple):
         return np.flatnonzero(self.modes == LEAF)
 
     def depth(self) -> int:
-        """The maximum number of comparisons to a leaf; raises InvalidAttributeError for a cycle."""
+        """The maximum number of comparisons to a leaf.
+
+        Raises:
+            InvalidAttributeError: For a cycle.
+        """
         level, found = np.unique(self.roots), 0
         while True:
             level = level[self.modes[level] != LEAF]

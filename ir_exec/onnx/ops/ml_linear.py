@@ -27,7 +27,11 @@ def _matrix(values: Floats, rows: int, name: str) -> Array:
 
 
 def _rows_of(data: Value, features: int) -> Value:
-    """[rows, features], as f32; raises ShapeError for a different number of features."""
+    """[rows, features], as f32.
+
+    Raises:
+        ShapeError: For a different number of features.
+    """
     rows = as_rows(data, ElementType.f32)
     columns = size_along(rows, 1)
     if columns.is_static and columns.size != features:

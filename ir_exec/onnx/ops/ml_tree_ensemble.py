@@ -41,7 +41,8 @@ class _Branches(NamedTuple):
     def without_sets(self, members: Array, leaves: int) -> _Branches:
         """Each test for a set as tests for its members in sequence, appended after all other nodes.
 
-        members: of all sets, each ended by NaN.
+        Args:
+            members: Of all sets, each ended by NaN.
         """
         asking = np.flatnonzero(self.modes == _MEMBER)
         if not asking.size:

@@ -135,7 +135,11 @@ def lstm_layer(
     rounded: Activation | None = None,
     **attributes: Unpack[_Attributes],
 ) -> list[Value]:
-    """rounded: applied to each state before it is multiplied."""
+    """A sequence of LSTM steps.
+
+    Args:
+        rounded: Applied to each state before it is multiplied.
+    """
     b, h, c, peepholes = inputs[3], *inputs[5:]
     layer = _RecurrentLayer(inputs, ("sigmoid", "tanh", "tanh"), **attributes)
     bias = layer.bias(b, 4)
@@ -224,9 +228,12 @@ Cell: TypeAlias = Callable[..., list[Value]]
 
 
 class _ActivationKind(NamedTuple):
-    """An activation. takes: the number of its parameters, alpha and then beta.
+    """An activation.
 
     Their defaults are from ONNX's operators, or from onnxruntime if ONNX has no such operator.
+
+    Attributes:
+        takes: The number of its parameters, alpha and then beta.
     """
 
     function: Callable[..., Value]
@@ -277,7 +284,9 @@ def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> A
 class RecurrentSteps(NamedTuple):
     """The input sequences of a step function.
 
-    x: [batch, steps, size]. lengths: the steps of each entry of the batch; after them its states remain unchanged.
+    Attributes:
+        x: [batch, steps, size].
+        lengths: The steps of each entry of the batch; after them its states remain unchanged.
     """
 
     x: Value
@@ -353,7 +362,11 @@ def lstm_cell(
     input_forget: bool,
     rounded: Activation | None,
 ) -> Cell:
-    """rounded: applied to a state before it is multiplied."""
+    """One LSTM step.
+
+    Args:
+        rounded: Applied to a state before it is multiplied.
+    """
     f, g, last = activations
     total = concat([build.add(bias[gate], bias[gate + 4]) for gate in range(4)])
     peeps = None if peepholes is None else list(build.split(peepholes, 0, num_splits=3))

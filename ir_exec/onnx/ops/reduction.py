@@ -20,7 +20,12 @@ Reduce = Callable[[Value, Value, bool], Value]
 
 
 class _ReductionKind(NamedTuple):
-    """reduce: over axes. alone: applied to one element if nothing is reduced."""
+    """A reduction.
+
+    Attributes:
+        reduce: Over axes.
+        alone: Applied to one element if nothing is reduced.
+    """
 
     reduce: Reduce
     alone: Callable[[Value], Value]

@@ -88,9 +88,11 @@ class Resampling(NamedTuple):
 class _Target(NamedTuple):
     """The target of a resize.
 
-    axes: the given axes. lengths: their new sizes, or None if scales are given. scales: their factors, or None if sizes
-    are given individually; one number for all if the aspect ratio is kept.
-    known: each axis, with the facts known at conversion.
+    Attributes:
+        axes: The given axes.
+        lengths: Their new sizes, or None if scales are given.
+        scales: Their factors, or None if sizes are given individually; one number for all if the aspect ratio is kept.
+        known: Each axis, with the facts known at conversion.
     """
 
     axes: Ints
@@ -322,7 +324,12 @@ def _coordinates(way: Resampling, size: Value, count: Value, scale: Value, bound
 def _along(
     data: Value, way: Resampling, axis: int, size: Value, at: Value, scale: Value, nearest: Value | None
 ) -> Value:
-    """Resample along one axis. at: the coordinate of each output element. nearest: the nearest element, if exact."""
+    """Resample along one axis.
+
+    Args:
+        at: The coordinate of each output element.
+        nearest: The nearest element, if exact.
+    """
     last = build.subtract(cast(size, ElementType.f32), _f32(1))
     if way.mode == "nearest":
         if nearest is None:

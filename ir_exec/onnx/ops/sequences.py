@@ -49,7 +49,11 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
 
 
 def _listed(sequence: Held) -> Sequence:
-    """The elements as a list; raises NotKnownError if their number is unknown."""
+    """The elements as a list.
+
+    Raises:
+        NotKnownError: If their number is unknown.
+    """
     if isinstance(sequence, Stack):
         return sequence.listed()
     if not isinstance(sequence, Sequence):

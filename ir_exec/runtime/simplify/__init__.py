@@ -32,7 +32,9 @@ def simplified(model: Model) -> Model:
     dims allow it, layers that change nothing are removed, and equal layers are merged. Dynamic dims stay dynamic, and
     bodies are unchanged. Names of inputs, outputs and remaining layers are kept; tensor names of a removed layer move
     to the value that replaces its output.
-    Raises the errors of evaluating the constant layers.
+
+    Raises:
+        IRError: The errors of evaluating the constant layers.
     """
     model.require_whole()
     for _ in range(_MOST_ROUNDS):

@@ -24,7 +24,9 @@ _MOST_READ = 2**12
 class EditedNetwork:
     """The graph of a model, its types, and the edits so far; `model()` applies them.
 
-    is_changed: true after an edit. removed: nodes whose outputs have no reader.
+    Attributes:
+        removed: Nodes whose outputs have no reader.
+        is_changed: true after an edit.
     """
 
     def __init__(self, model: Model) -> None:

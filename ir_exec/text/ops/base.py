@@ -64,9 +64,10 @@ def text_op(type_name: str, *, version: str = "extension") -> Callable[[Class], 
 class TextOp(Op):
     """An operator whose inputs depend on its generation.
 
-    generations: the names of the inputs of each generation; the numbers of inputs differ. `infer_inputs` and
-    `evaluate_inputs` receive them as keywords; inputs that a generation does not have are None.
-    any_kind: inputs whose element type is not checked here.
+    Attributes:
+        generations: The names of the inputs of each generation; the numbers of inputs differ. `infer_inputs` and
+            `evaluate_inputs` receive them as keywords; inputs that a generation does not have are None.
+        any_kind: Inputs whose element type is not checked here.
     """
 
     inputs = (In("inputs", variadic=True, mixed=True),)

@@ -48,25 +48,40 @@ class GroupQueryAttention(Op):
     The new keys and values are written into the cache after the past ones of their batch entry, and each query attends
     to the keys up to its own position.
 
-    query: [batch, num_heads, tokens, channels]; key, value: [batch, kv_num_heads, tokens, channels]; past_key,
-    past_value: [batch, kv_num_heads, past, channels]. All have the same type, f32, f16 or bf16.
-    seqlens_k: integers, the number of keys of each batch entry, including new keys, minus one.
-    total_sequence_length: integer, one element, the largest number of keys in the batch.
-    cos_cache, sin_cache: [positions, pairs], with do_rotary: query and key are rotated by the rows of their positions,
-    channel c with c + pairs, or with its neighbour if rotary_interleaved.
-    position_ids: integers [batch, tokens], rows of these tables; by default the positions in the cache.
-    attention_bias: [1 or batch, 1 or num_heads, tokens, keys], added to the scores.
-    head_sink: [num_heads], an additional score for each query without a value; 0 with smooth_softmax.
-    cos_cache and all following inputs are optional: they may be omitted, or empty constants of the type `dynamic`.
+    All have the same type, f32, f16 or bf16.
 
-    causal: if false, a query attends to all keys. local_window_size: the number of keys that a query attends to, -1 for
-    all. scale: the factor of the scores; 0 for 1 / sqrt(channels).
-    output: [batch, tokens, num_heads * channels]. present_key, present_value: the cache, with the length of the past
-    cache or total_sequence_length, whichever is longer. OpenVINO truncates unused positions of dynamic shapes, and runs
-    only one batch entry. Computed in f32.
+    OpenVINO truncates unused positions of dynamic shapes, and runs only one batch entry. Computed in f32.
 
-    Errors: IR501 and IR502 for ranks and sizes, IR900 for quantized caches and for sliding_window_cache.
     Source: OpenVINO, openvino/op/group_query_attention.hpp; onnxruntime, com.microsoft.GroupQueryAttention.
+
+    Inputs:
+        query: [batch, num_heads, tokens, channels].
+        key: [batch, kv_num_heads, tokens, channels].
+        value: [batch, kv_num_heads, tokens, channels].
+        past_key: [batch, kv_num_heads, past, channels].
+        past_value: [batch, kv_num_heads, past, channels].
+        seqlens_k: Integers, the number of keys of each batch entry, including new keys, minus one.
+        total_sequence_length: Integer, one element, the largest number of keys in the batch.
+        cos_cache: [positions, pairs], with do_rotary: query and key are rotated by the rows of their positions, channel
+            c with c + pairs, or with its neighbour if rotary_interleaved.
+        sin_cache: Like `cos_cache`.
+        position_ids: Integers [batch, tokens], rows of these tables; by default the positions in the cache.
+        attention_bias: [1 or batch, 1 or num_heads, tokens, keys], added to the scores.
+        head_sink: [num_heads], an additional score for each query without a value; 0 with smooth_softmax. cos_cache and
+            all following inputs are optional: they may be omitted, or empty constants of the type `dynamic`.
+
+    Attributes:
+        scale: The factor of the scores; 0 for 1 / sqrt(channels).
+        causal: If false, a query attends to all keys.
+        local_window_size: The number of keys that a query attends to, -1 for all.
+
+    Outputs:
+        output: [batch, tokens, num_heads * channels].
+        present_key: The cache, with the length of the past cache or total_sequence_length, whichever is longer.
+        present_value: Like `present_key`.
+
+    Raises:
+        IRError: IR501 and IR502 for ranks and sizes, IR900 for quantized caches and for sliding_window_cache.
     """
 
     inputs = (

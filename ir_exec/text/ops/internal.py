@@ -27,9 +27,16 @@ def _stored(array: Array, kind: ElementType) -> Array:
 class RMS(Op):
     """data / sqrt(mean(data^2 along the last axis) + epsilon), times gamma.
 
-    data: floats. gamma: floats that broadcast to data; 1 by default. output: the shape of data, of `output_type`, or of
-    the type of data if `output_type` is dynamic. Computed in f32.
+    Computed in f32.
+
     Source: OpenVINO, ov_ops/rms.hpp.
+
+    Inputs:
+        data: Floats.
+        gamma: Floats that broadcast to data; 1 by default.
+
+    Outputs:
+        output: The shape of data, of `output_type`, or of the type of data if `output_type` is dynamic.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("gamma", types=CALCULABLE_FLOAT, optional=True))
@@ -56,15 +63,22 @@ class RMS(Op):
 class GLU(Op):
     """Swish(first slice of data) * second slice of data, split along `axis`.
 
-    data: floats. The first slice has `split_lengths` elements, the second has the remaining elements; they broadcast.
-    output: the shape of the first slice, of `output_type`, or of the type of data if `output_type` is dynamic. Computed
-    in f32.
+    The first slice has `split_lengths` elements, the second has the remaining elements; they broadcast. Computed in
+    f32.
 
     OpenVINO writes neither the activation (Swish, Gelu, Gelu_Tanh) nor the position of the gate to a file, and reads
     the file with their defaults, Swish and the first slice. This class uses the same defaults.
 
-    Errors: IR503 for an axis out of range, IR505 for a first slice longer than the axis.
     Source: OpenVINO, ov_ops/glu.hpp.
+
+    Inputs:
+        data: Floats.
+
+    Outputs:
+        output: The shape of the first slice, of `output_type`, or of the type of data if `output_type` is dynamic.
+
+    Raises:
+        IRError: IR503 for an axis out of range, IR505 for a first slice longer than the axis.
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
@@ -100,25 +114,38 @@ class GLU(Op):
 class RoPE(Op):
     """Rotary position embedding: pairs of channels are rotated by the angle of their position.
 
-    data: floats, [batch, heads, positions, channels], or another layout depending on the flags. cos, sin: floats that
-    broadcast to data, tables of cosines and sines with `rotary_ndims` channels, or with half as many if both halves
-    share them.
-    positions: integers, rows of the tables for each position, [batch, positions] or [batch, heads, positions, 1].
-    output: data with its first `rotary_ndims` channels rotated, and the others unchanged. Computed in f32.
+    Computed in f32.
 
     Channel c is paired with c + rotary_ndims / 2, or with its neighbour if `is_interleaved` or `is_chatglm`.
-    slice_start, slice_stop: the range of channels of data that are used; all channels if both are equal.
-    input_trans0213, output_trans0213: exchange axes 1 and 2 of the input, or of the output.
     is_interleaved with tables of rank 3: `cos` is one table [batch, positions, sines | cosines].
-    is_qwen: data is [batch, positions, heads * channels], tables are [1, positions of the cache, 1, channels], and the
-        last positions are used; output: [batch, positions, head_cnt, head_size].
-    is_chatglm: data is [positions, batch, heads * channels], `cos` is [positions, batch, pairs, 2] with interleaved
-        cosines and sines; output: [positions, batch, head_cnt, head_size]. With support_2d_rope the first two axes of
-        data and table are exchanged, the output is [batch, head_cnt, positions, head_size], and without use_rope_cache
-        the tables are [batch, 1, 1, pairs].
 
-    Errors: IR501 for a rank that does not match the flags, IR900 for is_ltx_video.
     Source: OpenVINO, ov_ops/rotary_positional_embeddings.hpp and its kernel in the CPU plugin.
+
+    Inputs:
+        data: Floats, [batch, heads, positions, channels], or another layout depending on the flags.
+        cos: Floats that broadcast to data, tables of cosines and sines with `rotary_ndims` channels, or with half as
+            many if both halves share them.
+        sin: Like `cos`.
+        positions: Integers, rows of the tables for each position, [batch, positions] or [batch, heads, positions, 1].
+
+    Attributes:
+        slice_start: The range of channels of data that are used; all channels if both are equal.
+        slice_stop: See `slice_start`.
+        input_trans0213: Exchange axes 1 and 2 of the input, or of the output.
+        output_trans0213: See `input_trans0213`.
+        is_chatglm: data is [positions, batch, heads * channels], `cos` is [positions, batch, pairs, 2] with interleaved
+            cosines and sines.
+        is_qwen: data is [batch, positions, heads * channels], tables are [1, positions of the cache, 1, channels], and
+            the last positions are used.
+
+    Outputs:
+        output: Data with its first `rotary_ndims` channels rotated, and the others unchanged. [batch, positions,
+            head_cnt, head_size]. [positions, batch, head_cnt, head_size]. With support_2d_rope the first two axes of
+            data and table are exchanged, the output is [batch, head_cnt, positions, head_size], and without
+            use_rope_cache the tables are [batch, 1, 1, pairs].
+
+    Raises:
+        IRError: IR501 for a rank that does not match the flags, IR900 for is_ltx_video.
     """
 
     inputs = (

@@ -62,11 +62,18 @@ class Normalization(TextOp):
 class RegexNormalization(Normalization):
     r"""Replacement of each match of `pattern` by `replacement`; of the first match only if not `global_replace`.
 
-    begins, ends, chars: strings. skips: booleans, true for strings that remain unchanged (an input since 2024.5, with a
-    fourth output). pattern: u8, a PCRE2 pattern. replacement: u8, with groups `\1` and `$1`.
-
     As in PCRE2, a replacement that refers to a group without a match leaves the string unchanged.
     Source: openvino_tokenizers, regex_normalization.cpp.
+
+    Inputs:
+        pattern: u8, a PCRE2 pattern.
+        replacement: u8, with groups `\1` and `$1`.
+
+    Outputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
+        skips: Booleans, true for strings that remain unchanged (an input since 2024.5, with a fourth output).
     """
 
     generations = ((*STRINGS, "pattern", "replacement"), (*STRINGS, "skips", "pattern", "replacement"))
@@ -174,9 +181,11 @@ class NormalizeUnicode(Normalization):
 class CaseFold(Normalization):
     """Conversion of every string to lower case: Unicode's simple case folding, or ASCII letters only.
 
-    encoding: "utf-8", or "" for ASCII only. lower: lower case if true, else upper case, which is possible for ASCII
-    only.
     Source: openvino_tokenizers, case_fold.cpp.
+
+    Attributes:
+        encoding: "utf-8", or "" for ASCII only.
+        lower: lower case if true, else upper case, which is possible for ASCII only.
     """
 
     generations = (STRINGS, (*STRINGS, "skips"))
@@ -200,13 +209,19 @@ class CaseFold(Normalization):
 class CharsMapNormalization(Normalization):
     """Normalization of SentencePiece for every string: characters by a map, then whitespace.
 
-    chars_map: u8, a precompiled map of SentencePiece; not used in files with a `normalization_form`.
-    normalization_form: nfc, nfd, nfkc, nfkd (any case), identity or "". case_fold: fold case afterwards.
-    add_dummy_prefix: insert a space before the text. remove_extra_whitespaces: merge consecutive spaces, and remove
-    spaces at both ends. escape_whitespaces: replace each space by U+2581. nmt: not used by OpenVINO.
-
     The normal forms are those of Unicode, as in `NormalizeUnicode`.
     Source: openvino_tokenizers, charsmap_normalization.cpp; sentencepiece, normalizer.cc.
+
+    Inputs:
+        chars_map: u8, a precompiled map of SentencePiece; not used in files with a `normalization_form`.
+
+    Attributes:
+        add_dummy_prefix: Insert a space before the text.
+        remove_extra_whitespaces: Merge consecutive spaces, and remove spaces at both ends.
+        escape_whitespaces: Replace each space by U+2581.
+        normalization_form: nfc, nfd, nfkc, nfkd (any case), identity or "".
+        case_fold: Fold case afterwards.
+        nmt: Not used by OpenVINO.
     """
 
     generations = (STRINGS, (*STRINGS, "skips"), (*STRINGS, "skips", "chars_map"))

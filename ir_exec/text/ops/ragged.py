@@ -49,10 +49,16 @@ class RaggedTensorPack(Op):
 class CombineSegments(Op):
     """Concatenation of the rows i of all ragged inputs to row i of the output; scalar inputs are added to every row.
 
-    inputs: begins, ends and data of any number of ragged tensors, then `ids`, one number for each tensor. Outputs: the
-    ragged tensor, and a ragged tensor with the number of the input of each element.
-    Errors: IR502 for inputs with different numbers of rows.
     Source: openvino_tokenizers, combine_segments.cpp.
+
+    Inputs:
+        inputs: begins, ends and data of any number of ragged tensors, then `ids`, one number for each tensor.
+
+    Outputs:
+        outputs: The ragged tensor, and a ragged tensor with the number of the input of each element.
+
+    Raises:
+        IRError: IR502 for inputs with different numbers of rows.
     """
 
     inputs = (In("inputs", variadic=True, mixed=True),)
@@ -109,13 +115,26 @@ class CombineSegments(Op):
 class Truncate(TextOp):
     """Truncation of the rows of a ragged tensor, or of a pair, to a total of `max_length` elements.
 
-    begins, ends, data: the tensor; second_begins, second_ends, second_data: the second tensor of a pair. max_length: a
-    scalar. side_chars: u8, `left` or `right`: the side on which elements are removed. mode_chars: u8, `only_first`,
-    `only_second` or `longest_first`: the tensor of a pair from which elements are removed.
-
     The data is unchanged; only begins and ends change.
-    Errors: IR704 for another side or mode.
+
     Source: openvino_tokenizers, truncate.cpp.
+
+    Inputs:
+        max_length: A scalar.
+        side_chars: u8, `left` or `right`: the side on which elements are removed.
+        mode_chars: u8, `only_first`, `only_second` or `longest_first`: the tensor of a pair from which elements are
+            removed.
+
+    Outputs:
+        begins: The tensor.
+        ends: The tensor.
+        data: The tensor.
+        second_begins: The second tensor of a pair.
+        second_ends: The second tensor of a pair.
+        second_data: The second tensor of a pair.
+
+    Raises:
+        IRError: IR704 for another side or mode.
     """
 
     generations = (
@@ -195,13 +214,24 @@ def _shared(first: Array, second: Array, most: int, mode: str) -> tuple[Array, A
 class RaggedToDense(TextOp):
     """A dense tensor of the rows with `size` elements each, padded with `value`.
 
-    begins, ends, data: a ragged tensor, whose elements may be blocks (data of rank 2 and more). size: a scalar. value:
-    a scalar with the type of data. pad_right: a scalar; the attribute is used if the input is missing. Outputs: the
-    rows, and a mask that is true for elements of data.
-
-    pad_right: pad after the elements if true, else before. m_pad_max_length: read `size` elements for every row.
-    Errors: IR701 for a row beyond data.
     Source: openvino_tokenizers, ragged_to_dense.cpp.
+
+    Inputs:
+        begins: A ragged tensor, whose elements may be blocks (data of rank 2 and more).
+        ends: Like `begins`.
+        data: Like `begins`.
+        size: A scalar.
+        value: A scalar with the type of data.
+
+    Attributes:
+        pad_right: A scalar; the attribute is used if the input is missing. Pad after the elements if true, else before.
+        m_pad_max_length: Read `size` elements for every row.
+
+    Outputs:
+        outputs: The rows, and a mask that is true for elements of data.
+
+    Raises:
+        IRError: IR701 for a row beyond data.
     """
 
     generations = ((*RAGGED, "size", "value"), (*RAGGED, "size", "value", "pad_right_input"))
@@ -256,8 +286,14 @@ class RaggedToDense(TextOp):
 class RaggedToSparse(Op):
     """The row, and the position in the row, of each element.
 
-    begins, ends: i32, vectors. output: i32, [elements, 2].
     Source: openvino_tokenizers, ragged_to_sparse.cpp.
+
+    Inputs:
+        begins: i32, vectors.
+        ends: i32, vectors.
+
+    Outputs:
+        output: i32, [elements, 2].
     """
 
     inputs = (In("begins", types=PLACES), In("ends", types=PLACES))
@@ -279,10 +315,20 @@ class RaggedToSparse(Op):
 class RaggedToRagged(Op):
     """The begins and ends of rows, computed from the row of each element.
 
-    row_ids: i32, a sorted vector. row_count: i32, one element. begins, ends: i32, [row_count]. The first element with a
-    row that does not exist, and all elements after it, are omitted.
-    Errors: IR704 for a negative row.
+    The first element with a row that does not exist, and all elements after it, are omitted.
+
     Source: openvino_tokenizers, ragged_to_ragged.cpp.
+
+    Inputs:
+        row_ids: i32, a sorted vector.
+        row_count: i32, one element.
+
+    Outputs:
+        begins: i32, [row_count].
+        ends: i32, [row_count].
+
+    Raises:
+        IRError: IR704 for a negative row.
     """
 
     inputs = (In("row_ids", types=PLACES), In("row_count", types=PLACES))
@@ -310,9 +356,17 @@ class RaggedToRagged(Op):
 class FuzeRagged(Op):
     """Concatenation of the consecutive strings of each row to one string.
 
-    ragged_begins, ragged_ends: i32, the rows. begins, ends: i32, the strings. Outputs: the start of the first string
-    and the end of the last string of each row; an empty row is an empty string.
     Source: openvino_tokenizers, fuze.cpp.
+
+    Inputs:
+        ragged_begins: i32, the rows.
+        ragged_ends: i32, the rows.
+        begins: i32, the strings.
+        ends: i32, the strings.
+
+    Outputs:
+        outputs: The start of the first string and the end of the last string of each row; an empty row is an empty
+            string.
     """
 
     inputs = (

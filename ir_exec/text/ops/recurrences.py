@@ -35,14 +35,27 @@ class GatedDeltaNet(Op):
     For each token: state = state * exp(gate); state = state + key (x) (value - key @ state) * beta; and
     output = query / sqrt(channels) @ state.
 
-    query, key: [batch, tokens, heads, channels]; value: [batch, tokens, value heads, value channels]; groups of value
-    heads share a query and a key. state: [batch, value heads, channels, value channels]. gate, beta: [batch, tokens,
-    value heads]. All are f32, f16 or bf16.
-    fuse_qk_l2norm: query and key are divided by sqrt(sum of their squares + epsilon) first.
-    output: the shape of value and the type of query. new_state: the state after the last token. Computed in f32.
+    All are f32, f16 or bf16. Computed in f32.
 
-    Errors: IR501 for another rank, IR502 for sizes that differ.
     Source: OpenVINO, openvino/op/gated_delta_net.hpp and openvino/reference/gated_delta_net.hpp.
+
+    Inputs:
+        query: [batch, tokens, heads, channels].
+        key: [batch, tokens, heads, channels].
+        value: [batch, tokens, value heads, value channels]; groups of value heads share a query and a key.
+        state: [batch, value heads, channels, value channels].
+        gate: [batch, tokens, value heads].
+        beta: [batch, tokens, value heads].
+
+    Attributes:
+        fuse_qk_l2norm: query and key are divided by sqrt(sum of their squares + epsilon) first.
+
+    Outputs:
+        output: The shape of value and the type of query.
+        new_state: The state after the last token.
+
+    Raises:
+        IRError: IR501 for another rank, IR502 for sizes that differ.
     """
 
     inputs = (
@@ -126,12 +139,24 @@ class SelectiveSSM(Op):
 
     For each token: state = state * exp(a * dt) + (dt * b) (x) x, and output = sum of state * c over the states.
 
-    a: [heads]. dt: [batch, tokens, heads]. b, c: [batch, tokens, groups, states]; groups of heads share them.
-    x: [batch, tokens, heads, channels]. state: [batch, heads, channels, states]. All are f32, f16 or bf16.
-    output: the shape and type of x. new_state: the state after the last token. Computed in f32.
+    All are f32, f16 or bf16. Computed in f32.
 
-    Errors: IR501 for another rank, IR502 for sizes that differ.
     Source: OpenVINO, openvino/op/selective_ssm.hpp; Dao and Gu, arXiv:2405.21060.
+
+    Inputs:
+        a: [heads].
+        dt: [batch, tokens, heads].
+        b: [batch, tokens, groups, states]; groups of heads share them.
+        x: [batch, tokens, heads, channels].
+        c: Like `b`.
+        state: [batch, heads, channels, states].
+
+    Outputs:
+        output: The shape and type of x.
+        new_state: The state after the last token.
+
+    Raises:
+        IRError: IR501 for another rank, IR502 for sizes that differ.
     """
 
     inputs = (

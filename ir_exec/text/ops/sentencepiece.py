@@ -26,13 +26,25 @@ _SPECIAL = ("special_begins", "special_ends", "special_chars", "special_ids")
 class SentencepieceTokenizer(TextOp):
     """The tokens of every text by a SentencePiece model, as a sparse tensor.
 
-    model_chars: u8, the serialized model. text: strings; or text_begins, text_ends, text_chars. special_begins,
-    special_ends, special_chars, special_ids: special tokens, at which texts are split first. Outputs: i64 indices
-    [tokens, 2], i32 tokens, i64 shape.
-
-    nbest_size, alpha: random sampling, for nbest_size other than 0 and 1. add_bos, add_eos: add the start
-    token, and the end token. reverse: reverse the order of the tokens.
     Source: openvino_tokenizers, sentence_piece.cpp.
+
+    Inputs:
+        model_chars: u8, the serialized model.
+        text: Strings; or text_begins, text_ends, text_chars.
+        special_begins: Special tokens, at which texts are split first.
+        special_ends: Special tokens, at which texts are split first.
+        special_chars: Special tokens, at which texts are split first.
+        special_ids: Special tokens, at which texts are split first.
+
+    Attributes:
+        nbest_size: Random sampling, for nbest_size other than 0 and 1.
+        alpha: See `nbest_size`.
+        add_bos: Add the start token, and the end token.
+        add_eos: See `add_bos`.
+        reverse: Reverse the order of the tokens.
+
+    Outputs:
+        outputs: i64 indices [tokens, 2], i32 tokens, i64 shape.
     """
 
     generations = (
@@ -162,8 +174,14 @@ class _Detokenizer(Op):
 class SentencepieceDetokenizer(_Detokenizer):
     """The text of each row of tokens by a SentencePiece model; unknown tokens are omitted.
 
-    model_chars: u8, the serialized model. tokens: i32, [batch, length]. Outputs: strings, [batch].
     Source: openvino_tokenizers, sentence_piece.cpp.
+
+    Inputs:
+        model_chars: u8, the serialized model.
+        tokens: i32, [batch, length].
+
+    Outputs:
+        outputs: Strings, [batch].
     """
 
     def evaluate(self, model_chars: Array, tokens: Array) -> Any:
@@ -177,8 +195,14 @@ class SentencepieceDetokenizer(_Detokenizer):
 class SentencepieceStreamDetokenizer(_Detokenizer):
     """Concatenation of the vocabulary entries of each row of tokens, with U+2581 for spaces; `<0xNN>` become bytes.
 
-    model_chars: u8, the serialized model. tokens: i32, [batch, length]. Outputs: strings, [batch].
     Source: openvino_tokenizers, sentence_piece.cpp.
+
+    Inputs:
+        model_chars: u8, the serialized model.
+        tokens: i32, [batch, length].
+
+    Outputs:
+        outputs: Strings, [batch].
     """
 
     def evaluate(self, model_chars: Array, tokens: Array) -> Any:

@@ -70,17 +70,29 @@ class Splitting(TextOp):
 class RegexSplit(Splitting):
     """Splitting of every string at the matches of `pattern`.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, true for strings that are not
-    split (7 inputs, with a sixth output). pattern: u8, a PCRE2 pattern. skip_begins, skip_ends, skip_chars: strings
-    that are not split (9 inputs, of old releases).
-
-    behaviour: the treatment of a match: `remove`, `isolate` (a substring), `contiguous` (adjacent matches are one
-    substring), `mergedwithprevious`, `mergedwithnext`. invert: exchange matches and the text between them. max_splits:
-    the maximum number of substrings, of which the last contains the rest; -1 for no limit.
-
     As in OpenVINO, an empty match ends the search, and an empty text is one empty row. One of several adjacent matches
     is merged and the others are substrings, as in Hugging Face's tokenizers; OpenVINO loses or repeats them.
     Source: openvino_tokenizers, regex_split.cpp.
+
+    Inputs:
+        pattern: u8, a PCRE2 pattern.
+        skip_begins: Strings that are not split (9 inputs, of old releases).
+        skip_ends: Strings that are not split (9 inputs, of old releases).
+        skip_chars: Strings that are not split (9 inputs, of old releases).
+
+    Attributes:
+        behaviour: The treatment of a match: `remove`, `isolate` (a substring), `contiguous` (adjacent matches are one
+            substring), `mergedwithprevious`, `mergedwithnext`.
+        invert: Exchange matches and the text between them.
+        max_splits: The maximum number of substrings, of which the last contains the rest; -1 for no limit.
+
+    Outputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+        begins: Ragged strings.
+        ends: Ragged strings.
+        chars: Ragged strings.
+        skips: Booleans, true for strings that are not split (7 inputs, with a sixth output).
     """
 
     generations = (
@@ -222,10 +234,21 @@ def _strings_or_none(others: dict[str, Any]) -> frozenset[bytes]:
 class SpecialTokensSplit(Splitting):
     """Splitting of every string at special tokens, which later operators leave unchanged.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, true for strings that are not
-    split. pattern: u8, a PCRE2 pattern; in a match with a group, the group is the token, and the rest is dropped (for
-    tokens that absorb adjacent spaces). The sixth output, `skips`, is true for tokens.
+    The sixth output, `skips`, is true for tokens.
+
     Source: openvino_tokenizers, special_tokens_split.cpp.
+
+    Inputs:
+        pattern: u8, a PCRE2 pattern; in a match with a group, the group is the token, and the rest is dropped (for
+            tokens that absorb adjacent spaces).
+
+    Outputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+        begins: Ragged strings.
+        ends: Ragged strings.
+        chars: Ragged strings.
+        skips: Booleans, true for strings that are not split.
     """
 
     generations = ((*RAGGED_STRINGS, "pattern"), (*RAGGED_STRINGS, "skips", "pattern"))
@@ -293,9 +316,15 @@ def chars_of_bytes() -> list[str]:
 class BytesToChars(TextOp):
     """Replacement of every byte of a string by its character in byte-level vocabularies (GPT-2).
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. skips: booleans, true for strings that remain
-    unchanged (with a sixth output).
     Source: openvino_tokenizers, bytes_to_chars.cpp; the table of GPT-2's byte encoder.
+
+    Outputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+        begins: Ragged strings.
+        ends: Ragged strings.
+        chars: Ragged strings.
+        skips: Booleans, true for strings that remain unchanged (with a sixth output).
     """
 
     generations = (RAGGED_STRINGS, (*RAGGED_STRINGS, "skips"))
@@ -342,9 +371,18 @@ class BytesToChars(TextOp):
 class CharsToBytes(TextOp):
     """The inverse of BytesToChars; the strings of each row are concatenated.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. Outputs: strings, one for each row. Characters that
-    do not represent a byte are unchanged; OpenVINO writes a byte 0 or reads outside of its table.
     Source: openvino_tokenizers, chars_to_bytes.cpp.
+
+    Inputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+
+    Outputs:
+        begins: Ragged strings.
+        ends: Ragged strings.
+        chars: Ragged strings.
+        outputs: Strings, one for each row. Characters that do not represent a byte are unchanged; OpenVINO writes a
+            byte 0 or reads outside of its table.
     """
 
     generations = (RAGGED_STRINGS,)

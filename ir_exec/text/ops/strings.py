@@ -51,10 +51,14 @@ class OldStringTensorPack(types_of_openvino.StringTensorPack):
 class OldStringTensorUnpack(Op):
     """The begins, ends and characters of strings.
 
-    data: strings; or u8, a vector of packed strings, used before OpenVINO supported strings: i32 number of strings,
-    i32 0, i32 end of each string, then the characters.
-    Errors: IR704 for packed strings that are longer than data.
     Source: openvino_tokenizers, string_tensor_unpack.cpp.
+
+    Inputs:
+        data: Strings; or u8, a vector of packed strings, used before OpenVINO supported strings: i32 number of strings,
+            i32 0, i32 end of each string, then the characters.
+
+    Raises:
+        IRError: IR704 for packed strings that are longer than data.
     """
 
     inputs = (In("data", types=element_types("string u8")),)
@@ -87,8 +91,18 @@ class OldStringTensorUnpack(Op):
 class EqualStr(TextOp):
     """1 for equal strings, else 0; a single string is compared with each of the others.
 
-    begins, ends, chars and other_begins, other_ends, other_chars: strings. output: i32, a vector.
     Source: openvino_tokenizers, equal_str.cpp.
+
+    Inputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
+        other_begins: Strings.
+        other_ends: Strings.
+        other_chars: Strings.
+
+    Outputs:
+        output: i32, a vector.
     """
 
     generations = ((*STRINGS, "other_begins", "other_ends", "other_chars"),)
@@ -138,9 +152,16 @@ def _as_text(value: object) -> str:
 class StringToHashBucket(TextOp):
     """The FarmHash fingerprint of every string, modulo `num_buckets`.
 
-    begins, ends, chars: strings. output: i64, the shape of begins.
     Source: openvino_tokenizers, string_to_hash_bucket.cpp; FarmHash, Fingerprint64, as in TensorFlow's
     StringToHashBucketFast.
+
+    Inputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
+
+    Outputs:
+        output: i64, the shape of begins.
     """
 
     generations = (STRINGS,)
@@ -160,9 +181,12 @@ class StringToHashBucket(TextOp):
 class UTF8Validate(TextOp):
     """Removal of invalid UTF-8 from strings, or its replacement by U+FFFD with `replace_mode`.
 
-    begins, ends, chars: strings. A truncated sequence is one fault; an overlong sequence is one fault for each of its
-    bytes.
     Source: openvino_tokenizers, utf8_validate.cpp.
+
+    Outputs:
+        begins: Strings. A truncated sequence is one fault; an overlong sequence is one fault for each of its bytes.
+        ends: Like `begins`.
+        chars: Like `begins`.
     """
 
     generations = (STRINGS,)
@@ -222,10 +246,20 @@ def _valid(text: bytes, mark: bytes) -> bytes:
 class ContribStringJoin(TextOp):
     """Concatenation of the strings along `axis`, with a separator.
 
-    begins, ends, chars: strings. separator_chars: u8. axis: one integer, counted from the end if negative.
-    Outputs: strings, without this axis.
-    Errors: IR503 for an axis out of range.
     Source: openvino_tokenizers, contrib_string_ops.cpp; onnxruntime-extensions, StringJoin.
+
+    Inputs:
+        separator_chars: u8.
+        axis: One integer, counted from the end if negative.
+
+    Outputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
+        outputs: Strings, without this axis.
+
+    Raises:
+        IRError: IR503 for an axis out of range.
     """
 
     generations = ((*STRINGS, "separator_chars", "axis"),)
@@ -264,10 +298,17 @@ class ContribStringJoin(TextOp):
 class ContribStringSplit(TextOp):
     """Splitting of strings at a separator, as a sparse tensor.
 
-    begins, ends, chars: strings. separator_chars: u8; an empty separator splits between bytes. skip_empty: one boolean:
-    empty substrings are omitted, and the others keep their positions. Outputs: i64 indices [substrings, rank + 1], the
-    substrings, i64 shape.
     Source: openvino_tokenizers, contrib_string_ops.cpp; onnxruntime-extensions, StringSplit.
+
+    Inputs:
+        separator_chars: u8; an empty separator splits between bytes.
+        skip_empty: One boolean: empty substrings are omitted, and the others keep their positions.
+
+    Outputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
+        outputs: i64 indices [substrings, rank + 1], the substrings, i64 shape.
     """
 
     generations = ((*STRINGS, "separator_chars", "skip_empty"),)

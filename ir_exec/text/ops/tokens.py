@@ -34,7 +34,8 @@ VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
 class Tokenizer(TextOp):
     """Base class of tokenizers: a row of the output is the tokens of all strings of the row.
 
-    Outputs: i32, begins and ends of the rows, and the tokens.
+    Outputs:
+        outputs: i32, begins and ends of the rows, and the tokens.
     """
 
     outputs = ("begins", "ends", "tokens")
@@ -76,17 +77,39 @@ _RIGHT = ("right_begins", "right_ends", "right_chars")
 class BPETokenizer(Tokenizer):
     """Byte pair encoding: adjacent tokens are merged, in the order of the merge rules.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
-    whose index is their token. merge_begins, merge_ends, merge_chars: the rules, `left right`; or their left sides (14
-    and 18 inputs; right_begins, right_ends and right_chars are the right sides). added_begins, added_ends, added_chars,
-    added_ids: additional tokens (15 and 18 inputs).
-
     First the text is split into the longest entries that are not the result of a rule. Bytes without an entry are the
-    token `<0xNN>` with `byte_fallback`, else `unk_token`, else omitted. end_suffix: text that is appended to strings
-    (`</w>`). suffix_indicator, cache_capacity: not used here. fuse_unk: ignored, as in OpenVINO: unknown tokens are not
-    merged.
-    Errors: IR704 for a rule with a side or result that is not a token.
+    token `<0xNN>` with `byte_fallback`, else `unk_token`, else omitted.
+
     Source: openvino_tokenizers, bpe_tokenizer.cpp.
+
+    Inputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+        chars: Ragged strings.
+        vocab_begins: Strings, whose index is their token.
+        vocab_ends: Strings, whose index is their token.
+        vocab_chars: Strings, whose index is their token.
+        merge_begins: The rules, `left right`; or their left sides (14 and 18 inputs; right_begins, right_ends and
+            right_chars are the right sides).
+        merge_ends: Like `merge_begins`.
+        merge_chars: Like `merge_begins`.
+        added_begins: Additional tokens (15 and 18 inputs).
+        added_ends: Like `added_begins`.
+        added_chars: Like `added_begins`.
+        added_ids: Like `added_begins`.
+
+    Attributes:
+        fuse_unk: Ignored, as in OpenVINO: unknown tokens are not merged.
+        suffix_indicator: Not used here.
+        end_suffix: Text that is appended to strings (`</w>`).
+        cache_capacity: Not used here.
+
+    Outputs:
+        begins: Ragged strings.
+        ends: Ragged strings.
+
+    Raises:
+        IRError: IR704 for a rule with a side or result that is not a token.
     """
 
     generations = (
@@ -135,10 +158,21 @@ def _strings(inputs: dict[str, Any], name: str) -> list[bytes]:
 class WordpieceTokenizer(Tokenizer):
     """WordPiece: the longest prefix of every word in the vocabulary, then the longest continuations.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings, words. vocab_begins, vocab_ends, vocab_chars:
-    strings, whose index is their token; continuations begin with `suffix_indicator`. unknown: an integer, the token of
-    words that are not a sequence of entries, or have more than `max_bytes_per_word` bytes.
     Source: openvino_tokenizers, wordpiece_tokenizer.cpp.
+
+    Inputs:
+        ragged_begins: Ragged strings, words.
+        ragged_ends: Ragged strings, words.
+        chars: Ragged strings, words.
+        vocab_begins: Strings, whose index is their token; continuations begin with `suffix_indicator`.
+        vocab_ends: Like `vocab_begins`.
+        vocab_chars: Like `vocab_begins`.
+        unknown: An integer, the token of words that are not a sequence of entries, or have more than
+            `max_bytes_per_word` bytes.
+
+    Outputs:
+        begins: Ragged strings, words.
+        ends: Ragged strings, words.
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "unknown"),)
@@ -179,10 +213,23 @@ class WordpieceTokenizer(Tokenizer):
 class TrieTokenizer(Tokenizer):
     """The longest entries of the vocabulary from left to right, as in RWKV.
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings.
-    ids: i32, their tokens.
-    Errors: IR704 for text without an entry, for which OpenVINO does not terminate.
     Source: openvino_tokenizers, trie_tokenizer.cpp.
+
+    Inputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+        chars: Ragged strings.
+        vocab_begins: Strings.
+        vocab_ends: Strings.
+        vocab_chars: Strings.
+        ids: i32, their tokens.
+
+    Outputs:
+        begins: Ragged strings.
+        ends: Ragged strings.
+
+    Raises:
+        IRError: IR704 for text without an entry, for which OpenVINO does not terminate.
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "ids"),)
@@ -212,12 +259,27 @@ class TrieTokenizer(Tokenizer):
 class UnigramTokenizer(Tokenizer):
     """The entries with the greatest total score (a unigram language model, with the Viterbi algorithm).
 
-    ragged_begins, ragged_ends, begins, ends, chars: ragged strings. vocab_begins, vocab_ends, vocab_chars: strings,
-    whose index is their token. scores: f32. Characters without an entry are `unk_token_id`; consecutive ones are
-    merged.
+    Characters without an entry are `unk_token_id`; consecutive ones are merged.
 
-    byte_fallback, fuse_unk, min_score: not used by OpenVINO.
     Source: openvino_tokenizers, unigram_tokenizer.cpp.
+
+    Inputs:
+        ragged_begins: Ragged strings.
+        ragged_ends: Ragged strings.
+        chars: Ragged strings.
+        vocab_begins: Strings, whose index is their token.
+        vocab_ends: Strings, whose index is their token.
+        vocab_chars: Strings, whose index is their token.
+        scores: f32.
+
+    Attributes:
+        byte_fallback: Not used by OpenVINO.
+        fuse_unk: Not used by OpenVINO.
+        min_score: Not used by OpenVINO.
+
+    Outputs:
+        begins: Ragged strings.
+        ends: Ragged strings.
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "scores"),)

@@ -35,9 +35,24 @@ VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
 class VocabEncoder(TextOp):
     """The value of every string in a vocabulary; `default` for unknown strings.
 
-    begins, ends, chars: strings. vocab_begins, vocab_ends, vocab_chars: the keys. values: i32 or i64. default: one
-    element of the same type. output: the shape of begins and the type of values. The first of equal keys is used.
+    The first of equal keys is used.
+
     Source: openvino_tokenizers, vocab_encoder.cpp.
+
+    Args:
+        values: i32 or i64.
+
+    Inputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
+        vocab_begins: The keys.
+        vocab_ends: The keys.
+        vocab_chars: The keys.
+        default: One element of the same type.
+
+    Outputs:
+        output: The shape of begins and the type of values.
     """
 
     generations = ((*STRINGS, *VOCABULARY, "values", "default"),)
@@ -70,10 +85,17 @@ class VocabEncoder(TextOp):
 class VocabDecoder(Op):
     """The text of every token; an empty string for skipped and unknown tokens.
 
-    tokens: i32, [batch, length]. vocab_begins, vocab_ends, vocab_chars: strings, whose index is their token.
-    skipped: i32, a vector; by default the attribute skip_tokens. Outputs: ragged strings, a row for each batch entry. A
-    row without tokens contains one empty string.
     Source: openvino_tokenizers, vocab_decoder.cpp.
+
+    Inputs:
+        tokens: i32, [batch, length].
+        vocab_begins: Strings, whose index is their token.
+        vocab_ends: Strings, whose index is their token.
+        vocab_chars: Strings, whose index is their token.
+        skipped: i32, a vector; by default the attribute skip_tokens.
+
+    Outputs:
+        outputs: Ragged strings, a row for each batch entry. A row without tokens contains one empty string.
     """
 
     inputs = (
@@ -123,9 +145,15 @@ class VocabDecoder(Op):
 class ByteFallback(TextOp):
     """Replacement of strings `<0xNN>` by the byte NN.
 
-    begins, ends, chars: strings. OpenVINO replaces all other strings of six characters in angle brackets, such as
-    `<mask>`, by the byte 255; here they are unchanged, as in Hugging Face's tokenizers.
+    OpenVINO replaces all other strings of six characters in angle brackets, such as `<mask>`, by the byte 255; here
+    they are unchanged, as in Hugging Face's tokenizers.
+
     Source: openvino_tokenizers, byte_fallback.cpp.
+
+    Outputs:
+        begins: Strings.
+        ends: Strings.
+        chars: Strings.
     """
 
     generations = (STRINGS,)

@@ -35,8 +35,10 @@ def check_for(path: str | os.PathLike[str], target: Target) -> list[Report]:
 
     A folder with a pipeline is checked as a whole; the models of other folders are checked one by one.
 
-    Returns a report for each file with findings. Code: IR811, an error or a warning for limits that a document states,
-    an info for unknown facts.
+    Code: IR811, an error or a warning for limits that a document states, an info for unknown facts.
+
+    Returns:
+        A report for each file with findings.
     """
     path = os.fspath(path)
     by_file: dict[str, list[Diagnostic]] = {}

@@ -39,7 +39,8 @@ _UNBOUNDED = 2**31 - 1
 def on_device(part: FolderPart, device: Device, *, is_text: bool = False) -> Iterator[IRError]:
     """Report all features of a model that a device rejects, and features with unknown support.
 
-    is_text: True for models of a text pipeline, whose dynamic dims GPUs support.
+    Args:
+        is_text: True for models of a text pipeline, whose dynamic dims GPUs support.
     """
     if part.loaded is None:
         document = GPU_DEVICE if device == "gpu" else NPU_DEVICE

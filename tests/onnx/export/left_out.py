@@ -10,9 +10,9 @@ from collections.abc import Mapping
 
 __all__ = ["NOT_READ_AGAIN", "NOT_READ_BY_OPENVINO", "NOT_WRITTEN_AGAIN", "REFUSED", "WRONG"]
 
-_UNKNOWN = ("not known", "is unknown")
+_UNKNOWN = ("not known", "is unknown", "only at run time")
 _NO_TYPE = ("has no element type",)
-_NO_BYTES = ("no operator of ONNX makes strings of bytes",)
+_NO_BYTES = ("between strings and bytes",)
 _OUT_OF_RANGE = ("out of data bounds", "invalid index found")
 
 REFUSED: Mapping[str, tuple[str, ...]] = {

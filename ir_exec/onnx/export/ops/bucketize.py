@@ -20,7 +20,10 @@ _FEW = 64
 def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
     """The positions of values [r, m] in sorted rows [r, n], i64: before equal elements, or after them if `right`.
 
-    size: n if known. NaN gets position 0.
+    NaN gets position 0.
+
+    Args:
+        size: n if known.
     """
     if size == 0:
         return values.sheet.zeros(values.shape(), I64)

@@ -77,7 +77,8 @@ def narrow(node: ExportNode, value: str, kind: ElementType) -> str:
 def of_reals(node: ExportNode, function: Callable[[str], str], *, kind: ElementType = ElementType.f64) -> str:
     """A real function of the first input; integers are converted for it, and its results are rounded.
 
-    kind: the element type to which integers are converted.
+    Args:
+        kind: The element type to which integers are converted.
     """
     own = node.kind()
     if own.is_float:

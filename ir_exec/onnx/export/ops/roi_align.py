@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 def sampled(images: Expr, numbers: Expr, y: Expr, x: Expr, counts: Expr) -> Expr:
     """Interpolated samples of images [M, C, H, W]: [..., C], 0 for points that do not count.
 
-    numbers: the image of each point. y, x: the coordinates of points, of equal shapes. counts: the mask of points that
-    count.
+    Args:
+        numbers: The image of each point.
+        y: The coordinates of points, of equal shapes.
+        x: The coordinates of points, of equal shapes.
+        counts: The mask of points that count.
     """
     height, width = images.dim(2), images.dim(3)
     rows = images.transpose(0, 2, 3, 1).reshape(images.dim(0) * height * width, images.dim(1))
