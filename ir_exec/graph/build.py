@@ -193,7 +193,7 @@ class _Builder:
         try:
             spare = check(op.element_type, shape, op.offset, op.size)
             if spare:
-                message = f"{op.element_type}{list(shape)} takes {op.size - spare} bytes, and the size is "
+                message = f"{op.element_type}{list(shape)} takes {op.size - spare} bytes, but the size is "
                 message += f"{op.size}: the last {spare} are not read"
                 error = WeightsError(message, code=Code.constant_size, severity="warning")
                 self.report(error.located(node.location))

@@ -255,4 +255,4 @@ def kernel_name(kernel: Any) -> str:
     if owner and not owner.startswith("module"):
         # The class of the operator, not the one that it inherits from.
         name = f"{owner}.{name.rpartition('.')[2]}"
-    return str(name.replace(".<locals>", ""))
+    return str(name.replace(".<locals>", "").replace(".<lambda>", ""))

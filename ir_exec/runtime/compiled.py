@@ -406,4 +406,9 @@ def refuse_unsupported(graph: Graph) -> None:
     if missing:
         listed = ", ".join(f"{name}: {count} layer{'s'[: count > 1]}" for name, count in sorted(missing.items()))
         message = f"{len(missing)} operator{'s'[: len(missing) > 1]} of the model cannot be run: {listed}"
-        raise UnsupportedError(message, code=Code.operator_not_implemented, location=Location(path=graph.path))
+        raise UnsupportedError(
+            message,
+            code=Code.operator_not_implemented,
+            location=Location(path=graph.path),
+            hint="write a class for each operator and load it with --extension FILE.py, or use ir_exec.register_op",
+        )

@@ -307,6 +307,11 @@ class TestInputs:
 
 
 class TestErrors:
+    def test_an_unknown_operator_has_a_hint_about_extensions(self) -> None:
+        result = CliRunner().invoke(main, ["run", str(BAD / "IR902-extension-operator.xml")])
+        assert result.exit_code == 1
+        assert result.stderr == mentions("IR901", "MyOp", "my_extension", "--extension", "register_op")
+
     @pytest.mark.parametrize(
         ("arguments", "words"),
         [

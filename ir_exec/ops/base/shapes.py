@@ -94,10 +94,8 @@ def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
         ShapeError: IR503 with `name` outside of -rank .. rank - 1.
     """
     if not -rank <= axis < rank:
-        allowed = f"{-rank} to {rank - 1}" if rank else "none, the tensor is a scalar"
-        raise ShapeError(
-            f"{name} {axis} is out of range for rank {rank} (allowed: {allowed})", code=Code.axis_out_of_range
-        )
+        fault = f"expected {-rank} to {rank - 1} for rank {rank}" if rank else "but a scalar has no axes"
+        raise ShapeError(f"{name} is {axis}, {fault}", code=Code.axis_out_of_range)
     return axis + rank if axis < 0 else axis
 
 
@@ -260,7 +258,8 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
 def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
     if axis < -1 or axis > len(a):
         raise ShapeError(
-            f"axis {axis} of pdpd broadcasting is out of range for rank {len(a)}", code=Code.axis_out_of_range
+            f"axis is {axis}, expected -1 to {len(a)} for pdpd broadcasting to rank {len(a)}",
+            code=Code.axis_out_of_range,
         )
     start = len(a) - len(b) if axis == -1 else axis
     trailing = list(b)

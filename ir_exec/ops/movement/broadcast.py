@@ -279,6 +279,6 @@ def _spread(shape: Sequence[Size], axes: Iterable[int], rank: int) -> list[Size 
     sizes: list[Size | int] = [1] * rank
     for axis, size in zip(axes, shape, strict=False):
         if not 0 <= axis < rank:
-            raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)
+            raise ShapeError(f"axis is {axis}, expected 0 to {rank - 1} for rank {rank}", code=Code.axis_out_of_range)
         sizes[axis] = size
     return sizes

@@ -224,7 +224,7 @@ class _BatchedGather(_Gather):
         if rank is None:
             return batch if batch >= 0 else None
         if not -rank <= batch <= rank:
-            message = f"batch_dims {batch} is out of range for indices of rank {rank} (allowed: {-rank} to {rank})"
+            message = f"batch_dims is {batch}, expected {-rank} to {rank} for indices of rank {rank}"
             raise ShapeError(message, code=Code.axis_out_of_range)
         return batch + rank if batch < 0 else batch
 

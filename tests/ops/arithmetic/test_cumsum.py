@@ -25,7 +25,7 @@ def test_cum_sum_errors() -> None:
         (
             lambda: CumSum().infer(typed("2,3"), known(2)),
             "IR503",
-            "axis 2 is out of range for rank 2 (allowed: -2 to 1)",
+            "axis is 2, expected -2 to 1 for rank 2",
         ),
         (
             lambda: CumSum().infer(typed("2,3"), known([0, 1])),

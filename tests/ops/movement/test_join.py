@@ -89,7 +89,7 @@ def test_parts_of_dynamic_shapes(operator: Op, types: list[str | TensorType], wa
             make("Concat", 1, axis=0),
             ["[]", "[]"],
             "IR503",
-            mentions("axis", 0, 0),
+            mentions("axis", 0, "scalar"),
         ),
         (make("Concat", 1, axis=0), ["[2,3]", "[2,4]"], "IR502", mentions("axis", 1, 3, 4)),
         (
