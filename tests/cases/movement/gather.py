@@ -1,10 +1,10 @@
-"""Gather, GatherElements, GatherND, GatherTree."""
+"""Gather, GatherElements, GatherND."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array
 from tests.conformance.case import Case
 from tests.helpers.index_cases import indices_of, values_of
 from tests.helpers.values import floats, ints, numbered, scalar
@@ -71,12 +71,6 @@ def elements(data: Array, indices: Array, axis: int, **rest: object) -> Case:
 def nd(since: int, data: Array, indices: Array, batch_dims: int | None = None, **rest: object) -> Case:
     attributes = {} if batch_dims is None else {"batch_dims": batch_dims}
     return Case("GatherND", since, (data, indices), attributes, **rest)  # type: ignore[arg-type]  # as a caller
-
-
-def tree(step_ids: Array, parent_ids: Array, max_seq_len: Array, end_token: object, **rest: object) -> Case:
-    end = np.array(end_token, step_ids.dtype)
-    inputs = (step_ids, parent_ids.astype(step_ids.dtype), max_seq_len.astype(step_ids.dtype), end)
-    return Case("GatherTree", 1, inputs, **rest)  # type: ignore[arg-type]  # as a caller
 
 
 CASES: list[Case] = []
@@ -257,34 +251,3 @@ CASES += [
     nd(5, SIXTH, SIXTH_INDICES, 2, expected=(floats([2], [5], [11], [13], [19], [23]),), note="GatherND_5, 6"),
     nd(8, SIXTH, SIXTH_INDICES, 2, expected=(floats([[2], [5], [11]], [[13], [19], [23]]),), note="GatherND_8, 6"),
 ]
-
-# GatherTree; the plugin leaves sequences of no steps as they were.
-STEPS = np.arange(24, dtype=np.int32).reshape(4, 2, 3) % 10
-PARENTS = np.random.default_rng(3).integers(0, 3, (4, 2, 3)).astype(np.int32)
-for name in ("i32", "f32"):
-    kind = ElementType[name].dtype
-    CASES += [
-        tree(STEPS.astype(kind), PARENTS, ints(4, 4), 9),
-        tree(STEPS.astype(kind), PARENTS, ints(2, 3), 8),
-        tree(STEPS.astype(kind), PARENTS, ints(9, 1), -1),
-        tree(STEPS.astype(kind) * 0, PARENTS, ints(4, 3), 0, note="ends at once"),
-        tree(
-            STEPS[:1].astype(kind), PARENTS[:1] + 7, ints(1, 1), 5, note="parents of the first step count for nothing"
-        ),
-    ]
-CASES += [
-    tree(STEPS.astype(np.float16), PARENTS, ints(4, 2), 3),
-    tree(STEPS.astype(np.int64), PARENTS, ints(4, 2), 3),
-    tree(STEPS[:, :1, :1], PARENTS[:, :1, :1] * 0, ints(4), 12, note="one beam"),
-    tree(STEPS[:3, :1, :2], np.array([[[5, 5]], [[0, 0]], [[1, 0]]]), ints(0), 77, oracle="nobody",
-         expected=(np.full((3, 1, 2), 77, np.int32),), note="no steps: all end tokens"),
-]  # fmt: skip
-TOKENS = np.array([[[1, 2, 3]], [[4, 5, 6]], [[7, 8, 9]]])
-FROM = np.array([[[0, 0, 0]], [[0, 1, 1]], [[2, 1, 2]]])
-BEAMS = np.array([[[2, 2, 2]], [[6, 5, 6]], [[7, 8, 9]]])
-for name in ("i32", "u8", "u64", "i16", "bf16", "f64"):
-    kind = ElementType[name].dtype
-    asked = {} if name == "i32" else {"oracle": "nobody"}
-    CASES.append(
-        tree(TOKENS.astype(kind), FROM, ints(3), 10, expected=(BEAMS.astype(kind),), note="followed by hand", **asked)
-    )

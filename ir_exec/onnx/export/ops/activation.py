@@ -12,6 +12,7 @@ from ir_exec.onnx.export.ops.common import narrow, of_reals, rounded_to, working
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops import Op
 from ir_exec.ops.activation import functions as of
+from ir_exec.ops.activation import gates
 from ir_exec.ops.activation.softmax import LogSoftmax, SoftMax1, SoftMax8
 from ir_exec.types import ElementType
 
@@ -29,8 +30,8 @@ def _real(cls: type[Op], operator: str, kind: ElementType = ElementType.f32, **a
 
 _real(of.Exp, "Exp", ElementType.f64)
 _real(of.Sigmoid, "Sigmoid", ElementType.f64)
-_real(of.HSigmoid, "HardSigmoid", alpha=1 / 6, beta=0.5)
-_real(of.HSwish, "HardSwish")
+_real(gates.HSigmoid, "HardSigmoid", alpha=1 / 6, beta=0.5)
+_real(gates.HSwish, "HardSwish")
 _real(of.SoftSign, "Softsign")
 
 
@@ -99,7 +100,7 @@ def hard_sigmoid(node: ExportNode) -> Outputs:
     return of_reals(node, composed)
 
 
-@export(of.Swish)
+@export(gates.Swish)
 def swish(node: ExportNode) -> Outputs:
     def composed(value: str) -> str:
         scaled = value
@@ -113,7 +114,7 @@ def swish(node: ExportNode) -> Outputs:
     return of_reals(node, composed)
 
 
-@export(of.Mish)
+@export(gates.Mish)
 def mish(node: ExportNode) -> Outputs:
     if node.opset >= 18:
         return of_reals(node, lambda value: node.emit("Mish", value))
@@ -147,7 +148,7 @@ def selu(node: ExportNode) -> Outputs:
     return of_reals(node, composed)
 
 
-@export(of.Gelu2, of.Gelu7, inline=True)
+@export(gates.Gelu2, gates.Gelu7, inline=True)
 def gelu(node: ExportNode) -> Outputs:
     is_tanh = getattr(node.op, "approximation_mode", "erf") == "tanh"
 

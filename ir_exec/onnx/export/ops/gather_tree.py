@@ -9,7 +9,7 @@ import numpy as np
 from ir_exec.onnx.export.algebra import I64, Expr, given, loop
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import export
-from ir_exec.ops.movement.gather import GatherTree
+from ir_exec.ops.movement.gather_tree import GatherTree
 
 _HELD = (np.dtype(np.float32), np.dtype(np.float64), np.dtype(np.int32), I64)
 
