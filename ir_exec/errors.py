@@ -219,9 +219,9 @@ class IRError(Exception):
 
     def __str__(self) -> str:
         where = str(self.location)
-        told = printable(self.message)
+        message = printable(self.message)
         hint = f"\nhint: {printable(self.hint)}" if self.hint else ""
-        return f"{where}: {told}{hint}" if where else f"{told}{hint}"
+        return f"{where}: {message}{hint}" if where else f"{message}{hint}"
 
 
 class ParseError(IRError):

@@ -14,7 +14,7 @@ from ir_exec.cli.options import MODEL
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
-from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.cuts.bundling import current_versions
 from ir_exec.debug.cuts.command import Outcome
 
@@ -117,7 +117,7 @@ def _run_again(path: str, most_bytes: int) -> None:
     if found.bundle.command is not None:
         echo(printable(f"the command that failed: {found.bundle.command}"))
     lines = [
-        f"  {name}: {'no array in the bundle' if one is None else told(one)}"
+        f"  {name}: {'no array in the bundle' if one is None else difference_text(one)}"
         for name, one in found.differences.items()
         if one is None or not one.is_within
     ]

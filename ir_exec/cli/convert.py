@@ -207,16 +207,16 @@ def _converted(
     proto: ModelProto,
     folder: str | None,
     given: Mapping[str, TensorType],
-    told: Mapping[str, str],
+    recorded: Mapping[str, str],
     demands: Demands | None,
 ) -> Model:
     """Convert the model for all values of the inputs, or else for those in `demands`."""
     try:
-        return convert_model(proto, folder=folder, given=given, told=told).model
+        return convert_model(proto, folder=folder, given=given, recorded=recorded).model
     except NotKnownError:
         if demands is None:
             raise
-    return convert_model(proto, folder=folder, given=given, told=told, demands=demands).model
+    return convert_model(proto, folder=folder, given=given, recorded=recorded, demands=demands).model
 
 
 def _refuse(**options: object) -> None:
@@ -272,9 +272,9 @@ def _from_onnx(
         given[port.name] = TensorType(port.element_type, shape)
     # The inputs have the shapes of these arrays, so that operators only query values.
     demands = Demands(arrays, run_once, has_shapes=True)
-    told = {name: value for name, value in options.items() if value}
+    recorded = {name: value for name, value in options.items() if value}
     try:
-        converted = _converted(proto, folder, given, told, demands if arrays else None)
+        converted = _converted(proto, folder, given, recorded, demands if arrays else None)
     except IRError as error:
         raise error.located(Location(path=path)) from error.__cause__
     return converted, frozenset(demands.used)

@@ -186,7 +186,7 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
         show_json(TypeAdapter(list[LayerFacts]).dump_json(layers, indent=2).decode())
         return
     of_nodes_text = [part for node in shown if nodes is not None for part in shown_node(node, nodes.layers(node.name))]
-    show(*of_nodes_text, *(part for layer in layers for part in _told(layer)))
+    show(*of_nodes_text, *(part for layer in layers for part in _layer_view(layer)))
 
 
 def _inferred(placed: Sequence[PlacedNode]) -> dict[str, str]:
@@ -309,7 +309,7 @@ def _named(placed: Sequence[PlacedNode], name: str, nodes: NodesAndLayers | None
     return hits
 
 
-def _told(layer: LayerFacts) -> list[Table | str]:
+def _layer_view(layer: LayerFacts) -> list[Table | str]:
     line = "" if layer.line is None else f", line {layer.line}"
     missing = "" if layer.is_implemented else ", not implemented"
     made_of = "" if layer.node is None else f', of node "{layer.node.name}"'

@@ -278,11 +278,11 @@ def _tell(one: _Operator) -> None:
     cls = one.cls
     echo(styled("message", one.name))
     echo(description_of(cls))
-    told = {
+    sections = {
         "inputs": "; ".join(f"{name}: {taken}" for name, taken in inputs_of(cls)),
         "outputs": ", ".join(cls.outputs),
         "attributes": ", ".join(attributes_of(cls)),
     }
     echo("")
-    for heading, text in told.items():
+    for heading, text in sections.items():
         echo(f"{styled('frame', f'{heading:10}')}  {text or 'none'}")

@@ -21,10 +21,10 @@ from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_opt
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, told_times
+from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, times_text
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_json, styled
-from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.drawing import Redraw
 from ir_exec.debug.references.reference import differences
 from ir_exec.debug.traces.run_report import RunInput, RunReport, output_of, require_labels, times_of
@@ -181,7 +181,7 @@ def command(
         shown += printed_top(found, names) if printed == "top5" else ()
         if partition is not None:
             echo(f"{printable(str(partition).splitlines()[0])}\n")
-        show(*shown, told_times(times) + (f", outputs written to {output}" if output else ""))
+        show(*shown, times_text(times) + (f", outputs written to {output}" if output else ""))
         if specialised is not None:
             echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
         if differs is not None:
@@ -302,7 +302,7 @@ def _differing(results: Results, path: str, rtol: float | None, atol: float | No
         if difference is None:
             found[name] = f"no value in {path}"
         elif not difference.is_within:
-            found[name] = told(difference)
+            found[name] = difference_text(difference)
     return found
 
 

@@ -12,7 +12,7 @@ from ir_exec.debug.traces.run_report import RunTimes, TopElement, elements_of, t
 from ir_exec.printable import printable
 from ir_exec.types import Array, ElementType, Shape
 
-__all__ = ["TOP", "labels_in", "printed_top", "printed_values", "told_times"]
+__all__ = ["TOP", "labels_in", "printed_top", "printed_values", "times_text"]
 
 TOP = 5
 """Elements per row of `--print top5`."""
@@ -69,12 +69,12 @@ def _cells(one: TopElement) -> tuple[str, str, str]:
     return str(one.index), f"{one.value:.6g}", printable(one.label or "")
 
 
-def told_times(times: RunTimes) -> str:
+def times_text(times: RunTimes) -> str:
     """Return a line with the times."""
     if times.p50_ms is None:
         return f"ran in {times.first_ms / 1000:.3g} s"
     parts = {"p50": times.p50_ms, "p90": times.p90_ms, "p99": times.p99_ms, "min": times.min_ms, "mean": times.mean_ms}
-    told = ", ".join(f"{name} {value:.3g} ms" for name, value in parts.items() if value is not None)
+    listed = ", ".join(f"{name} {value:.3g} ms" for name, value in parts.items() if value is not None)
     warmup = f", {times.warmup} warm-up" if times.warmup else ""
     count = 1 + times.warmup + times.runs
-    return f"ran {count:,} times: first {times.first_ms:.3g} ms{warmup}, then {times.runs:,}: {told}"
+    return f"ran {count:,} times: first {times.first_ms:.3g} ms{warmup}, then {times.runs:,}: {listed}"

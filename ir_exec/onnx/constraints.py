@@ -16,7 +16,7 @@ import numpy as np
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, ShapeError
-from ir_exec.onnx.values import Held
+from ir_exec.onnx.values import GraphValue
 from ir_exec.types import Array, Shape
 
 __all__ = [
@@ -54,7 +54,7 @@ class NodeFacts:
     """
 
     def __init__(
-        self, type: str, opset: int, inputs: Mapping[str, Held], attributes: Mapping[str, Any], outputs: int
+        self, type: str, opset: int, inputs: Mapping[str, GraphValue], attributes: Mapping[str, Any], outputs: int
     ) -> None:
         self.type = type
         self.opset = opset

@@ -28,8 +28,8 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.declared import contradiction
+from ir_exec.onnx.definitions import broken_constraint, own_names
 from ir_exec.onnx.functions import Functions, deprecated, not_taken
-from ir_exec.onnx.held import broken_constraint, own_names
 from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.registry import Version, canonical_domain, find, shown_domain
@@ -38,7 +38,7 @@ from ir_exec.onnx.states import DOMAIN as STATES
 from ir_exec.onnx.states import state_value
 from ir_exec.onnx.tensors import array_of, dense, narrowed, tensor_type_of
 from ir_exec.onnx.unknown import unknown_operator, why_unsaid
-from ir_exec.onnx.values import Held, Missing, MissingValueError, Narrow
+from ir_exec.onnx.values import GraphValue, Missing, MissingValueError, Narrow
 from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
@@ -92,11 +92,11 @@ class Call:
         """Return True if the node names the output at this position."""
         return position < len(self.node.output) and bool(self.node.output[position])
 
-    def body(self, graph: GraphProto, inputs: Many[Held] = ()) -> list[Held]:
+    def body(self, graph: GraphProto, inputs: Many[GraphValue] = ()) -> list[GraphValue]:
         """The outputs of a graph inside the node for these inputs."""
         return self._converter.body(graph, inputs, self._scope)
 
-    def compare(self, graph: GraphProto, values: Iterable[Held], *, shapes: Severity) -> None:
+    def compare(self, graph: GraphProto, values: Iterable[GraphValue], *, shapes: Severity) -> None:
         """Compare the types that a graph inside the node declares for its inputs with the given values.
 
         Args:
@@ -187,7 +187,7 @@ class Converter:
             found = self._arrays[id(tensor)] = (tensor, array_of(tensor, self.folder))
         return found[1]
 
-    def body(self, graph: GraphProto, inputs: Many[Held], outer: NameScope) -> list[Held]:
+    def body(self, graph: GraphProto, inputs: Many[GraphValue], outer: NameScope) -> list[GraphValue]:
         scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
             message = f"the body {graph.name!r} has {len(graph.input)} inputs, expected {len(inputs)}"
@@ -196,7 +196,7 @@ class Converter:
             scope.set(declared.name, value)
         return self.graph(graph, scope)
 
-    def graph(self, graph: GraphProto, scope: NameScope) -> list[Held]:
+    def graph(self, graph: GraphProto, scope: NameScope) -> list[GraphValue]:
         """The outputs of a graph whose inputs are in the scope."""
         if scope.depth > _MOST_DEPTH:
             raise ResourceError(f"bodies and functions are nested more than {_MOST_DEPTH} deep")
@@ -237,13 +237,13 @@ class Converter:
             self._unknown.add(error.location.port)
         self.report(error)
 
-    def _compare(self, name: str, value: Held, node: NodeProto, position: int) -> None:
+    def _compare(self, name: str, value: GraphValue, node: NodeProto, position: int) -> None:
         """Report a declared type that contradicts the inferred one."""
         found = contradiction(name, self.declarations[name], value)
         if found is not None:
             self.report(ShapeError(found.message, code=Code.value_info, location=place_of(node, position)))
 
-    def _stand_in(self, name: str) -> Held:
+    def _stand_in(self, name: str) -> GraphValue:
         declared = self.declarations.get(name)
         if declared is None or declared.WhichOneof("value") != "tensor_type":
             return Missing()
@@ -253,7 +253,7 @@ class Converter:
         self.stand_ins.append(build.parameter(type.shape, type.element_type, name=name))
         return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
 
-    def _outputs(self, node: NodeProto, scope: NameScope, position: int) -> list[Held]:
+    def _outputs(self, node: NodeProto, scope: NameScope, position: int) -> list[GraphValue]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
         if any(isinstance(value, Missing) for value in inputs):
             self._leave_out_unknown(node, position, scope.opsets)
@@ -298,7 +298,7 @@ class Converter:
             return None
         return deprecated(canonical_domain(node.domain), node.op_type, opset)
 
-    def _missing(self, node: NodeProto) -> list[Held]:
+    def _missing(self, node: NodeProto) -> list[GraphValue]:
         self.left_out += 1
         return [Missing()] * len(node.output)
 
@@ -351,7 +351,7 @@ class Converter:
         operator = f"{domain}:{node.op_type}" if domain else node.op_type
         self.unsupported[Unsaid(operator, why, is_unknown)] += 1
 
-    def _converted(self, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
+    def _converted(self, node: NodeProto, inputs: list[GraphValue], scope: NameScope) -> list[GraphValue]:
         domain = canonical_domain(node.domain)
         if domain == STATES and scope.is_network:
             return [state_value(node, inputs, self.sinks)]
@@ -376,7 +376,9 @@ class Converter:
             raise unknown or UnsupportedError(why_unsaid(node, opset))
         return self._expanded(function, node, inputs, scope)
 
-    def _called(self, version: Version, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
+    def _called(
+        self, version: Version, node: NodeProto, inputs: list[GraphValue], scope: NameScope
+    ) -> list[GraphValue]:
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
@@ -389,7 +391,9 @@ class Converter:
         result = version.function(*inputs, **arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
-    def _expanded(self, function: FunctionProto, node: NodeProto, inputs: list[Held], scope: NameScope) -> list[Held]:
+    def _expanded(
+        self, function: FunctionProto, node: NodeProto, inputs: list[GraphValue], scope: NameScope
+    ) -> list[GraphValue]:
         key = (function.domain, f"{function.name}:{function.overload}")
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
@@ -417,7 +421,7 @@ class Converter:
         finally:
             self._active.pop()
 
-    def _value(self, name: str, scope: NameScope) -> Held:
+    def _value(self, name: str, scope: NameScope) -> GraphValue:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the requesting scope: a body has separate constants.
@@ -472,7 +476,7 @@ def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
     return found
 
 
-def _check_kinds(version: Version, inputs: list[Held]) -> None:
+def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
     """Check that inputs are tensors and lists as the function requires.
 
     Raises:
@@ -481,7 +485,7 @@ def _check_kinds(version: Version, inputs: list[Held]) -> None:
     """
     for position, value in enumerate(inputs):
         name, kind, may_lack = version.input_kind(position)
-        if kind == "Held" or (value is None and may_lack):
+        if kind == "GraphValue" or (value is None and may_lack):
             continue
         if value is None:
             raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ir_exec.build import Value
 from ir_exec.onnx.tensors import tensor_type_of
-from ir_exec.onnx.values import Appended, Held, Sequence, Stack
+from ir_exec.onnx.values import Appended, GraphValue, Sequence, Stack
 
 if TYPE_CHECKING:
     from onnx import TypeProto
@@ -25,7 +25,7 @@ class Contradiction(NamedTuple):
     of_shape: bool
 
 
-def contradiction(name: str, declared: TypeProto, value: Held) -> Contradiction | None:
+def contradiction(name: str, declared: TypeProto, value: GraphValue) -> Contradiction | None:
     """The difference between a value and the type that the file declares for its name; None if there is none."""
     kind = declared.WhichOneof("value")
     if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):

@@ -12,7 +12,7 @@ from ir_exec.errors import ElementTypeError, GraphError, Location, UnsupportedEr
 from ir_exec.onnx.microsoft_table import parameters
 from ir_exec.onnx.registry import MICROSOFT, canonical_domain, find, shown_domain
 from ir_exec.onnx.tensors import onnx_type
-from ir_exec.onnx.values import Held, Narrow, Sequence
+from ir_exec.onnx.values import GraphValue, Narrow, Sequence
 from ir_exec.types import ElementType
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class Functions:
         schema = defining(domain, type, opset)
         return schema is not None and _has_body(schema)
 
-    def defined(self, node: NodeProto, inputs: list[Held], opset: int) -> FunctionProto | None:
+    def defined(self, node: NodeProto, inputs: list[GraphValue], opset: int) -> FunctionProto | None:
         """The body in ONNX's definition of a node's operator for inputs of these types; None if it has none."""
         from onnx import FunctionProto
 
@@ -118,7 +118,7 @@ def schema_of(domain: str, type: str, opset: int) -> Any:
         return None
 
 
-def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> ElementTypeError | None:
+def not_taken(domain: str, type: str, opset: int, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
     """A warning (IR401) for the first input whose element type this version of the operator does not accept.
 
     It is not an error: the meaning of the node is clear, and OpenVINO runs it, but onnxruntime rejects the file.
@@ -139,7 +139,7 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[Held]) -> Ele
     return None
 
 
-def _not_taken_by_microsoft(type: str, inputs: Iterable[Held]) -> ElementTypeError | None:
+def _not_taken_by_microsoft(type: str, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
     for declared, value in zip(parameters(type), inputs, strict=False):
         if not isinstance(value, Value) or not value.element_type.is_known or not declared.kinds:
             continue
@@ -166,7 +166,7 @@ def _taken(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int
     return tuple([(one.name, frozenset([spelt[text] for text in one.types if text in spelt])) for one in schema.inputs])
 
 
-def _type_of(value: Held) -> TypeProto:
+def _type_of(value: GraphValue) -> TypeProto:
     from onnx import TypeProto
 
     found = TypeProto()

@@ -19,7 +19,7 @@ from ir_exec.onnx.names import check_names
 from ir_exec.onnx.registry import MICROSOFT, NEWEST, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.scope import NameScope
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
-from ir_exec.onnx.values import Appended, Held, Missing, Narrow, Sequence, Stack
+from ir_exec.onnx.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
 from ir_exec.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def convert_model(
     given: Mapping[str, Given] | None = None,
     report: Report = raise_error,
     is_lenient: bool = False,
-    told: Mapping[str, str] | None = None,
+    recorded: Mapping[str, str] | None = None,
     demands: Demands | None = None,
     arrays: Arrays | None = None,
 ) -> Converted:
@@ -79,7 +79,7 @@ def convert_model(
             first fault, unless `report` returns.
     """
     with asking(demands):
-        return _converted(proto, folder, given or {}, report, is_lenient, told or {}, demands, arrays)
+        return _converted(proto, folder, given or {}, report, is_lenient, recorded or {}, demands, arrays)
 
 
 def _converted(
@@ -88,7 +88,7 @@ def _converted(
     given: Mapping[str, Given],
     report: Report,
     is_lenient: bool,
-    told: Mapping[str, str],
+    recorded: Mapping[str, str],
     demands: Demands | None,
     arrays: Arrays | None,
 ) -> Converted:
@@ -135,8 +135,8 @@ def _converted(
     model.left_out = converter.left_out
     model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
     model.stand_ins |= {model.graph.parameters[place].id for place in ends.lists}
-    if told:
-        model.document = with_conversion_parameters(model.document, told)
+    if recorded:
+        model.document = with_conversion_parameters(model.document, recorded)
     return Converted(model, inputs, outputs, converter.has_assumptions)
 
 
@@ -224,7 +224,7 @@ class _Inputs:
         self._demands = demands
         self._is_lenient = is_lenient
 
-    def add(self, declared: ValueInfoProto) -> tuple[Held, Layout]:
+    def add(self, declared: ValueInfoProto) -> tuple[GraphValue, Layout]:
         """The value of an input of the graph, and its position among the Parameters."""
         name = declared.name
         if name in self.given:
@@ -247,7 +247,7 @@ class _Inputs:
         self.parameters.append(build.parameter(Shape.unknown(), elements_of(declared.type).element_type, name=name))
         return Missing(), len(self.parameters) - 1
 
-    def _of(self, given: Given, declared: TypeProto, name: str) -> tuple[Held, Layout]:
+    def _of(self, given: Given, declared: TypeProto, name: str) -> tuple[GraphValue, Layout]:
         if given is None:
             return None, None
         while declared.WhichOneof("value") == "optional_type":
@@ -264,7 +264,7 @@ class _Inputs:
         return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
 
 
-def _result(value: Held, name: str, results: list[Value]) -> Layout:
+def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
     if value is None:
         return None
     if isinstance(value, Missing):

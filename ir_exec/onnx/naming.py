@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator
 
 from ir_exec.build.values import BuiltLayer, Value
-from ir_exec.onnx.values import Appended, Held, Narrow, Sequence, Stack
+from ir_exec.onnx.values import Appended, GraphValue, Narrow, Sequence, Stack
 
 __all__ = ["WITHOUT_BIASES", "name_layers", "node_of_layer"]
 
@@ -29,7 +29,7 @@ _PRODUCTS = frozenset(
 """Types of layers to whose output a bias is added."""
 
 
-def name_layers(outputs: Iterable[Held], node: str, mark: int) -> None:
+def name_layers(outputs: Iterable[GraphValue], node: str, mark: int) -> None:
     """Name the unnamed layers of a node after it; repeated names are numbered later.
 
     Args:
@@ -46,7 +46,7 @@ def name_layers(outputs: Iterable[Held], node: str, mark: int) -> None:
             layer.name = node if layer is first else f"{node}/{WITHOUT_BIASES if layer is product else layer.type}"
 
 
-def _values_of(held: Held) -> Iterator[Value]:
+def _values_of(held: GraphValue) -> Iterator[Value]:
     if isinstance(held, Value):
         yield held
     elif isinstance(held, (Narrow, Stack)):

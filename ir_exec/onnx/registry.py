@@ -165,7 +165,7 @@ class Version:
             if one.kind in (one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL):
                 annotation = _spelt(one.annotation)
                 kind = annotation.removesuffix(" | None")
-                if kind not in ("Value", "Sequence", "Held"):
+                if kind not in ("Value", "Sequence", "GraphValue"):
                     raise TypeError(f"{self}: input {one.name} has the unknown annotation {annotation}")
                 found.append((one.name, kind, kind != annotation or one.default is None))
         return found
@@ -176,7 +176,7 @@ class Version:
             raise TypeError(f"{self}: expected positional inputs and keyword-only attributes, without **")
 
     def input_kind(self, position: int) -> tuple[str, str, bool]:
-        """The name of an input, its kind (`Value`, `Sequence` or either, `Held`), and True if it is optional."""
+        """The name of an input, its kind (`Value`, `Sequence` or either, `GraphValue`), and True if it is optional."""
         return self._inputs[min(position, len(self._inputs) - 1)]
 
     @cached_property

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from ir_exec.build import Value
-from ir_exec.onnx.values import Held
+from ir_exec.onnx.values import GraphValue
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, TensorProto
@@ -37,7 +37,7 @@ class NameScope:
         self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
         self.depth: int = outer.depth + 1 if outer else 0
         self.is_network = False
-        self._values: dict[str, Held] = {}
+        self._values: dict[str, GraphValue] = {}
         self._initializers: dict[str, TensorProto] = {}
 
     def add_initializers(self, tensors: Iterable[TensorProto]) -> None:
@@ -61,7 +61,7 @@ class NameScope:
         own = self._values.keys() | self._initializers.keys()
         return own | self.outer.names() if self.outer is not None else set(own)
 
-    def find(self, name: str) -> Held:
+    def find(self, name: str) -> GraphValue:
         """The value of this name.
 
         Raises:
@@ -78,5 +78,5 @@ class NameScope:
         """Return True if this scope itself, not an enclosing one, has a value of this name."""
         return name in self._values or name in self._initializers
 
-    def set(self, name: str, value: Held) -> None:
+    def set(self, name: str, value: GraphValue) -> None:
         self._values[name] = value

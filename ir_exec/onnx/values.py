@@ -17,7 +17,7 @@ from ir_exec.types import Array, Dim, ElementType
 
 __all__ = [
     "Appended",
-    "Held",
+    "GraphValue",
     "Missing",
     "MissingValueError",
     "Narrow",
@@ -54,7 +54,7 @@ class Sequence:
         element_type: The type of its elements, also for an empty list.
     """
 
-    items: tuple[Held, ...]
+    items: tuple[GraphValue, ...]
     element_type: ElementType = ElementType.dynamic
 
     @property
@@ -138,7 +138,7 @@ class Narrow:
     kind: int
 
 
-Held: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None"
+GraphValue: TypeAlias = "Value | Narrow | Sequence | Stack | Appended | Missing | None"
 """None is a missing input of a node, or an optional without an element; an optional with an element is the element."""
 
 

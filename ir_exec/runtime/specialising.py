@@ -45,7 +45,7 @@ class ForCalls(NamedTuple):
     depends: dict[str, str]
 
     @property
-    def told(self) -> str | None:
+    def summary(self) -> str | None:
         """The inputs that the model depends on, in one line; None for a model that fits all inputs."""
         parts = [f"{name}: {what}" for name, what in self.depends.items()]
         return f"specialised to {', '.join(parts)}" if parts else None

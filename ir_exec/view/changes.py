@@ -7,7 +7,7 @@ from math import inf
 from typing import NamedTuple
 
 from ir_exec.debug import NetworkDiff, diff
-from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.diffs.diffing import ChangedLayer
 from ir_exec.debug.pairing.structure import Side, paired
 from ir_exec.debug.quantization.weights import weight_line
@@ -33,8 +33,8 @@ def section_of_diff(found: NetworkDiff) -> Section:
     """The summary, and a line for each difference."""
     lines = [found.summary, *(line for _, line in found.lines(every=True))]
     left = len(lines) - _MOST_LINES
-    told = [*lines[:_MOST_LINES], f"... {left} more lines"] if left > 0 else lines
-    return Section(heading=f"{shown(found.a)} and {shown(found.b)}", lines=tuple([shown(line, 1000) for line in told]))
+    kept = [*lines[:_MOST_LINES], f"... {left} more lines"] if left > 0 else lines
+    return Section(heading=f"{shown(found.a)} and {shown(found.b)}", lines=tuple([shown(line, 1000) for line in kept]))
 
 
 def changes_of(
@@ -84,7 +84,7 @@ def _lines(layer: ChangedLayer) -> Iterator[str]:
         before, after = ("(none)" if text is None else text for text in (change.before, change.after))
         yield shown(f"{change.what}: {before} -> {after}")
     if layer.constant is not None:
-        yield f"values: {told(layer.constant)}"
+        yield f"values: {difference_text(layer.constant)}"
 
 
 class _Graph(NamedTuple):

@@ -98,7 +98,7 @@ def errors_of(report: AnyComparison, places: LayerPlaces) -> dict[Node, ErrorVie
     if isinstance(report, QuantizationReport):
         return _effects_of(report, places)
     found: dict[Node, ErrorView] = {}
-    for layer, note in _told_layers(report):
+    for layer, note in _layers_with_text(report):
         node = places.of_path(layer.path, layer.layer_id)
         if node is not None:
             found[node] = ErrorView(
@@ -122,8 +122,8 @@ def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, E
     for one in report.layers:
         loss = 0.0 if one.effect is None else float(one.effect.loss)
         status = "carried" if loss > _NOTABLE * greatest else "close" if loss else "equal"
-        told = "not run by itself" if one.effect is None else loss_text(one.effect)
-        note = f"{one.format}, alone: {told}; {one.plain_bytes:,} -> {one.bytes:,} bytes"
+        effect_text = "not run by itself" if one.effect is None else loss_text(one.effect)
+        note = f"{one.format}, alone: {effect_text}; {one.plain_bytes:,} -> {one.bytes:,} bytes"
         if one.kept:
             status, note = "wrong", f"{note}; keep in {one.keep_as}"
         error = ErrorView(status=status if one.effect is not None or one.kept else "skipped", note=shown(note, 1000))
@@ -138,20 +138,20 @@ def layers_in(report: AnyComparison) -> int:
     """The number of layers in a report."""
     if isinstance(report, QuantizationReport):
         return sum(len(one.layer_ids) for one in report.layers)
-    return len(_told_layers(report))
+    return len(_layers_with_text(report))
 
 
-def _told_layers(report: Comparison | Comparisons) -> list[tuple[ComparedLayer, str | None]]:
+def _layers_with_text(report: Comparison | Comparisons) -> list[tuple[ComparedLayer, str | None]]:
     """The layers, each with a note."""
     if isinstance(report, Comparison):
         return [(layer, layer.note) for layer in report.layers]
-    told = []
+    layers = []
     for layer, item, wrong in report.worst_layers():
         note = f"worst in {item}" if layer.carried is not None and layer.status != "equal" else None
         if wrong:
             note = f"wrong by itself in {wrong:,} of {len(report.items):,} items, {note}"
-        told.append((layer, "; ".join(filter(None, (note, layer.note))) or None))
-    return told
+        layers.append((layer, "; ".join(filter(None, (note, layer.note))) or None))
+    return layers
 
 
 def _without_texts(found: Difference | None) -> Difference | None:

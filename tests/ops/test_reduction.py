@@ -46,7 +46,7 @@ ONE_UNKNOWN_AXIS = TensorType(ElementType.i64, Shape([1]))
     [
         (2, 2, mentions("axis", 2, 2, -2, 1)),
         (-3, 2, mentions("axis", -3, 2, -2, 1)),
-        (0, 0, mentions("axis", 0, 0)),
+        (0, 0, mentions("axis", 0, "scalar")),
     ],
 )
 def test_an_axis_out_of_range_is_an_error(axis: int, rank: int, message: mentions) -> None:

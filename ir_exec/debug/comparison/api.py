@@ -134,7 +134,7 @@ def compare(
     if model.is_partial or (isinstance(model, PartialModel) and inputs is not None):
         called, record = _whole(model, reference, inputs, then, seed, shapes, options)
         model, (inputs, *then), _ = called
-        notes = [called.told] if called.told else []
+        notes = [called.summary] if called.summary else []
     if isinstance(reference, Model) and reference.is_partial and inputs is not None:
         reference = reference.specialised(_for_reference(reference, model, inputs))
     found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 from xml.sax.saxutils import quoteattr
 
 from ir_exec.debug.comparison.report import ComparedLayer, Comparison, rows_as_csv
-from ir_exec.debug.comparison.report_text import details, headline, told
+from ir_exec.debug.comparison.report_text import details, difference_text, headline
 from ir_exec.debug.values.facts import Record
 
 __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
@@ -124,20 +124,20 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
     for layer in () if report is None else report.layers:
         body = ""
         if layer.alone in ("wrong", "crashed", "refused"):
-            lines = [told(layer.alone_error)] if layer.alone_error else [layer.note or ""]
+            lines = [difference_text(layer.alone_error)] if layer.alone_error else [layer.note or ""]
             body = _failure(f"{layer.type} alone: {layer.alone}", lines)
         elif layer.status == "wrong" and report is not None and not report.equal:
-            body = _failure(f"{layer.type} is wrong", [told(layer.own)] if layer.own else [])
+            body = _failure(f"{layer.type} is wrong", [difference_text(layer.own)] if layer.own else [])
         elif layer.status in ("unmatched", "failed", "skipped"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
         elif layer.status in ("step", "wrong", "reference"):
-            text = layer.note or ("" if layer.own is None else told(layer.own))
+            text = layer.note or ("" if layer.own is None else difference_text(layer.own))
             body = f"<system-out>{escape(_clean(text))}</system-out>"
         cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))
     isolation = None if report is None else report.isolation
     for part in () if isolation is None else (*isolation.parts, *isolation.fusions):
         if part.kind != "layer":
-            lines = [told(part.error)] if part.error else [part.note or ""]
+            lines = [difference_text(part.error)] if part.error else [part.note or ""]
             fails = part.status in ("wrong", "crashed", "refused")
             body = _failure(f"{part.kind} alone: {part.status}", lines) if fails else ""
             cases.append(_case(part.kind, ", ".join(part.layers) if part.kind == "fusion" else part.name, body))

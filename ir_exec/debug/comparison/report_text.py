@@ -16,13 +16,13 @@ __all__ = [
     "brief",
     "counts",
     "details",
+    "difference_text",
     "drawn",
     "headline",
     "number",
     "number_pair",
     "render",
     "shown_layers",
-    "told",
 ]
 
 
@@ -187,7 +187,8 @@ def beyond(report: Comparison) -> Iterator[str]:
     """Yield a line for each wrong layer of a comparison whose outputs agree."""
     for fault in report.faults[:_MOST_LISTED]:
         note = f"; {fault.note}" if fault.note else ""
-        yield f"  beyond the tolerance: {_layer(fault)}: {'' if fault.own is None else told(fault.own)}{note}"
+        text = "" if fault.own is None else difference_text(fault.own)
+        yield f"  beyond the tolerance: {_layer(fault)}: {text}{note}"
     if len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
 
@@ -203,9 +204,9 @@ def details(report: Comparison) -> Iterator[str]:
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
         yield f"  {_layer(fault)}"
         if fault.own is not None:
-            yield f"    own error      {told(fault.own)}"
+            yield f"    own error      {difference_text(fault.own)}"
         if fault.carried is not None:
-            yield f"    carried error  {told(fault.carried)}"
+            yield f"    carried error  {difference_text(fault.carried)}"
         if fault.taken_by:
             yield f"    taken by       {_some(fault.taken_by)}"
         if fault.includes:
@@ -306,7 +307,7 @@ def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]
     return sorted(chosen, key=lambda layer: order[layer.status])
 
 
-def told(found: Difference) -> str:
+def difference_text(found: Difference) -> str:
     """Return a description of a difference in one line."""
     if found.problem is not None:
         return found.problem

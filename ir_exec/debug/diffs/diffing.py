@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
-from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.diffs.stored import StoredWeights
@@ -145,7 +145,7 @@ class NetworkDiff(Record):
             yield "changed", f"~ {line}"
         for sign, role, places in (("-", "removed", self.removed), ("+", "added", self.added)):
             for place in places:
-                yield role, f"{sign} {_told(place)}"
+                yield role, f"{sign} {_place_text(place)}"
         for one in self.quantized:
             name = repr(one.path) if one.path == one.partner else f"{one.path!r} for {one.partner!r}"
             yield "removed" if one.is_fault else "changed", f"~ {name} (weight)"
@@ -159,7 +159,8 @@ class NetworkDiff(Record):
             for change in layer.changes:
                 yield "", f"    {change.what}: {_or_none(change.before)} -> {_or_none(change.after)}"
             if layer.constant is not None:
-                yield "", f"    values: {told(layer.constant).replace(' beyond the tolerance', ' elements differ')}"
+                text = difference_text(layer.constant).replace(" beyond the tolerance", " elements differ")
+                yield "", f"    values: {text}"
 
     def __str__(self) -> str:
         return "\n".join([self.summary, *(line for _, line in self.lines())])
@@ -174,7 +175,7 @@ def _of_layer(layer: ChangedLayer) -> str:
     return f"{name} ({layer.type})"
 
 
-def _told(place: UnmatchedLayer) -> str:
+def _place_text(place: UnmatchedLayer) -> str:
     outputs = f" -> {', '.join(place.outputs)}" if place.outputs else ""
     return f"{place.path!r} ({place.type} of {place.opset}) of ({', '.join(place.inputs)}){outputs}"
 

@@ -207,7 +207,7 @@ class _Shaping:
         complete = found.complete
         if found.base is None:
             if found.refusal is not None and found.refusal.error is not None:
-                notes.append(f"no accepted sizes were found: {_told(found.refusal.error)}")
+                notes.append(f"no accepted sizes were found: {_error_text(found.refusal.error)}")
         else:
             outputs, has_all = self._outputs(found, found.base)
             complete = complete and has_all
@@ -484,6 +484,6 @@ def sum_text(parts: Mapping[str, Fraction], rest: Fraction) -> str:
     return text + "".join(f" {'-' if negative else '+'} {term}" for negative, term in terms[1:])
 
 
-def _told(error: IRError) -> str:
+def _error_text(error: IRError) -> str:
     place = error.location
     return f'{place.layer_type} "{place.layer_name}": {error.message}' if place.layer_name else error.message

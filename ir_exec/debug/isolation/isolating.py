@@ -87,7 +87,9 @@ class Isolator:
             is_last = number == len(calls) - 1
             self._walker.run(list(arrays), self._visit if is_last else None, goes_on=number > 0)
         self._flush()
-        parts = [self._found.get(part) or _told(part, "not run", note="the body did not run") for part in self._order]
+        parts = [
+            self._found.get(part) or _run_part(part, "not run", note="the body did not run") for part in self._order
+        ]
         return parts + [
             RunPart(
                 name=left.path,
@@ -133,9 +135,9 @@ class Isolator:
             inputs = [as_declared(pending.given[value], port.element_type) for value, port in ports]
             case = self._case(pending, visit, PartQuestion(made.model, inputs))
         except IRError as error:
-            self._found[part] = _told(part, "left out", note=f"cannot be extracted: {error.message}")
+            self._found[part] = _run_part(part, "left out", note=f"cannot be extracted: {error.message}")
             return
-        self._found[part] = _told(part, "not run")
+        self._found[part] = _run_part(part, "not run")
         self._batch.append((part, case))
         constants = (node.op for node in made.model.graph.nodes)
         self._size += pending.size + sum(op.size for op in constants if isinstance(op, Const))
@@ -169,11 +171,13 @@ class Isolator:
         answers = self._asker.ask_all([case.question for _, case in batch])
         for (part, case), answer in zip(batch, answers, strict=True):
             found = judged(case, answer, self._asker, self._settings)
-            self._found[part] = _told(part, found.status, found.error, found.note)
+            self._found[part] = _run_part(part, found.status, found.error, found.note)
             part.forget()
 
 
-def _told(part: IsolatedPart, status: PartStatus, error: Difference | None = None, note: str | None = None) -> RunPart:
+def _run_part(
+    part: IsolatedPart, status: PartStatus, error: Difference | None = None, note: str | None = None
+) -> RunPart:
     scope = part.scope.region.scope
     return RunPart(
         name=part.name,

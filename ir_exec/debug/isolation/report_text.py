@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.report_text import told
+from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.isolation.report import Isolation, IsolationVerdict, PartStatus, RunPart
 
-__all__ = ["isolation_lines", "part_note", "told_of_device"]
+__all__ = ["device_difference_text", "isolation_lines", "part_note"]
 
 _MOST_LISTED = 10
 
@@ -35,7 +35,7 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
     yield f"    {len(found.parts)} {noun}: {listed}; {runs}{crashes}"
     for part in found.fusions[:_MOST_LISTED]:
         yield f"    wrong together: {_some([_named(*one) for one in zip(part.layers, part.types, strict=True)])}"
-        yield f"      error        {'' if part.error is None else told_of_device(part.error)}"
+        yield f"      error        {'' if part.error is None else device_difference_text(part.error)}"
     for status in _SHOWN:
         parts = found.of_status(status)
         if status == "left out":
@@ -47,9 +47,9 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
             yield f"    ... {len(parts) - _MOST_LISTED} more"
 
 
-def told_of_device(error: Difference) -> str:
+def device_difference_text(error: Difference) -> str:
     """One line about the error of a device: its value and the expected value."""
-    return told(error.model_copy(update={"ours": error.reference, "reference": error.ours}))
+    return difference_text(error.model_copy(update={"ours": error.reference, "reference": error.ours}))
 
 
 def part_note(part: RunPart, device: str) -> str:
@@ -72,7 +72,7 @@ def _heading(part: RunPart) -> str:
 
 
 def _detail(part: RunPart) -> str:
-    error = None if part.error is None or part.status in ("right", "left out") else told_of_device(part.error)
+    error = None if part.error is None or part.status in ("right", "left out") else device_difference_text(part.error)
     whole = None if part.whole is None or part.status != "wrong" else f"in the whole run {part.whole}"
     return "; ".join(filter(None, (error, part.note, whole)))
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.isolation.report_text import told_of_device
+from ir_exec.debug.isolation.report_text import device_difference_text
 from ir_exec.debug.values.facts import Record
 
 __all__ = ["STATUSES", "CaseStatus", "Conformance", "FailedCase", "OperatorResult"]
@@ -51,7 +51,11 @@ class FailedCase(Record):
     @property
     def why(self) -> str:
         """The error or the message in one line."""
-        return told_of_device(self.error) if self.error is not None and self.status == "wrong" else self.message or ""
+        return (
+            device_difference_text(self.error)
+            if self.error is not None and self.status == "wrong"
+            else self.message or ""
+        )
 
 
 class OperatorResult(Record):

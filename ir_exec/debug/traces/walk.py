@@ -302,10 +302,10 @@ def first_not_finite(
                 what = f"{'contains' if is_source else 'produces'} NaN in {nan:,} of {array.size:,} elements"
                 if not is_source:
                     what += " from inputs without NaN" if has_infinity else " from finite inputs"
-                raise _Found(_told(visit, position, what))
+                raise _Found(_not_finite(visit, position, what))
             if infinite and not has_infinity and not has_nan and not is_source:
                 what = f"produces infinity in {infinite:,} of {array.size:,} elements from finite inputs"
-                raise _Found(_told(visit, position, what))
+                raise _Found(_not_finite(visit, position, what))
 
     model, (inputs,), _ = for_calls(model, inputs)
     try:
@@ -315,7 +315,7 @@ def first_not_finite(
     return None
 
 
-def _told(visit: Visit, position: int, what: str) -> NotFinite:
+def _not_finite(visit: Visit, position: int, what: str) -> NotFinite:
     node, where = visit.node, visit.where
     name = "/".join((*where.scope, node.name))
     times = f" in iteration {', '.join(map(str, where.iterations))}" if where.iterations else ""

@@ -98,7 +98,7 @@ def _groups(layer: LayerCall, channels: int, output: int) -> int:
     return group
 
 
-def _told(windows: Windows) -> dict[str, Any]:
+def _attributes(windows: Windows) -> dict[str, Any]:
     return {
         "strides": windows.strides,
         "pads_begin": windows.pads_begin,
@@ -153,10 +153,10 @@ def convolution(layer: LayerCall, data: Value, weights: Value | None = None, bia
     group = _groups(layer, dims[1], output)
     if group == 1:
         filters = _weights(layer, weights, (output, dims[1], *windows.kernel))
-        found = build.convolution(data, filters, **_told(windows))
+        found = build.convolution(data, filters, **_attributes(windows))
     else:
         filters = _weights(layer, weights, (group, output // group, dims[1] // group, *windows.kernel))
-        found = build.group_convolution(data, filters, **_told(windows))
+        found = build.group_convolution(data, filters, **_attributes(windows))
     return _biased(layer, found, data, biases, output)
 
 
@@ -168,17 +168,17 @@ def deconvolution(layer: LayerCall, data: Value, weights: Value | None = None, b
     windows = windows_of(layer, _spatial(data))
     output = layer.integer("output")
     group = _groups(layer, dims[1], output)
-    told = _told(windows)
+    attributes = _attributes(windows)
     declared = layer.declared()
     shape = None
     if windows.auto_pad != "explicit" and declared is not None and len(declared) == len(dims):
         shape = build.constant([*declared[2:]], ElementType.i64)
     if group == 1:
         filters = _weights(layer, weights, (dims[1], output, *windows.kernel))
-        found = build.convolution_backprop_data(data, filters, shape, **told)
+        found = build.convolution_backprop_data(data, filters, shape, **attributes)
     else:
         filters = _weights(layer, weights, (group, dims[1] // group, output // group, *windows.kernel))
-        found = build.group_convolution_backprop_data(data, filters, shape, **told)
+        found = build.group_convolution_backprop_data(data, filters, shape, **attributes)
     return _biased(layer, found, data, biases, output)
 
 
@@ -195,7 +195,7 @@ def deformable_convolution(
     filters = _weights(layer, weights, (output, dims[1] // group, *windows.kernel))
     deformable = layer.integer("deformable_group", 1)
     groups: dict[str, Any] = {"group": group, "deformable_group": deformable}
-    found = build.deformable_convolution(data, offsets, filters, **_told(windows), **groups)
+    found = build.deformable_convolution(data, offsets, filters, **_attributes(windows), **groups)
     return _biased(layer, found, data, biases, output)
 
 
@@ -216,5 +216,8 @@ def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = No
         )
     shape = (output, dims[1], *windows.kernel)
     filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights
-    told: dict[str, Any] = {"mode": layer.text("mode", "xnor-popcount"), "pad_value": layer.number("pad_value", 0.0)}
-    return build.binary_convolution(data, filters, **told, **_told(windows))
+    attributes: dict[str, Any] = {
+        "mode": layer.text("mode", "xnor-popcount"),
+        "pad_value": layer.number("pad_value", 0.0),
+    }
+    return build.binary_convolution(data, filters, **attributes, **_attributes(windows))

@@ -34,7 +34,7 @@ def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
 
     Source: priorbox.cpp.
     """
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "min_size": layer.numbers("min_size", ()),
         "max_size": layer.numbers("max_size", ()),
         "aspect_ratio": layer.numbers("aspect_ratio", ()),
@@ -48,7 +48,7 @@ def prior_box(layer: LayerCall, data: Value, image: Value) -> Value:
         "fixed_size": layer.numbers("fixed_size", ()),
         "density": layer.numbers("density", ()),
     }
-    return _ended(build.prior_box(_image_size(data), _image_size(image), opset=1, **told))
+    return _ended(build.prior_box(_image_size(data), _image_size(image), opset=1, **attributes))
 
 
 @older_layer("PriorBoxClustered")
@@ -58,7 +58,7 @@ def prior_box_clustered(layer: LayerCall, data: Value, image: Value) -> Value:
     Source: priorbox_clustered.cpp.
     """
     height, width = layer.integer("img_h", 0), layer.integer("img_w", 0)
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "width": layer.numbers("width", ()),
         "height": layer.numbers("height", ()),
         "clip": layer.flag("clip", False),
@@ -66,10 +66,10 @@ def prior_box_clustered(layer: LayerCall, data: Value, image: Value) -> Value:
         "offset": layer.number("offset", 0.5),
     }
     step = layer.number("step", 0.0)
-    told["step_w"] = layer.number("step_w", 0.0) or step
-    told["step_h"] = layer.number("step_h", 0.0) or step
+    attributes["step_w"] = layer.number("step_w", 0.0) or step
+    attributes["step_h"] = layer.number("step_h", 0.0) or step
     size = vector(height, width) if height and width else _image_size(image)
-    return _ended(build.prior_box_clustered(_image_size(data), size, opset=1, **told))
+    return _ended(build.prior_box_clustered(_image_size(data), size, opset=1, **attributes))
 
 
 _CODE_TYPES = {
@@ -94,7 +94,7 @@ def detection_output(
     """
     boxes, scores = (_flat(as_floats(one)) for one in (boxes, scores))
     extra = [_flat(as_floats(one)) for one in (extra_scores, extra_boxes) if one is not None]
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "background_label_id": layer.integer("background_label_id", 0),
         "top_k": layer.integer("top_k", -1),
         "variance_encoded_in_target": layer.flag("variance_encoded_in_target", False),
@@ -111,11 +111,11 @@ def detection_output(
         "input_width": layer.integer("input_width", 1),
         "objectness_score": layer.number("objectness_score", 0.0),
     }
-    told["confidence_threshold"] = max(told["confidence_threshold"], float(np.finfo(np.float32).min))
+    attributes["confidence_threshold"] = max(attributes["confidence_threshold"], float(np.finfo(np.float32).min))
     if layer.has("num_classes"):
-        told["num_classes"] = layer.integer("num_classes")
-        return build.detection_output(boxes, scores, priors, *extra, opset=1, **told)
-    return build.detection_output(boxes, scores, priors, *extra, **told)
+        attributes["num_classes"] = layer.integer("num_classes")
+        return build.detection_output(boxes, scores, priors, *extra, opset=1, **attributes)
+    return build.detection_output(boxes, scores, priors, *extra, **attributes)
 
 
 def _flat(value: Value) -> Value:
@@ -138,12 +138,12 @@ def non_max_suppression(
     scalar = build.constant(np.empty(0, np.int64))
     limits = [] if count is None else [build.reshape(as_integers(count), scalar, special_zero=False)]
     limits += [build.reshape(as_floats(one), scalar, special_zero=False) for one in (iou, threshold) if one is not None]
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "box_encoding": "center" if layer.flag("center_point_box", False) else "corner",
         "sort_result_descending": layer.flag("sort_result_descending", True),
     }
     suppressed: Any = build.non_max_suppression
-    found = build.convert(suppressed(as_floats(boxes), as_floats(scores), *limits, **told)[0], ElementType.i32)
+    found = build.convert(suppressed(as_floats(boxes), as_floats(scores), *limits, **attributes)[0], ElementType.i32)
     declared = layer.declared()
     if declared is None or len(declared) != 2 or declared[1] != 3:
         return found
@@ -160,14 +160,14 @@ def region_yolo(layer: LayerCall, data: Value) -> Value:
     """
     do_softmax = layer.flag("do_softmax", True)
     mask = layer.integers("mask", ())
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "coords": layer.integer("coords"),
         "classes": layer.integer("classes"),
         "num": layer.integer("num"),
         "anchors": layer.numbers("anchors", ()),
     }
     ends: dict[str, Any] = {"axis": layer.integer("axis", 1), "end_axis": layer.integer("end_axis", 3)}
-    return build.region_yolo(as_floats(data), do_softmax=do_softmax, mask=mask, **told, **ends)
+    return build.region_yolo(as_floats(data), do_softmax=do_softmax, mask=mask, **attributes, **ends)
 
 
 @older_layer("ReorgYolo")

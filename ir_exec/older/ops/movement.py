@@ -130,8 +130,8 @@ def pad(layer: LayerCall, data: Value) -> Value:
     begins, ends = layer.integers("pads_begin"), layer.integers("pads_end")
     mode = layer.choice("pad_mode", _PAD_MODES, "constant")
     value = number(layer.number("pad_value", 0.0), data)
-    told: dict[str, Any] = {"pad_mode": mode}
-    return build.pad(data, vector(*begins), vector(*ends), value, **told)
+    attributes: dict[str, Any] = {"pad_mode": mode}
+    return build.pad(data, vector(*begins), vector(*ends), value, **attributes)
 
 
 @older_layer("StridedSlice")
@@ -203,8 +203,11 @@ def shuffle_channels(layer: LayerCall, data: Value) -> Value:
 @older_layer("ReverseSequence")
 def reverse_sequence(layer: LayerCall, data: Value, lengths: Value) -> Value:
     """Reverse the beginning of each sequence."""
-    told: dict[str, Any] = {"batch_axis": layer.integer("batch_axis", 0), "seq_axis": layer.integer("seq_axis", 1)}
-    return build.reverse_sequence(data, as_integers(lengths), **told)
+    attributes: dict[str, Any] = {
+        "batch_axis": layer.integer("batch_axis", 0),
+        "seq_axis": layer.integer("seq_axis", 1),
+    }
+    return build.reverse_sequence(data, as_integers(lengths), **attributes)
 
 
 @older_layer("OneHot")

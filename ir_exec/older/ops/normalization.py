@@ -35,8 +35,8 @@ def norm(layer: LayerCall, data: Value) -> Value:
     size = layer.integer("local_size", 0) or layer.integer("size", 1)
     across = layer.choice("region", {"across": True, "same": False}, "across")
     axes = [1] if across else list(range(2, rank_of(data)))
-    told: dict[str, Any] = {"alpha": layer.number("alpha"), "beta": layer.number("beta"), "size": size}
-    return build.lrn(data, vector(*axes), bias=layer.number("k", 1.0), **told)
+    attributes: dict[str, Any] = {"alpha": layer.number("alpha"), "beta": layer.number("beta"), "size": size}
+    return build.lrn(data, vector(*axes), bias=layer.number("k", 1.0), **attributes)
 
 
 @older_layer("Normalize")
@@ -65,11 +65,11 @@ def mvn(layer: LayerCall, data: Value) -> Value:
     """
     data = as_floats(data)
     first = 1 if layer.flag("across_channels", False) else 2
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "eps": layer.number("eps", 1e-9),
         "normalize_variance": layer.flag("normalize_variance", True),
     }
-    return build.mvn(data, vector(*range(first, rank_of(data))), eps_mode="inside_sqrt", **told)
+    return build.mvn(data, vector(*range(first, rank_of(data))), eps_mode="inside_sqrt", **attributes)
 
 
 @older_layer("GRN")

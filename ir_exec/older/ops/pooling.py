@@ -34,7 +34,7 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
         raise ShapeError(f"the input has rank {len(dims)}, expected 3 or more", code=Code.wrong_rank)
     windows, method = _windows(layer, len(dims) - 2)
     rounding = _clipped(_rounding(layer, windows, dims), windows, dims)
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "strides": windows.strides,
         "kernel_sizes": windows.kernel,
         "pads_begin": windows.pads_begin,
@@ -45,9 +45,9 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
     }
     if method == "max":
         pooled: Any = build.max_pool
-        found: Value | Sequence[Value] = pooled(data, **told)
+        found: Value | Sequence[Value] = pooled(data, **attributes)
         return found if isinstance(found, Value) else found[0]
-    return build.avg_pool(data, exclude_pad=layer.flag("exclude-pad", False), **told)
+    return build.avg_pool(data, exclude_pad=layer.flag("exclude-pad", False), **attributes)
 
 
 def _windows(layer: LayerCall, rank: int) -> tuple[Windows, str]:

@@ -20,7 +20,7 @@ def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Va
 
     Source: proposal.cpp.
     """
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "base_size": layer.integer("base_size", 16),
         "pre_nms_topn": layer.integer("pre_nms_topn", 6000),
         "post_nms_topn": layer.integer("post_nms_topn"),
@@ -36,7 +36,7 @@ def proposal(layer: LayerCall, scores: Value, deltas: Value, image: Value) -> Va
         "box_coordinate_scale": layer.number("box_coordinate_scale", 1.0),
         "framework": layer.text("framework", "").lower() if layer.has("framework") else "",
     }
-    return _proposed(layer, scores, deltas, image, told)
+    return _proposed(layer, scores, deltas, image, attributes)
 
 
 @older_layer("SimplerNMS")
@@ -47,7 +47,7 @@ def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) ->
     """
     if dims_of(scores)[1] > dims_of(deltas)[1]:
         scores, deltas = deltas, scores
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "base_size": 16,
         "pre_nms_topn": layer.integer("pre_nms_topn"),
         "post_nms_topn": layer.integer("post_nms_topn"),
@@ -57,28 +57,28 @@ def simpler_nms(layer: LayerCall, scores: Value, deltas: Value, image: Value) ->
         "ratio": (0.5, 1.0, 2.0),
         "scale": layer.numbers("scale"),
     }
-    return _proposed(layer, scores, deltas, image, told)
+    return _proposed(layer, scores, deltas, image, attributes)
 
 
 def _proposed(
-    layer: LayerCall, scores: Value, deltas: Value, image: Value, told: dict[str, Any]
+    layer: LayerCall, scores: Value, deltas: Value, image: Value, attributes: dict[str, Any]
 ) -> Value | Sequence[Value]:
     inputs = (as_floats(scores), as_floats(deltas), reshaped(as_floats(image), -1))
     proposed: Any = build.proposal
-    found: Value | Sequence[Value] = proposed(*inputs, **told, opset=1 if len(layer.layer.outputs) < 2 else None)
+    found: Value | Sequence[Value] = proposed(*inputs, **attributes, opset=1 if len(layer.layer.outputs) < 2 else None)
     return found
 
 
 @older_layer("ROIPooling")
 def roi_pooling(layer: LayerCall, data: Value, rois: Value) -> Value:
     """The maximum, or an interpolated element, of each bin of the regions."""
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "pooled_h": layer.integer("pooled_h"),
         "pooled_w": layer.integer("pooled_w"),
         "spatial_scale": layer.number("spatial_scale"),
         "method": layer.text("method", "max").lower(),
     }
-    return build.roi_pooling(as_floats(data), reshaped(as_floats(rois), -1, 5), **told)
+    return build.roi_pooling(as_floats(data), reshaped(as_floats(rois), -1, 5), **attributes)
 
 
 @older_layer("PSROIPooling")
@@ -88,7 +88,7 @@ def psroi_pooling(layer: LayerCall, data: Value, rois: Value, offsets: Value | N
     Source: psroi.cpp.
     """
     mode = layer.text("mode", "average").lower()
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "output_dim": layer.integer("output_dim"),
         "group_size": layer.integer("group_size", 1),
         "spatial_scale": layer.number("spatial_scale"),
@@ -98,10 +98,10 @@ def psroi_pooling(layer: LayerCall, data: Value, rois: Value, offsets: Value | N
     }
     data, rois = as_floats(data), reshaped(as_floats(rois), -1, 5)
     if mode != "bilinear_deformable":
-        return build.psroi_pooling(data, rois, **told)
-    told |= {"part_size": layer.integer("part_size", 1), "trans_std": layer.number("trans_std", 1.0)}
+        return build.psroi_pooling(data, rois, **attributes)
+    attributes |= {"part_size": layer.integer("part_size", 1), "trans_std": layer.number("trans_std", 1.0)}
     moves = offsets is not None and not layer.flag("no_trans", True)
-    return build.deformable_psroi_pooling(data, rois, offsets if moves else None, **told)
+    return build.deformable_psroi_pooling(data, rois, offsets if moves else None, **attributes)
 
 
 @older_layer("ExperimentalDetectronDetectionOutput")
@@ -147,13 +147,13 @@ def detectron_proposals(
 @older_layer("ExperimentalDetectronPriorGridGenerator")
 def detectron_priors(layer: LayerCall, priors: Value, features: Value, image: Value) -> Value:
     """A grid of the priors."""
-    told: dict[str, Any] = {
+    attributes: dict[str, Any] = {
         "flatten": layer.flag("flatten", True),
         "h": layer.integer("h", 0),
         "w": layer.integer("w", 0),
     }
     steps: dict[str, Any] = {"stride_x": layer.number("stride_x", 0.0), "stride_y": layer.number("stride_y", 0.0)}
-    return build.experimental_detectron_prior_grid_generator(priors, features, image, **told, **steps)
+    return build.experimental_detectron_prior_grid_generator(priors, features, image, **attributes, **steps)
 
 
 @older_layer("ExperimentalDetectronTopKROIs")

@@ -24,8 +24,8 @@ def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequen
         message = f"k is {count}, expected 1 to {dims_of(data)[axis]}, the size of axis {axis}"
         raise ShapeError(message, code=Code.dims_differ)
     k = build.constant(np.int64(count))
-    told: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
-    found: Sequence[Value] = build.topk(data, k, **told)
+    attributes: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
+    found: Sequence[Value] = build.topk(data, k, **attributes)
     return found
 
 

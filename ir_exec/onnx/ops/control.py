@@ -23,7 +23,7 @@ from ir_exec.onnx.demands import asked_value, is_asking
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import (
     Appended,
-    Held,
+    GraphValue,
     Missing,
     MissingValueError,
     Sequence,
@@ -56,23 +56,23 @@ class _Changed(Exception):  # noqa: N818  # no error: the loop is unrolled
 class _Shape:
     """The structure of values as lists and optionals, without their tensors."""
 
-    def __init__(self, held: list[Held]) -> None:
+    def __init__(self, held: list[GraphValue]) -> None:
         self.form = [_form(one) for one in held]
 
-    def tensors(self, held: list[Held]) -> list[Value]:
+    def tensors(self, held: list[GraphValue]) -> list[Value]:
         """The tensors in order; raises _Changed if the structure differs."""
         changed = [place for place, one in enumerate(held) if _form(one) != self.form[place]]
         if changed:
             raise _Changed(changed)
         return [value for one in held for value in _flat(one)]
 
-    def held(self, tensors: list[Value]) -> list[Held]:
+    def held(self, tensors: list[Value]) -> list[GraphValue]:
         """The values of this structure with these tensors."""
         left = iter(tensors)
         return [_filled(form, left) for form in self.form]
 
 
-def _form(held: Held) -> object:
+def _form(held: GraphValue) -> object:
     if isinstance(held, Sequence):
         return [held.element_type, *[_form(one) for one in held.items]]
     if isinstance(held, Appended):
@@ -80,7 +80,7 @@ def _form(held: Held) -> object:
     return "stack" if isinstance(held, Stack) else "tensor" if isinstance(held, Value) else held
 
 
-def _flat(held: Held) -> list[Value]:
+def _flat(held: GraphValue) -> list[Value]:
     if isinstance(held, Missing):
         raise MissingValueError
     if isinstance(held, Sequence):
@@ -92,7 +92,7 @@ def _flat(held: Held) -> list[Value]:
     return [held] if isinstance(held, Value) else []
 
 
-def _filled(form: object, left: Iterator[Value]) -> Held:
+def _filled(form: object, left: Iterator[Value]) -> GraphValue:
     if isinstance(form, list):
         return Sequence(tuple(_filled(one, left) for one in form[1:]), form[0])
     if isinstance(form, tuple):
@@ -109,7 +109,7 @@ def _scalar(value: Value) -> Value:
 
 
 @onnx_op("If", since=1)
-def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -> list[Held]:
+def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -> list[GraphValue]:
     """Lower an If; a branch that is known to run needs no If, and may return lists of any length."""
     known = condition.constant
     if known is not None and known.size == 1:
@@ -140,17 +140,17 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
 
 @onnx_op("Loop", since=1)
 def loop(
-    trip_count: Value | None = None, condition: Value | None = None, *carried: Held, body: Body, call: Call
-) -> list[Held]:
+    trip_count: Value | None = None, condition: Value | None = None, *carried: GraphValue, body: Body, call: Call
+) -> list[GraphValue]:
     """Carried values, then the values of each iteration, stacked along a new first axis."""
     start = list(carried)
     count = len(start)
     form = _Shape(start)
     # As in onnxruntime, which allows the shapes of a body's inputs to change between iterations.
-    call.compare(body, [*_told(build.constant(0, "i64"), body), *start], shapes="warning")
+    call.compare(body, [*_arguments(build.constant(0, "i64"), body), *start], shapes="warning")
 
     def made(iteration: Value, *tensors: Value) -> tuple[Value | None, list[Value], list[Value]]:
-        goes_on, *rest = call.body(body, [*_told(iteration, body), *form.held(list(tensors))])
+        goes_on, *rest = call.body(body, [*_arguments(iteration, body), *form.held(list(tensors))])
         after, scanned = rest[:count], rest[count:]
         parts = [build.unsqueeze(_tensor(one), 0) for one in scanned]
         return _scalar(_tensor(goes_on)), form.tensors(after), parts
@@ -180,11 +180,11 @@ def loop(
     return [*form.held(found[:tensors]), *found[tensors:]]
 
 
-def _told(iteration: Value, body: Body) -> list[Value]:
+def _arguments(iteration: Value, body: Body) -> list[Value]:
     """The index of an iteration and its condition: scalars, or of shape [1] if the body declares axes."""
     has_axes = [bool(one.type.tensor_type.shape.dim) for one in body.input[:2]] + [False] * 2
-    told = (iteration, build.constant(True))
-    return [reshape(one, 1) if axes else one for one, axes in zip(told, has_axes, strict=False)]
+    arguments = (iteration, build.constant(True))
+    return [reshape(one, 1) if axes else one for one, axes in zip(arguments, has_axes, strict=False)]
 
 
 def _is_counted(trip_count: Value | None, condition: Value | None) -> bool:
@@ -204,8 +204,8 @@ def _numbers(trip_count: Value | None, condition: Value | None) -> tuple[int | N
 
 
 def _collected(
-    trips: Value | None, first: Value | None, carried: list[Held], places: list[int], body: Body, call: Call
-) -> list[Held]:
+    trips: Value | None, first: Value | None, carried: list[GraphValue], places: list[int], body: Body, call: Call
+) -> list[GraphValue]:
     """The loop, with the elements that it appends to the lists at `places` collected over its iterations.
 
     Raises:
@@ -219,10 +219,10 @@ def _collected(
     scans: list[int] = []
 
     def made(iteration: Value, *tensors: Value) -> tuple[Value, list[Value], list[Value]]:
-        given: list[Held] = [Appended(place, _element_type(one)) for place, one in enumerate(carried)]
+        given: list[GraphValue] = [Appended(place, _element_type(one)) for place, one in enumerate(carried)]
         for place, one in zip(fixed, form.held(list(tensors)), strict=True):
             given[place] = one
-        goes_on, *rest = call.body(body, [*_told(iteration, body), *given])
+        goes_on, *rest = call.body(body, [*_arguments(iteration, body), *given])
         after, scanned = rest[: len(carried)], rest[len(carried) :]
         scans[:] = [len(scanned)]
         parts = [_tensor(one) for one in scanned] + [_appended(after[place], place, call) for place in places]
@@ -234,7 +234,7 @@ def _collected(
 
     found = list(build.loop(trips, first, made, form.tensors([carried[place] for place in fixed])))
     tensors = len(found) - scans[0] - len(places)
-    after: list[Held] = [None] * len(carried)
+    after: list[GraphValue] = [None] * len(carried)
     for place, one in zip(fixed, form.held(found[:tensors]), strict=True):
         after[place] = one
     for place, parts in zip(places, found[tensors + scans[0] :], strict=True):
@@ -245,11 +245,11 @@ def _collected(
     return [*after, *found[tensors : tensors + scans[0]]]
 
 
-def _element_type(held: Held) -> ElementType:
+def _element_type(held: GraphValue) -> ElementType:
     return held.element_type if isinstance(held, (Sequence, Stack)) else ElementType.dynamic
 
 
-def _appended(held: Held, place: int, call: Call) -> Value:
+def _appended(held: GraphValue, place: int, call: Call) -> Value:
     """The elements that an iteration appends to the list at this index, stacked along a first axis."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
         raise NotKnownError("a loop changes a list other than by appending to it")
@@ -266,7 +266,7 @@ def _appended(held: Held, place: int, call: Call) -> Value:
 _RAGGED = "a list of elements of different shapes grows in a loop with an unknown number of iterations"
 
 
-def _lengthened(before: Held, parts: Value) -> Stack:
+def _lengthened(before: GraphValue, parts: Value) -> Stack:
     """The list with the elements appended in all iterations: [iterations, appended in each, ...]."""
     sizes = build.shape_of(parts)
     count = build.reduce_prod(build.slice(sizes, ints(0), ints(2), ints(1)), 0, keep_dims=True)
@@ -279,8 +279,8 @@ def _lengthened(before: Held, parts: Value) -> Stack:
 
 
 def _unrolled(
-    trip_count: Value | None, condition: Value | None, carried: list[Held], body: Body, call: Call
-) -> list[Held]:
+    trip_count: Value | None, condition: Value | None, carried: list[GraphValue], body: Body, call: Call
+) -> list[GraphValue]:
     """The loop unrolled; the number of iterations must be known."""
     numbers = _numbers(trip_count, condition)
     if numbers is None:
@@ -291,7 +291,7 @@ def _unrolled(
     while going and (most is None or iteration < most):
         if iteration == _MOST_UNROLLED:
             raise UnsupportedError(f"a loop of more than {iteration} iterations carries lists of changing length")
-        goes_on, *rest = call.body(body, [*_told(build.constant(iteration), body), *carried])
+        goes_on, *rest = call.body(body, [*_arguments(build.constant(iteration), body), *carried])
         carried, scanned = rest[: len(carried)], rest[len(carried) :]
         parts.append([build.unsqueeze(_tensor(one), 0) for one in scanned])
         last = _tensor(goes_on)
@@ -307,12 +307,12 @@ def _unrolled(
     return [*carried, *[build.concat(list(column), 0) for column in zip(*parts, strict=True)]]
 
 
-def _collected_never(carried: list[Held], body: Body, call: Call) -> list[Value]:
+def _collected_never(carried: list[GraphValue], body: Body, call: Call) -> list[Value]:
     """The collected values of a loop without iterations: empty, with the dims of an iteration, dynamic ones 0."""
     if len(body.output) == len(carried) + 1:
         return []
     try:
-        _, *rest = call.body(body, [*_told(build.constant(0), body), *carried])
+        _, *rest = call.body(body, [*_arguments(build.constant(0), body), *carried])
         values = [_tensor(one) for one in rest[len(carried) :]]
     except (EvaluationError, ShapeError):
         raise UnsupportedError("a loop without iterations collects values of unknown shape") from None
@@ -322,7 +322,7 @@ def _collected_never(carried: list[Held], body: Body, call: Call) -> list[Value]
     ]
 
 
-def _tensor(held: Held) -> Value:
+def _tensor(held: GraphValue) -> Value:
     if isinstance(held, Missing):
         raise MissingValueError
     if not isinstance(held, Value):

@@ -14,7 +14,7 @@ from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of, is_narrow
 from ir_exec.onnx.values import (
-    Held,
+    GraphValue,
     Narrow,
     cast,
     dims_of,
@@ -118,14 +118,14 @@ def dequantized(
 def _quantized_to(
     data: Value,
     scale: Value,
-    zero_point: Held,
+    zero_point: GraphValue,
     code: int,
     *,
     axis: int = 1,
     block: int = 0,
     saturate: bool = True,
     precision: int = 0,
-) -> Held:
+) -> GraphValue:
     """The result has the type of the zero point; without one the type is `code`, or u8."""
     from onnx import TensorProto
 
@@ -144,19 +144,19 @@ def _quantized_to(
 
 
 @onnx_op("QuantizeLinear", since=10)
-def quantize_linear_10(data: Value, scale: Value, zero_point: Held = None) -> Held:
+def quantize_linear_10(data: Value, scale: Value, zero_point: GraphValue = None) -> GraphValue:
     return _quantized_to(data, scale, zero_point, 0)
 
 
 @onnx_op("QuantizeLinear", since=13)
-def quantize_linear_13(data: Value, scale: Value, zero_point: Held = None, *, axis: int = 1) -> Held:
+def quantize_linear_13(data: Value, scale: Value, zero_point: GraphValue = None, *, axis: int = 1) -> GraphValue:
     return _quantized_to(data, scale, zero_point, 0, axis=axis)
 
 
 @onnx_op("QuantizeLinear", since=19)
 def quantize_linear_19(
-    data: Value, scale: Value, zero_point: Held = None, *, axis: int = 1, saturate: bool = True
-) -> Held:
+    data: Value, scale: Value, zero_point: GraphValue = None, *, axis: int = 1, saturate: bool = True
+) -> GraphValue:
     return _quantized_to(data, scale, zero_point, 0, axis=axis, saturate=saturate)
 
 
@@ -164,13 +164,13 @@ def quantize_linear_19(
 def quantize_linear_21(
     data: Value,
     scale: Value,
-    zero_point: Held = None,
+    zero_point: GraphValue = None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
     saturate: bool = True,
-) -> Held:
+) -> GraphValue:
     return _quantized_to(data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate)
 
 
@@ -178,21 +178,21 @@ def quantize_linear_21(
 def quantize_linear_23(
     data: Value,
     scale: Value,
-    zero_point: Held = None,
+    zero_point: GraphValue = None,
     *,
     axis: int = 1,
     block_size: int = 0,
     output_dtype: int = 0,
     precision: int = 0,
     saturate: bool = True,
-) -> Held:
+) -> GraphValue:
     return _quantized_to(
         data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate, precision=precision
     )
 
 
 def _dequantized_from(
-    data: Held, scale: Value, zero_point: Held, axis: int = 1, block: int = 0, output_dtype: int = 0
+    data: GraphValue, scale: Value, zero_point: GraphValue, axis: int = 1, block: int = 0, output_dtype: int = 0
 ) -> Value:
     tensor, zero = (one.value if isinstance(one, Narrow) else one for one in (data, zero_point))
     assert isinstance(tensor, Value)
@@ -202,27 +202,27 @@ def _dequantized_from(
 
 
 @onnx_op("DequantizeLinear", since=10)
-def dequantize_linear_10(data: Held, scale: Value, zero_point: Held = None) -> Value:
+def dequantize_linear_10(data: GraphValue, scale: Value, zero_point: GraphValue = None) -> Value:
     return _dequantized_from(data, scale, zero_point)
 
 
 @onnx_op("DequantizeLinear", since=13)
-def dequantize_linear_13(data: Held, scale: Value, zero_point: Held = None, *, axis: int = 1) -> Value:
+def dequantize_linear_13(data: GraphValue, scale: Value, zero_point: GraphValue = None, *, axis: int = 1) -> Value:
     return _dequantized_from(data, scale, zero_point, axis)
 
 
 @onnx_op("DequantizeLinear", since=21)
 def dequantize_linear_21(
-    data: Held, scale: Value, zero_point: Held = None, *, axis: int = 1, block_size: int = 0
+    data: GraphValue, scale: Value, zero_point: GraphValue = None, *, axis: int = 1, block_size: int = 0
 ) -> Value:
     return _dequantized_from(data, scale, zero_point, axis, block_size)
 
 
 @onnx_op("DequantizeLinear", since=23)
 def dequantize_linear_23(
-    data: Held,
+    data: GraphValue,
     scale: Value,
-    zero_point: Held = None,
+    zero_point: GraphValue = None,
     *,
     axis: int = 1,
     block_size: int = 0,

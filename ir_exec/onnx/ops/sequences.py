@@ -17,7 +17,7 @@ from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import (
     Appended,
-    Held,
+    GraphValue,
     Sequence,
     Stack,
     checked_gather,
@@ -38,7 +38,7 @@ __all__: list[str] = []
 
 
 @onnx_op("SequenceConstruct", since=11)
-def sequence_construct(*inputs: Held) -> Sequence:
+def sequence_construct(*inputs: GraphValue) -> Sequence:
     kind = inputs[0].element_type if inputs and isinstance(inputs[0], Value) else ElementType.dynamic
     return Sequence(inputs, kind)
 
@@ -48,7 +48,7 @@ def sequence_empty(*, dtype: int = 1) -> Sequence:
     return Sequence((), element_type_of(dtype))
 
 
-def _listed(sequence: Held) -> Sequence:
+def _listed(sequence: GraphValue) -> Sequence:
     """The elements as a list.
 
     Raises:
@@ -82,7 +82,7 @@ def _scalar(position: Value) -> Value:
 
 
 @onnx_op("SequenceAt", since=11)
-def sequence_at(sequence: Sequence, position: Value, *, call: Call) -> Held:
+def sequence_at(sequence: Sequence, position: Value, *, call: Call) -> GraphValue:
     if isinstance(sequence, Stack):
         return checked_gather(sequence.value, _scalar(position), 0)
     sequence = _listed(sequence)
@@ -130,7 +130,7 @@ def sequence_erase(sequence: Sequence, position: Value | None = None) -> Sequenc
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None, *, call: Call) -> Held:
+def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None, *, call: Call) -> GraphValue:
     if isinstance(sequence, Appended) and position is None:
         return replace(sequence, items=(*sequence.items, tensor))
     if isinstance(sequence, Stack) and position is None and _may_be_joined(sequence.value, tensor, call):
@@ -145,7 +145,7 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 
 
 @onnx_op("SplitToSequence", since=11)
-def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> Held:
+def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> GraphValue:
     """Slices of size 1 without `split`, of one size, or of the listed sizes."""
     of_one = split is None or (split.constant is not None and split.rank == 0 and split.constant == 1)
     if of_one and not size_along(data, axis).is_static and data.rank is not None:
@@ -193,7 +193,7 @@ def _joined(stacked: Value, axis: int, new_axis: bool) -> Value:
 
 
 @onnx_op("SequenceMap", since=17)
-def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> list[Sequence]:
+def sequence_map(sequence: Sequence, *further: GraphValue, body: Body, call: Call) -> list[Sequence]:
     """The body for each element, with the elements of further lists and whole tensors."""
     columns = []
     lists = [_listed(one) if isinstance(one, (Stack, Appended)) else one for one in further]
@@ -212,17 +212,17 @@ def sequence_map(sequence: Sequence, *further: Held, body: Body, call: Call) -> 
 
 
 @onnx_op("Optional", since=15)
-def optional(data: Held = None, *, type_: Type | None = None) -> Held:
+def optional(data: GraphValue = None, *, type_: Type | None = None) -> GraphValue:
     return data
 
 
 @onnx_op("OptionalHasElement", since=15)
-def optional_has_element(data: Held = None) -> Value:
+def optional_has_element(data: GraphValue = None) -> Value:
     return build.constant(data is not None)
 
 
 @onnx_op("OptionalGetElement", since=15)
-def optional_get_element(data: Held) -> Held:
+def optional_get_element(data: GraphValue) -> GraphValue:
     if data is None:
         raise EvaluationError("the optional has no element")
     return data

@@ -11,7 +11,7 @@ from ir_exec.onnx.attributes import Floats, Ints, Sparse, Strings, Tensor
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import dense, element_type_of, is_narrow, onnx_type, wider_type_of
-from ir_exec.onnx.values import Held, Narrow, cast, number
+from ir_exec.onnx.values import GraphValue, Narrow, cast, number
 from ir_exec.types import BOOLEAN, INTEGER, ElementType
 
 __all__ = ["convert_saturated", "converted", "type_of"]
@@ -56,12 +56,12 @@ def constant(
 
 
 @onnx_op("Identity", since=1)
-def identity(data: Held) -> Held:
+def identity(data: GraphValue) -> GraphValue:
     return data
 
 
 @onnx_op("Cast", since=1)
-def cast_1(data: Held, *, to: str) -> Held:
+def cast_1(data: GraphValue, *, to: str) -> GraphValue:
     return converted(data, _named(to))
 
 
@@ -75,32 +75,32 @@ def _named(name: str) -> int:
 
 
 @onnx_op("Cast", since=6)
-def cast_6(data: Held, *, to: int) -> Held:
+def cast_6(data: GraphValue, *, to: int) -> GraphValue:
     return converted(data, to)
 
 
 @onnx_op("Cast", since=19)
-def cast_19(data: Held, *, to: int, saturate: bool = True) -> Held:
+def cast_19(data: GraphValue, *, to: int, saturate: bool = True) -> GraphValue:
     return converted(data, to, saturate)
 
 
 @onnx_op("Cast", since=24)
-def cast_24(data: Held, *, to: int, saturate: bool = True, round_mode: str = "up") -> Held:
+def cast_24(data: GraphValue, *, to: int, saturate: bool = True, round_mode: str = "up") -> GraphValue:
     return converted(data, to, saturate, round_mode)
 
 
 @onnx_op("CastLike", since=15)
-def cast_like_15(data: Held, target: Held) -> Held:
+def cast_like_15(data: GraphValue, target: GraphValue) -> GraphValue:
     return converted(data, type_of(target))
 
 
 @onnx_op("CastLike", since=19)
-def cast_like_19(data: Held, target: Held, *, saturate: bool = True) -> Held:
+def cast_like_19(data: GraphValue, target: GraphValue, *, saturate: bool = True) -> GraphValue:
     return converted(data, type_of(target), saturate)
 
 
 @onnx_op("CastLike", since=24)
-def cast_like_24(data: Held, target: Held, *, saturate: bool = True, round_mode: str = "up") -> Held:
+def cast_like_24(data: GraphValue, target: GraphValue, *, saturate: bool = True, round_mode: str = "up") -> GraphValue:
     return converted(data, type_of(target), saturate, round_mode)
 
 
@@ -116,7 +116,7 @@ def bit_cast(data: Value, *, to: int) -> Value:
     return cast(data, kind)
 
 
-def type_of(value: Held) -> int:
+def type_of(value: GraphValue) -> int:
     """The TensorProto.DataType of a tensor."""
     if isinstance(value, Narrow):
         return value.kind
@@ -125,7 +125,7 @@ def type_of(value: Held) -> int:
     return onnx_type(value.element_type)
 
 
-def converted(data: Held, code: int, saturate: bool = True, round_mode: str = "up") -> Held:
+def converted(data: GraphValue, code: int, saturate: bool = True, round_mode: str = "up") -> GraphValue:
     """A tensor in the element type of this TensorProto.DataType."""
     if type_of(data) == code:
         return data

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import inf, isnan, pi, sqrt
 
-from ir_exec.ops import Op
+from ir_exec.ops import Op, resolve
 from ir_exec.plan.fusing import FusionRule
 from ir_exec.plan.patterns import Match, NodePattern, anything, constant, near, number, one_of, op
 from ir_exec.types import element_types
@@ -57,22 +57,20 @@ def _rule(
     return FusionRule(pattern.of_rank("x"), inputs, operator, frozenset(anchors.split()))
 
 
-def _activation(name: str, **attributes: str | float) -> Op:
-    from ir_exec.ops.activation import functions  # most models have none of these layers
-
-    found: Op = getattr(functions, name)(**attributes)
+def _activation(type_name: str, opset: int, **attributes: str | float) -> Op:
+    found: Op = resolve(type_name, f"opset{opset}")(**attributes)
     return found
 
 
 def _clamp(match: Match) -> Op:
     limits = {name: match.number(name) for name in ("least", "most") if name in match.values}
-    return _activation("Clamp", min=limits.get("least", -inf), max=limits.get("most", inf))
+    return _activation("Clamp", 1, min=limits.get("least", -inf), max=limits.get("most", inf))
 
 
 ACTIVATIONS = (
-    _rule(_GELU, "Erf", lambda match: _activation("Gelu7", approximation_mode="erf")),
-    _rule(_TANH_GELU, "Tanh", lambda match: _activation("Gelu7", approximation_mode="tanh")),
-    _rule(_SWISH, "Sigmoid", lambda match: _activation("Swish"), ("x", "beta")),
-    _rule(_HSWISH, "HardSigmoid", lambda match: _activation("HSwish")),
+    _rule(_GELU, "Erf", lambda match: _activation("Gelu", 7, approximation_mode="erf")),
+    _rule(_TANH_GELU, "Tanh", lambda match: _activation("Gelu", 7, approximation_mode="tanh")),
+    _rule(_SWISH, "Sigmoid", lambda match: _activation("Swish", 4), ("x", "beta")),
+    _rule(_HSWISH, "HardSigmoid", lambda match: _activation("HSwish", 4)),
     _rule(_CLAMP, "", _clamp),
 )

@@ -13,7 +13,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.metrics import Settings
-from ir_exec.debug.comparison.report_text import number_pair, told
+from ir_exec.debug.comparison.report_text import difference_text, number_pair
 from ir_exec.debug.comparison.tolerances import ACCURACY, tolerance_of
 from ir_exec.ops.base.registry import names_of_types
 from ir_exec.types import Array, ElementType
@@ -137,7 +137,7 @@ def test_a_difference_shows_them() -> None:
     model = build.model(build.result(build.relu(build.parameter([1], name="x"), name="y")), name="one")
     report = compare(model, {"y": x - np.float32(2**12)}, [x])
     assert report.layers[-1].own is not None
-    assert mentions(2147483648, 2147479552) in told(report.layers[-1].own).splitlines()
+    assert mentions(2147483648, 2147479552) in difference_text(report.layers[-1].own).splitlines()
 
 
 def test_a_reduction_of_a_scalar_by_its_only_axis() -> None:

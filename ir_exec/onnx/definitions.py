@@ -17,7 +17,7 @@ from ir_exec.onnx.microsoft_table import parameters, signature
 from ir_exec.onnx.ml_constraint_table import ML_CONSTRAINTS
 from ir_exec.onnx.registry import MICROSOFT, ML, STANDARD, canonical_domain, find
 from ir_exec.onnx.tensors import onnx_type
-from ir_exec.onnx.values import Held, Narrow
+from ir_exec.onnx.values import GraphValue, Narrow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ class _Definition(NamedTuple):
 
 
 def broken_constraint(
-    node: NodeProto, opset: int, inputs: Sequence[Held], given: Mapping[str, AttributeProto]
+    node: NodeProto, opset: int, inputs: Sequence[GraphValue], given: Mapping[str, AttributeProto]
 ) -> IRError | None:
     """The first violation of the operator's definition by a node; None if none is known.
 
@@ -128,7 +128,7 @@ def _at(definition: _Definition, position: int) -> _Input | None:
     return known[-1] if known and known[-1].is_variadic else None
 
 
-def _missing_input(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
+def _missing_input(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
     for position, declared in enumerate(definition.inputs):
         if declared.is_required and position < len(inputs) and inputs[position] is None:
             message = f"the required input {declared.name} is missing"
@@ -144,7 +144,7 @@ def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | No
     return GraphError(message, code=Code.too_many_outputs)
 
 
-def _differing_types(definition: _Definition, inputs: Sequence[Held]) -> IRError | None:
+def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
     """IR402 for the first input whose type differs from an earlier input that must have the same type."""
     found: dict[str, tuple[str, int, str]] = {}
     for position, value in enumerate(inputs):
@@ -162,7 +162,7 @@ def _differing_types(definition: _Definition, inputs: Sequence[Held]) -> IRError
     return None
 
 
-def _type_of(value: Held) -> tuple[int, str]:
+def _type_of(value: GraphValue) -> tuple[int, str]:
     """The TensorProto.DataType of a tensor, and its name in messages; 0 if unknown."""
     if isinstance(value, Narrow):
         return value.kind, _name_of(value.kind)
@@ -184,12 +184,12 @@ def _of_table(
     definition: _Definition,
     node: NodeProto,
     opset: int,
-    inputs: Sequence[Held],
+    inputs: Sequence[GraphValue],
     given: Mapping[str, AttributeProto],
 ) -> IRError | None:
     if not definition.constraints:
         return None
-    named: dict[str, Held] = {}
+    named: dict[str, GraphValue] = {}
     for position, value in enumerate(inputs):
         declared = _at(definition, position)
         if declared is not None:
