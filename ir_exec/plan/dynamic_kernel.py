@@ -30,8 +30,8 @@ class _Seen:
 
     Attributes:
         size: The bytes of the outputs.
-        kernel: For the outputs.
-        is_final: No better one is searched.
+        kernel: The kernel for the outputs.
+        is_final: True if no better kernel is searched for.
     """
 
     size: int
@@ -46,7 +46,7 @@ class DynamicKernel:
     occurrence. Several threads may call.
 
     Args:
-        kernel: For arrays of any types.
+        kernel: A kernel for arrays of any types.
         better: `Op.kernel` may replace it.
         fixed: The inputs, by position, that are the same arrays in every call.
         constants: Further inputs whose elements `Op.kernel` may rely on.

@@ -102,10 +102,10 @@ Condition: TypeAlias = Callable[[Match, Value], bool]
 
 
 class NodePattern:
-    """The computation of a value.
+    """A pattern of the nodes that compute a value.
 
     Attributes:
-        expected: A description of the value, for reasons.
+        expected: A description of the value, used in reasons.
         kinds: The kinds of nodes whose output may match; empty for patterns that match other values too.
         needs_known: Only values known before the run match.
     """

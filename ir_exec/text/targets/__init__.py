@@ -132,7 +132,7 @@ def _on_npu(folder: Folder) -> Iterator[IRError]:
         if folder.decoder is not None:
             yield from weights_on_npu(folder.decoder)
         if folder.kind == "language model with vision":
-            message = "the language model was checked: it is not known whether NPUs run the other parts"
+            message = "only the language model was checked; support of the other parts on NPUs is unknown"
             yield finding(message, Location(path=folder.path), GENAI_ON_NPU, "info")
         return
     architectures = folder.setting("config.json", "architectures")
