@@ -72,7 +72,7 @@ def unreachable_layers(graph: Graph) -> Iterator[IRError]:
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
     """IR110 for each layer with the name of an earlier layer, IR111 for each repeated tensor name.
 
-    Only inputs and outputs of a model are selected by name; repeated names of other values are an info.
+    Only inputs and outputs of a model are selected by name; for repeated names of other values the severity is info.
     """
     nodes = [*graph.nodes, *graph.unreachable]
     names = [name for node in nodes for value in node.outputs for name in value.names]

@@ -278,7 +278,7 @@ class Layer(_Model):
 
 
 class Document(_Model):
-    """A whole file of IR version 10 or 11; `is_complete` is false if the reader omitted something."""
+    """A whole file of IR version 10 or 11; `is_complete` is false if the reader omitted faulty content."""
 
     name: str
     version: _Version

@@ -96,7 +96,7 @@ class OlderLayer(_Model):
 
 
 class OlderDocument(_Model):
-    """A whole file; `is_complete` is false if the reader omitted something."""
+    """A whole file; `is_complete` is false if the reader omitted faulty content."""
 
     name: str
     version: Annotated[int, _Number(_OLDEST, _NEWEST)]

@@ -42,8 +42,8 @@ class _Seen:
 class DynamicKernel:
     """A kernel that first infers the types of the outputs, and raises the errors of `infer` for the arrays.
 
-    Inference is skipped for arrays like previous ones; the kernel for their types is selected at their second
-    occurrence. Several threads may call.
+    Inference is skipped for arrays like previous ones. The kernel for their types is selected at the second occurrence
+    of the types. Several threads may call the kernel at once.
 
     Args:
         kernel: A kernel for arrays of any types.

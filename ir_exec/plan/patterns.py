@@ -366,7 +366,7 @@ class _Search:
         self._seen: str | None = None
 
     def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
-        """Record the expectation for a value. The reason is the record after the most matched nodes.
+        """Record the expectation for a value. The record with the most matched nodes becomes the reason.
 
         Args:
             seen: The reader of the value, if all nodes match; such a record takes precedence.

@@ -301,7 +301,7 @@ Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 class Plans:
     """The plans of one graph.
 
-    Several threads may call; one of them plans at a time.
+    Several threads may call the methods at once; one of them plans at a time.
 
     Args:
         make: Makes a plan for inputs of these types; with the flag its steps may reuse buffers.

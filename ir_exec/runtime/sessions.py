@@ -200,8 +200,8 @@ class States(Mapping[str, Array | None]):
 class Session:
     """Calls of a compiled model with separate variables, made by `CompiledModel.session`.
 
-    Several threads may call it. If a run depends on the previous one, through variables or random numbers, the calls of
-    a session wait for each other; calls of other models, and of other sessions, run concurrently.
+    Several threads may call it at once. If a run depends on the previous one, through variables or random numbers, the
+    calls of a session wait for each other; calls of other models, and of other sessions, run concurrently.
     """
 
     def __init__(self, network: RunnableNetwork | Specialising) -> None:

@@ -315,7 +315,7 @@ def is_own_type(data: TensorType) -> bool:
 def is_small(*types: TensorType) -> bool:
     """Return True if NumPy's functions may be called directly.
 
-    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only.
+    There are too few elements for several threads, and the result is an array: NumPy returns scalars only for scalars.
     """
     return (
         max(type.shape.size.lo for type in types) < thresholds.SPLIT_ELEMENTS

@@ -294,7 +294,7 @@ class SpaceToBatch(Op):
 
 
 def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
-    """Raise ShapeError IR501 or IR502 unless data has rank 2 or more, and each vector as many elements."""
+    """Raise ShapeError IR501 or IR502 unless data has rank 2 or more, and the length of each vector equals the rank."""
     if data.rank is not None and data.rank < 2:
         raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
     shape = Shape.unknown() if data.rank is None else Shape([data.rank])

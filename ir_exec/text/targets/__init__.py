@@ -1,7 +1,7 @@
 """Limits of devices and pipelines, checked without the device: `check --for npu`.
 
-Only limits stated by a public document are errors or warnings; facts without a document are "not known", an info. Each
-finding cites its document (`Diagnostic.source`).
+Only limits stated by a public document are errors or warnings; facts that no document states are reported as "not
+known", with the severity info. Each finding cites its document (`Diagnostic.source`).
 """
 
 from __future__ import annotations
