@@ -210,7 +210,7 @@ def connected(address: str, initializer: Callable[[], None] | None = None) -> It
     """Yield the cluster of a scheduler, `tcp://host:8786`.
 
     Raises:
-        IRError: If it does not answer.
+        IRError: If the scheduler does not answer.
     """
     try:
         client = Client(address, set_as_default=False)

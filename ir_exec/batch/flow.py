@@ -157,7 +157,7 @@ def in_order(
     Only a few items are in flight at a time.
 
     Raises:
-        IRError: If no worker answers any more.
+        IRError: If no worker answers.
     """
     flow = TaskFlow(pool)
     left = enumerate(items)

@@ -1,8 +1,7 @@
 """Storage of the outputs of many items in a folder: a file for each, and a manifest that allows a run to be continued.
 
-`manifest.jsonl` has a line about the model, and one for each finished item: the sources of its arrays, their digest,
-and its output or its error. A truncated line is ignored; the last line about an item counts.
-"""
+`manifest.jsonl` contains a line about the model, and one for each finished item: the sources of its arrays, their
+digest, and its output or its error. A truncated line is ignored; the last line about an item counts."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def input_of_file(path: str, port: ModelPort, pixels: Pixels | None = None) -> A
     """Return the array in a file for an input; the suffix of its name, one of `SUFFIXES`, selects the format.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
         EvaluationError: IR705 for a file without an array for this input.
     """
     reader = SUFFIXES[suffix_of(path)]

@@ -342,9 +342,10 @@ SUFFIXES: dict[str, Reader] = {
 
 
 def port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
-    """Return the input for an array in a file: the input with one of its names, or in0, in1, ...
+    """Return the input for the name of an array in a file, or None.
 
-    arr_0, arr_1, ... are the names that `numpy.savez` chooses for unnamed arrays.
+    `key` is a name of the input, or its position: in0, in1, ... or arr_0, arr_1, ..., which are the names that
+    `numpy.savez` chooses for unnamed arrays.
     """
     for port in ports:
         if key == port.name or key in port.names:

@@ -64,7 +64,7 @@ class Pool(ABC):
         carriers: Maximum concurrent tasks with the same Cargo.
         ahead: Tasks for each worker that are submitted before their results are awaited; enough to keep it busy.
         task_seconds: Minimum duration of a task that makes its overhead negligible; 0 for tasks without overhead.
-        threads: Of a model's run in a worker; None: the setting in the environment of the worker.
+        threads: The number of threads of a run in a worker; None for the setting in the worker's environment.
     """
 
     in_process = False
@@ -87,7 +87,7 @@ class Pool(ABC):
         return error if isinstance(error, WorkerLostError) else None
 
     def require_alive(self) -> None:  # noqa: B027  # most pools need nothing here
-        """Raise IRError if no worker will ever answer."""
+        """Raise IRError if no worker can answer."""
 
     def __enter__(self) -> Self:
         return self
@@ -122,7 +122,7 @@ class Processes(Pool):
     A process is started with its first work.
 
     Args:
-        threads: Of BLAS, and of each run; by default the cores are divided among the processes.
+        threads: The number of threads of BLAS and of each run; by default the cores are divided among the processes.
         initializer: A function that each process calls first.
     """
 

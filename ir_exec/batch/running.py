@@ -119,7 +119,7 @@ def run(
         options: As for `compile_model`.
 
     Raises:
-        IRError: The errors of `compile_model`. If no worker answers any more.
+        IRError: The errors of `compile_model`, or if no worker answers.
         EvaluationError: IR704 for other invalid arguments.
     """
     if on_error not in ("record", "raise"):

@@ -27,7 +27,7 @@ def prepare(threads: int, initializer: Callable[[], None] | None) -> None:
     Existing settings of the environment are kept.
 
     Args:
-        threads: Of BLAS, and of runs without an explicit number.
+        threads: The number of threads of BLAS, and of runs without an explicit number.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()

@@ -50,7 +50,7 @@ class Answer:
     """The results of the items of a task, up to the first item with a missing file.
 
     Attributes:
-        state: Of their session.
+        state: The state of the session of the items.
         seconds: Their duration.
         size: Bytes of their arrays and outputs.
     """

@@ -303,8 +303,8 @@ def avg_pool(
     Args:
         data: [batch, channels, spatial...], any numeric type.
         strides: The distance between neighbouring windows.
-        exclude_pad: The mean is taken without padding, and is 0 without elements. Otherwise padding counts as zeros;
-            but without any pads, elements of a last window outside of the data are not counted, as in OpenVINO.
+        exclude_pad: Padding is excluded from the mean, and a window that covers only padding gives 0; if false, padding
+            counts as zeros. Without any pads, elements of the last window beyond the data are excluded, as in OpenVINO.
         pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
         pads_end: See `pads_begin`.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
@@ -387,8 +387,8 @@ def batch_to_space(
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
-            product, or crops larger than the axis; also for other first numbers, for which OpenVINO's outputs differ
-            from the inferred shape.
+            product, or crops larger than the axis. IR505 also for a first element of block_shape other than 1, or of
+            crops other than 0, for which OpenVINO's outputs differ from the inferred shape.
     """
 
 def bgr_to_nv12(
@@ -1035,7 +1035,7 @@ def cos(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = cos data, of radians.
+    """output = cos data, with data in radians.
 
     Specification: arithmetic/cos-1.
 
@@ -1368,23 +1368,23 @@ def detection_output(
 ) -> Value:
     """The objects found by an SSD detector: prior boxes moved as predicted, after non-maximum suppression.
 
-    Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
-    a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by
-    class. With `decrease_label_id` each prior counts only for its best class other than 0, and the classes of the
-    output are one less.
+    Candidates are the best `top_k` boxes of each class with a score above `confidence_threshold`. Boxes that overlap a
+    higher-scored one by more than `nms_threshold` are removed, and the best `keep_top_k` of the others are kept for
+    each image, class by class. With `decrease_label_id` each prior counts only for its best class other than 0, and the
+    class ids of the output are decreased by one.
 
-    As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
+    As in OpenVINO, priors in pixels are divided by the size of the image a second time when they move twice.
     Specification: detection/detectionoutput-8.
 
     Args:
-        box_logits: Floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
+        box_logits: Floating, [N, num_priors * num_loc_classes * 4], the moves of the prior boxes, for each class if not
             `share_location`.
         class_preds: The type of box_logits, [N, num_priors * num_classes].
         proposals: Floating, [1 or N, 1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not
-            `variance_encoded_in_target`, factors of their moves; if not `normalized`, priors have 5 numbers, the first
-            of them -1 at the end, and count pixels of an image of input_width and input_height.
+            `variance_encoded_in_target`, factors of their moves. If not `normalized`, priors have 5 numbers, the first
+            of which is -1 after the last prior, and coordinates are pixels of an image of input_width and input_height.
         aux_class_preds: Like class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
-            priors a first time, and mark priors without any object: the second of the two numbers is below
+            priors a first time. A prior contains no object if the second of its two numbers is below
             `objectness_score`.
         aux_box_preds: Like `aux_class_preds`.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
@@ -1792,10 +1792,10 @@ def experimental_detectron_detection_output(
 ) -> tuple[Value, Value, Value]:
     """The objects that a Detectron model finds: regions moved as predicted, after non-maximum suppression.
 
-    Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
-    one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
-    class, or if these are too many the best of all. As in OpenVINO, boxes are clipped at the first row and column of
-    the image only, and class_agnostic_box_regression changes nothing.
+    Class 0 is the background. Candidates have a score above `score_threshold`. Boxes that overlap a higher-scored
+    box of their class by more than `nms_threshold` are removed. The best `post_nms_count` of each class are kept, class
+    by class; if these are too many, the best of all classes are kept. As in OpenVINO, boxes are clipped at the first
+    row and column of the image only, and class_agnostic_box_regression has no effect.
 
     Specification: detection/experimental-detectron-detection-output-6.
 
@@ -1833,8 +1833,8 @@ def experimental_detectron_generate_proposals_single_image(
     """Anchors moved as predicted, after non-maximum suppression, for one image.
 
     Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
-    `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
-    2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
+    `pre_nms_count` boxes, those that overlap a higher-scored one by more than `nms_threshold` are removed. As in
+    OpenVINO, a box from 2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide in overlaps.
 
     Specification: detection/experimental-detectron-generate-proposals-single-image-6.
 
@@ -1970,8 +1970,9 @@ def extract_image_patches(
         strides: Like `sizes`.
         rates: Like `sizes`.
         auto_pad: With `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are
-            added at both ends, an odd one at the end or at the beginning. With `valid` only complete patches count. If
-            none fits, OpenVINO may count one that begins within the image and reads zeros outside.
+            added at both ends; an odd zero is added at the end (`same_upper`) or at the beginning (`same_lower`). With
+            `valid`, only complete patches count. If none fits, OpenVINO may count one that begins within the image and
+            reads zeros outside.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -2332,10 +2333,10 @@ def generate_proposals(
 ) -> tuple[Value, Value, Value]:
     """Anchors moved as predicted, after non-maximum suppression, for each image.
 
-    Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
-    the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
-    kept. A threshold above one half is multiplied by `nms_eta` at each box that is kept; OpenVINO supports no nms_eta
-    but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+    Boxes are clipped to the image. Of the best `pre_nms_count`, boxes smaller than `min_size` times the scale are
+    removed, then boxes that overlap a higher-scored one by more than `nms_threshold`. The best `post_nms_count` are
+    kept. A threshold above one half is multiplied by `nms_eta` for each box that is kept; OpenVINO supports only 1 for
+    nms_eta. If not `normalized`, coordinates are in pixels, and a box from 2 to 4 is 3 wide.
 
     Specification: detection/generate-proposals-9.
 
@@ -2676,7 +2677,7 @@ def gru_cell(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
+    """H' = (1 - z) . h + z . H, with the gates z, r and h; see `GRU` for their formulas.
 
     The gates are z (update), r (reset) and h (candidate), in this order:
 
@@ -2736,7 +2737,7 @@ def gru_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
+    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; see `GRU` for their formulas.
 
     The gates are z (update), r (reset) and h (candidate), in this order:
 
@@ -3487,7 +3488,7 @@ def lstm_cell(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value]:
-    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
+    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; see `LSTM` for their formulas.
 
     hidden_state is H', cell_state is C'. Specification: sequence/lstm-cell-1.
 
@@ -3548,7 +3549,7 @@ def lstm_sequence(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
+    """C' = f . C + i . c and H' = o . h(C') along a sequence; see `LSTM` for the gates f, i, c and o.
 
     The gates are f (forget), i (input), c (candidate) and o (output), in this order:
 
@@ -3647,10 +3648,10 @@ def matrix_nms(
     name: str | None = None,
     tensor_names: Iterable[Iterable[str]] = (),
 ) -> tuple[Value, Value, Value]:
-    """Boxes with scores that decay with the overlap of better boxes of the class.
+    """Boxes whose scores decay with the overlap with higher-scored boxes of their class.
 
-    Boxes with scores above `post_threshold` are kept. If not `normalized`, coordinates count pixels, and a box from 2
-    to 4 is 3 wide.
+    Boxes with scores above `post_threshold` are kept. If not `normalized`, coordinates are in pixels, and a box from
+    2 to 4 is 3 wide.
 
     Within a batch element rows are in descending order of their scores; as in OpenVINO, `sort_result_type` classid has
     an effect only together with `sort_result_across_batch`.
@@ -3660,9 +3661,9 @@ def matrix_nms(
     Args:
         boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
         scores: The type of boxes, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
-            A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
-            `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the
-            greatest overlap of j with a box that is better than j.
+            A score is multiplied by the minimum of the decays caused by boxes j with higher scores: (1 - iou) /
+            (1 - worst[j]) for `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian.
+            worst[j] is the maximum overlap of j with a box of a higher score.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -3879,7 +3880,7 @@ def multiclass_nms(
 
     Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
     OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
-    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows are batch by batch in descending
+    not `normalized`, coordinates are in pixels, and a box from 2 to 4 is 3 wide. Rows are batch by batch in descending
     order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
     are sorted together.
 
@@ -3935,7 +3936,7 @@ def multinomial(
         tensor_names: The names of its output; a list of names for each of several outputs.
 
     Returns:
-        output: Shape [batch, num_samples], the type `convert_type`, i32 or i64.
+        output: Shape [batch, num_samples], type `convert_type` (i32 or i64).
 
     Raises:
         IRError: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 if no class is left
@@ -4518,9 +4519,9 @@ def proposal(
 
     An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, is placed every
     feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
-    pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
-    `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
-    tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
+    pre_nms_topn boxes, those that overlap a higher-scored one by more than nms_thresh are removed. `clip_before_nms`
+    and `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, the
+    `framework` tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
 
     Specification: detection/proposal-4.
 
@@ -5827,7 +5828,7 @@ def sin(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = sin data, of radians.
+    """output = sin data, with data in radians.
 
     Specification: arithmetic/sin-1.
 
@@ -6031,8 +6032,8 @@ def space_to_batch(
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a
-            multiple of the block; also for other first numbers, for which OpenVINO's outputs differ from the inferred
-            shape.
+            multiple of the block. IR505 also for a first element of block_shape other than 1, or of pads other than 0,
+            for which OpenVINO's outputs differ from the inferred shape.
     """
 
 def space_to_depth(
@@ -6415,7 +6416,7 @@ def tan(
     name: str | None = None,
     tensor_names: Iterable[str] = (),
 ) -> Value:
-    """output = tan data, of radians.
+    """output = tan data, with data in radians.
 
     Specification: arithmetic/tan-1.
 

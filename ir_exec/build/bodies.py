@@ -86,7 +86,7 @@ def if_(
     ```
 
     Raises:
-        GraphError: If they return different numbers of values, and the errors of inference.
+        GraphError: If both functions return different numbers of values; also the errors of inference.
     """
     flag = _value(condition)
     bodies: list[_Open] = []

@@ -36,7 +36,7 @@ class Region:
     """The layers to cut from: those of a model or of a body.
 
     Attributes:
-        types: Of every value, at its number.
+        types: The types of all values, indexed by value number.
         scope: The names of the enclosing layers and bodies.
     """
 

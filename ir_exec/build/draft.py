@@ -39,7 +39,7 @@ class LayerDraft:
 
     Attributes:
         path: The prefix for names of its layers in messages, `loop/body/` for layers of a body.
-        layers: In the order of the file.
+        layers: The layers in the order of the file.
         sources: By input port, the output port that it reads.
     """
 

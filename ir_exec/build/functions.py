@@ -146,7 +146,7 @@ def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) 
         raise GraphError(message, code=Code.wrong_number_of_inputs)
     given = dict(zip(names, arguments, strict=False))
     for key in keywords.keys() & given.keys():
-        raise InvalidAttributeError(f"{key} is given twice, expected it once")
+        raise InvalidAttributeError(f"{key} is given twice, expected one value")
     given.update(keywords)
     inputs: list[Any] = []
     for declared in cls.inputs:

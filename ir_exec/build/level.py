@@ -28,8 +28,8 @@ class Shared:
 
     Attributes:
         infer: Updates the types.
-        types: From the last inference, None if a later edit may have changed them.
-        arrays: Of new constants, by offset.
+        types: The types of the last inference; None if a later edit may have changed them.
+        arrays: The arrays of new constants, by offset.
         placeholders: Parameters that represent values of the model in functions of a caller, with these values.
     """
 
@@ -112,7 +112,7 @@ class Level:
         """Remove a layer.
 
         Raises:
-            GraphError: If it is connected to a port of the enclosing layer.
+            GraphError: If the layer is connected to a port of the enclosing layer.
         """
         layer = self.draft.layers[id]
         if self.outer is not None and (layer.is_parameter or layer.is_result):

@@ -71,7 +71,7 @@ def model(
     ordered = found if parameters is None else list(parameters)
     missing = [one for one in found if one not in ordered]
     if missing:
-        message = f"the model reads {missing[0].name}, expected it among the parameters"
+        message = f"the model reads {missing[0].name}, which is not among the parameters"
         raise GraphError(message).located(missing[0].layer.location)
     network = assemble(layers, ordered, ends, name)
     weights = ArrayWeights(network.constants)
@@ -118,8 +118,8 @@ class BuiltNetwork:
     """A finished model or body.
 
     Attributes:
-        types: Of the values of the graph.
-        constants: By their offsets, in bodies too.
+        types: The types of the values of the graph.
+        constants: The constants by offset, bodies included.
     """
 
     layers: tuple[Layer, ...]

@@ -30,7 +30,7 @@ class _Older(NamedTuple):
     """An older version of an operator.
 
     Attributes:
-        since: Of the older version.
+        since: The first opset of the older version.
         without: Attributes that it lacks, each with the values that have no effect.
         refused: Values of its other attributes that it does not accept.
         counted: Inputs for which it accepts only numbers of 0 or more, which therefore must be known.
@@ -90,7 +90,7 @@ class _Rewriting:
 
     Attributes:
         left: The nodes without an older equivalent, with the reason.
-        arrays: Of new constants, by offsets.
+        arrays: The arrays of new constants, by offset.
     """
 
     def __init__(self, is_readable: IsReadable, types: dict[Value, TensorType], document: Document) -> None:

@@ -98,7 +98,7 @@ def make(
     """Return a layer of this operator class; raises as `op` does.
 
     Args:
-        version: Of a class that is in no opset.
+        version: The version of a class that is in no opset.
     """
     try:
         operator, texts = operator_of(cls, attributes)
@@ -280,8 +280,8 @@ def read_value(
     """Return the value of the variable `variable_id` from the last run; initially, and after a reset, `init_value`.
 
     Args:
-        shape: Of the variable; by default those of `init_value`. If `init_value` is None, the variable starts with
-            zeros, and both must be given.
+        shape: The shape of the variable; by default the shape of `init_value`. If `init_value` is None, the variable
+            starts with zeros, and both must be given.
         element_type: See `shape`.
     """
     value = init_value if init_value is None or isinstance(init_value, Value) else constant(init_value)

@@ -195,7 +195,7 @@ def new_layer(
     """Return a layer of the current model or body.
 
     Args:
-        tensor_names: Of the only output, or one list for each output.
+        tensor_names: The tensor names of the only output, or one list for each output.
     """
     # A Result stands for its input here, because files have no layers that read Results.
     inputs = tuple([one.layer.inputs[0] if one.layer.type == "Result" else one for one in inputs])

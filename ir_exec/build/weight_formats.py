@@ -68,7 +68,7 @@ class EncodedWeight:
     """A weight as (codes - zero) * scale: f32 arrays of numbers that `encoding` represents exactly.
 
     Attributes:
-        shape: Of the weight; codes have another axis for groups.
+        shape: The shape of the weight; codes have another axis for groups.
         zero: None for a format without zero points.
         scale_kind: f16, or f32 if f16 cannot represent the scales.
     """

@@ -1,7 +1,7 @@
 """The cause of a failure with new input shapes: the constant or input that fixes an old size.
 
-The cause is the pattern of a Reshape that drops or moves the change, or else a constant with an old dim. It is searched
-upwards from the inputs of the layer that fails with the new shapes.
+The cause is the pattern of a Reshape that drops or moves the change, or else a constant with an old dim. The
+search goes upwards from the inputs of the layer that fails with the new shapes.
 
 A Reshape of `[1,12,64]` with the pattern `[1,12,-1]` accepts a batch of 3 as well, and returns `[1,12,192]`: the layer
 that does not accept the 192 is far below, and its other inputs are not the cause.
@@ -202,8 +202,8 @@ class Blame:
     def _suspects(self, inputs: list[Value]) -> list[int]:
         """Sizes that may contradict the new shapes, without the requested sizes.
 
-        First old sizes that were replaced, then sizes that only one input has. Excluded are sizes that a changed input
-        had before as well.
+        Old sizes that were replaced come first, then sizes that only one input has. Sizes that a changed input already
+        had before are excluded.
         """
         old = {size for value in inputs if self.has_changed(value) for size in self._replaced(value)}
         present = [self._static_sizes(self.after, value) for value in inputs]

@@ -207,7 +207,7 @@ class Findings:
         dropped = len({one for one in self._found if _may_follow(one) and one.severity == "error"})
         self.repairs.clear()
         self._found = kept
-        told = f"; {dropped:,} errors that may follow from it are omitted" if dropped > 1 else ""
+        told = f"; {dropped:,} possible consequences are omitted" if dropped > 1 else ""
         self(error.changed(message=error.message + told))
 
     def mute(self, layer: Layer) -> None:

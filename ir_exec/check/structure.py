@@ -72,7 +72,7 @@ def unreachable_layers(graph: Graph) -> Iterator[IRError]:
 def duplicate_names(graph: Graph) -> Iterator[IRError]:
     """IR110 for each layer with the name of an earlier layer, IR111 for each repeated tensor name.
 
-    Only inputs and outputs of a model are selected by name; repeated names of other values are an info.
+    Only inputs and outputs of a model are selected by name; for repeated names of other values the severity is info.
     """
     nodes = [*graph.nodes, *graph.unreachable]
     names = [name for node in nodes for value in node.outputs for name in value.names]
@@ -166,7 +166,7 @@ def constants(graph: Graph) -> list[Node]:
 
 
 def _end(node: Node) -> int:
-    assert isinstance(node.op, Const), "other nodes have no bytes"
+    assert isinstance(node.op, Const), "only constants have an offset and a size"
     return node.op.offset + node.op.size
 
 
@@ -204,7 +204,7 @@ def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]
         if mark.name != "attribute" or key[0] not in _KNOWN:
             continue
         if key in seen:
-            message = f"<rt_info> contains the attribute {key[0]} of version {key[1]} twice, expected it once"
+            message = f"<rt_info> contains the attribute {key[0]} of version {key[1]} twice, expected one"
             place = Location(path, mark.line, layer.id, layer.name, layer.type)
             yield GraphError(message, code=Code.repeated_rt_info, location=place)
         seen.add(key)
@@ -213,8 +213,8 @@ def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]
 def colliding_names(document: Document) -> Iterator[IRError]:
     """IR121 for each input and output of version 10 with the name of another one, by OpenVINO's rules.
 
-    They have the tensor names of their port, and the name of the layer, followed by the number of the output if the
-    layer has several. None of these may be a name of another input or output.
+    The names of an input or output are the tensor names of its port, and the name of the layer, followed by the number
+    of the output if the layer has several. None of these may be a name of another input or output.
     """
     if document.version > 10:
         return

@@ -2,7 +2,7 @@
 
 Every type is inferred twice, with the input shapes of the file and with the new shapes. Layers that fail only with the
 new shapes are reported. The cause is the pattern of a Reshape that drops or moves the change, or else a constant with
-an old dim. It is searched upwards from the inputs of the layer that fails with the new shapes.
+an old dim. The search goes upwards from the inputs of the layer that fails with the new shapes.
 """
 
 from __future__ import annotations

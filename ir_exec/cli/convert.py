@@ -250,7 +250,7 @@ def _from_onnx(
     """Return the model of an ONNX file, and the inputs whose values it depends on.
 
     Args:
-        options: Of the conversion, for `rt_info`.
+        options: The options of the conversion, for `rt_info`.
         pairs: The inputs and outputs of a file that become states.
     """
     proto, folder = read_proto(path)

@@ -259,7 +259,7 @@ class LayerText(NamedTuple):
 
     Attributes:
         inputs: Numbers, lists, and texts (names of values or .npy files).
-        attributes: By name.
+        attributes: The attributes by name.
     """
 
     type: str

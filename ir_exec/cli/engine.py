@@ -16,7 +16,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 def engine_options(command: Command) -> Command:
-    """Add --engine, --provider and --engine-option; the argument `engine` has the keywords of `compile_model`."""
+    """Add --engine, --provider and --engine-option; the argument `engine` contains the keywords of `compile_model`."""
 
     @click.option(
         "--engine", metavar="NAME", help="Engine for the layers that it supports: onnxruntime.  [default: interpreter]"

@@ -36,7 +36,7 @@ class PortFacts(JsonFacts):
     """An input, output or variable.
 
     Attributes:
-        other_names: Further names that are accepted for it.
+        other_names: Alternative names.
     """
 
     name: str
@@ -77,7 +77,7 @@ class CompressedFacts(JsonFacts):
 
     Attributes:
         group_size: Null for whole rows.
-        bytes: Of codes, scales and zero points.
+        bytes: The size of codes, scales and zero points.
     """
 
     format: str
@@ -98,7 +98,7 @@ class NetworkFacts(JsonFacts):
         parameters: Number of elements of constants of floats, or of integers with at most 8 bits; shared constants are
             counted once. Other integers and booleans are axes, shapes and indices.
         bytes: Size of all constants in the .bin.
-        multiply_adds: Of matrix products, convolutions, recurrent cells and attention in one run.
+        multiply_adds: The multiply-adds of matrix products, convolutions, recurrent cells and attention in one run.
         is_exact: true if multiply_adds is exact; otherwise it is a lower limit, with open dims at their minimum (at
             least 1) and one iteration for loops of unknown length.
         onnx: The content of an ONNX file; the other fields describe the layers that its nodes were lowered to.
@@ -126,7 +126,7 @@ def facts_of(network: Model, source: Document, onnx: OnnxFacts | None = None) ->
     """Return the summary of a model with its current shapes.
 
     Args:
-        source: The document of the file, for name, version, writer and number of layers.
+        source: The document of the file; it supplies the name, version, writer and number of layers.
     """
     added = {layer.name for layer in network.document.layers} - {layer.name for layer in source.layers}
     work = count_work(network.graph, network.types, network.weights)
@@ -214,7 +214,7 @@ class PlacedNode(NamedTuple):
     """A node of the model or of a body, with the types of its graph.
 
     Attributes:
-        id: With the ids of the enclosing layers, `16/then/2`.
+        id: The id, preceded by the ids of the enclosing layers: `16/then/2`.
         path: Names, `loop/body/add`, as in traces.
     """
 
@@ -261,7 +261,7 @@ class Input(JsonFacts):
 
     Attributes:
         source: Null without an edge.
-        value: Of a small constant.
+        value: The value of a small constant.
     """
 
     name: str
@@ -284,8 +284,8 @@ class LayerFacts(JsonFacts):
     """A layer.
 
     Attributes:
-        id: With the ids of the enclosing layers in a body.
-        line: In the .xml.
+        id: The id, preceded by the ids of the enclosing layers in a body.
+        line: The line in the .xml.
         node: The node of an ONNX file that was lowered to this layer, and possibly others.
     """
 

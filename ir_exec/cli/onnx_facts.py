@@ -38,7 +38,7 @@ class OnnxValue(JsonFacts):
     """An input or output.
 
     Attributes:
-        type: With the names of dims, as declared in the file or inferred.
+        type: The type with the names of dims, as declared in the file or inferred.
     """
 
     name: str
@@ -56,7 +56,7 @@ class OnnxInitializer(JsonFacts):
     """An initializer.
 
     Attributes:
-        external: The external file with its data.
+        external: The external file that contains the data.
     """
 
     name: str

@@ -35,7 +35,8 @@ from ir_exec.types import Array
     "--max-loss",
     type=FiniteRange(min=0),
     metavar="X",
-    help="Find layers to keep in more bits for this maximum loss: KL divergence in nats, or relative noise power.",
+    help="Find layers to keep at a higher precision for this maximum loss: KL divergence in nats, or relative noise "
+    "power.",
 )
 @click.option(
     "--keep-bits",

@@ -58,7 +58,7 @@ _LEAST_NAMES = (24, 16)
 
 @dataclass
 class Table:
-    """Rows of cells below headings; `columns` has the alignment of each column.
+    """Rows of cells below headings; `columns` contains the alignment of each column.
 
     Attributes:
         names: Headings of columns with names that may be shortened.

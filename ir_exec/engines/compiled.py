@@ -56,7 +56,7 @@ class EngineModel(CompiledModel):
             )
         super().__init__(model, **interpreted)
         network = self._network
-        assert isinstance(network, RunnableNetwork), "the model is whole"
+        assert isinstance(network, RunnableNetwork), "the model is complete"
         self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(

@@ -44,7 +44,7 @@ class EngineSetting:
     Attributes:
         providers: The devices or back ends to use, best first, in the names of the engine; empty: its default.
         options: Settings by name, in the spelling of the engine.
-        threads: Of one run.
+        threads: The number of threads of one run.
         is_wide: If true, 16-bit floats are computed in f32, as for `precision="f32"`.
         keeps_weights: If true, memory matters more than speed (`weights="keep"`).
         optimize: If true, the engine may fuse layers.

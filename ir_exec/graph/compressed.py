@@ -45,7 +45,7 @@ class CompressedWeight:
         value: The weight.
         codes: The node of the constant.
         line: The layers from the one of `value` to the reader of `codes`.
-        table: Of a codebook, the value indexed by the codes.
+        table: The values of a codebook, indexed by the codes.
         zero: The values of the zero point and the scale.
         scale: See `zero`.
         limits: The FakeQuantize on the line. None if the chain has no such layer.
@@ -311,7 +311,7 @@ def is_constant_part(value: Value, depth: int = 0) -> bool:
 
 
 def numbers_of(value: Value, weights: Weights) -> Array:
-    """The f32 array of a value that `is_constant_part`."""
+    """The f32 array of a value for which `is_constant_part` is True."""
     node = value.node
     if isinstance(node.op, Const):
         return _single(node.op.evaluate(weights=weights))

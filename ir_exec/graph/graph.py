@@ -124,7 +124,7 @@ class Graph:
     """A model, its nodes in topological order.
 
     Attributes:
-        parameters: In the order of the file, the order of inputs and outputs of the model.
+        parameters: The Parameters in the order of the file, the order of inputs and outputs of the model.
         results: See `parameters`.
         values: Every value, at the index `value.number`.
         unreachable: Nodes that no Result or Assign depends on; OpenVINO does not build them.

@@ -119,7 +119,7 @@ def find_value(graph: Graph, name: str) -> Value:
     """The value of this tensor name, layer name (its only output), `layer:1` (one of several) or output name.
 
     Raises:
-        EvaluationError: With a similar name, for an unknown name, and for a layer with several outputs.
+        EvaluationError: For an unknown name, with a similar name as a hint, or for a layer with several outputs.
     """
     for result in graph.results:
         if name in result.layer.output_names:

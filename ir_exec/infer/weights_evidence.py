@@ -1,7 +1,7 @@
 """Evidence that the weights belong to another model: their size, impossible integers, and implausible floats.
 
-It is searched only after another failure, without cost for correct files. Small integer constants are read according to
-their use (axes, shapes, orders, indices), and of float constants the first elements.
+Evidence is collected only after another failure, without cost for correct files. Small integer constants are read
+according to their use (axes, shapes, orders, indices). Of float constants, only the first elements are read.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ class _Evidence:
         impossible: Values that no model has, by the layers that read them.
         wrong: Values that contradict the declarations of the layers.
         read: The examined integer constants.
-        odd: Of the sampled float constants.
-        floats: Of the sampled float constants.
+        odd: The number of sampled float constants that are implausible.
+        floats: The number of sampled float constants.
     """
 
     end: int
@@ -96,10 +96,10 @@ class _Evidence:
 def explained_by_weights(error: IRError, graph: Graph, weights: Weights | None, *, is_running: bool = False) -> IRError:
     """The error, or an error about weights of another model if there is evidence.
 
-    If only the constants of its layer are implausible, or the weights have another size, the error has a hint.
+    A hint is added if only the constants of the layer are implausible, or if the weights have another size.
 
     Args:
-        is_running: The error is from a run, whose inputs are a more likely cause than the size of the weights.
+        is_running: True for an error of a run; its inputs are a more likely cause than the size of the weights.
     """
     if weights is None or error.code == Code.foreign_weights or error.location.layer_id is None:
         return error

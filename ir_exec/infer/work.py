@@ -20,7 +20,7 @@ class Work:
     """The amount of arithmetic of a layer or a model.
 
     Attributes:
-        multiply_adds: In one run. In layers with several bodies only the largest one counts.
+        multiply_adds: The multiply-adds of one run. In layers with several bodies only the largest one counts.
         is_exact: All sizes are known. Otherwise a dynamic dim counts with its least size, at least 1, and a loop with
             an unknown number of iterations counts once.
     """

@@ -132,10 +132,10 @@ class _Model(BaseModel):
 
 
 class RtInfo(_Model):
-    """An element with content of its writer, stored unchanged: name, attributes, text and children.
+    """An element with free content, stored unchanged: name, attributes, text and children.
 
-    `rt_info` of a model, layer or port is one; `meta_data`, `quantization_parameters` and `pre-process` of version 10
-    are others. It is false if it is empty.
+    Examples are the `rt_info` of a model, layer or port, and `meta_data`, `quantization_parameters` and `pre-process`
+    of version 10. The truth value is False for an empty element.
     """
 
     name: str
@@ -163,7 +163,7 @@ class RtInfo(_Model):
 
 
 NO_RT_INFO = RtInfo.model_construct(name="rt_info")
-"""The rt_info of elements without one; created without a validator, which would have to be built first."""
+"""The rt_info of elements without one. It is not validated, because building a validator takes time at import."""
 
 
 def _no_rt_info() -> RtInfo:
@@ -278,7 +278,7 @@ class Layer(_Model):
 
 
 class Document(_Model):
-    """A whole file of IR version 10 or 11; `is_complete` is false if the reader omitted something."""
+    """A whole file of IR version 10 or 11; `is_complete` is false if the reader omitted faulty content."""
 
     name: str
     version: _Version
@@ -324,7 +324,7 @@ class Document(_Model):
         text = self.rt_info.value("Runtime_version") or self.rt_info.value("OpenVINO Runtime") or ""
         year, _, rest = text.strip().partition(".")
         release = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-        # The fields are short in every real file; a longer one is not a version.
+        # Real files have short fields; a longer one is not a version.
         if not (year.isascii() and year.isdigit() and len(year) == 4 and 0 < len(release) <= 4):
             return None
         return int(year), int(release)

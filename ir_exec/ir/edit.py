@@ -94,7 +94,8 @@ def _dim_changes(
     """Yield the changes of the dims of a port.
 
     Args:
-        spans: Of each dim, the beginning of its element and text, and the end of its text and element.
+        spans: Four offsets of each dim: the starts of its element and of its text, and the ends of its text and of its
+            element.
     """
     assert edit.dims is not None, "the caller has dims to set"
     for (_, text_start, text_end, _), old, new in zip(spans, edit.port.dims, edit.dims, strict=False):

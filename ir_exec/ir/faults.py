@@ -150,7 +150,7 @@ def _one_spelling(id: str | None) -> str | None:
 
 
 class _Lines:
-    """The lines of faults; only the lines of dims, which are not used elsewhere, must be searched."""
+    """The lines of faults. Only the lines of dims, which are not used elsewhere, must be searched for."""
 
     def __init__(self, markup: Markup) -> None:
         self._markup = markup

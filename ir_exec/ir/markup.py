@@ -217,7 +217,7 @@ def _without_asides(text: bytes) -> bytes:
     """The text with every `<` in comments, CDATA and processing instructions blanked; rejects declarations.
 
     Each end is found by a plain search: a pattern with a lazy tail takes quadratic time for openings that are never
-    closed. NumPy detects files without any ten times faster.
+    closed. NumPy detects files without such openings ten times faster.
     """
     characters = np.frombuffer(text, np.uint8)
     following = characters[1:][characters[:-1] == ord("<")]

@@ -37,7 +37,7 @@ _NOT_DATA = frozenset(("input", "output", "blobs", "body", "port_map", "back_edg
 
 
 class OlderPort(_Model):
-    """An input or output of a layer; `dims` has -1 for text that is not a number."""
+    """An input or output of a layer; `dims` contains -1 for text that is not a number."""
 
     id: _Id
     dims: tuple[_Int, ...] = ()
@@ -80,7 +80,7 @@ class OlderBody(_Model):
 
 
 class OlderLayer(_Model):
-    """One layer; `data` has its attributes, from all elements other than ports and blobs."""
+    """One layer; `data` contains its attributes, from all elements other than ports and blobs."""
 
     id: _Id
     name: str
@@ -96,7 +96,7 @@ class OlderLayer(_Model):
 
 
 class OlderDocument(_Model):
-    """A whole file; `is_complete` is false if the reader omitted something."""
+    """A whole file; `is_complete` is false if the reader omitted faulty content."""
 
     name: str
     version: Annotated[int, _Number(_OLDEST, _NEWEST)]

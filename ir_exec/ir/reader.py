@@ -165,7 +165,7 @@ class _ElementWalk:
         edge: See `layer`.
 
     Attributes:
-        faults: Of bodies that are omitted because they are nested too deep.
+        faults: The faults of bodies that are omitted because they are nested too deep.
     """
 
     def __init__(self, markup: Markup, path: str | None, layer: _Make = dict, edge: _Make = dict) -> None:

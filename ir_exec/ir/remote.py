@@ -56,7 +56,7 @@ def files_below(url: str) -> list[str] | None:
     None for anything else.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the folder cannot be read.
     """
     name, rest = name_and_rest(url)
     with _errors(url):
@@ -100,7 +100,7 @@ class RemoteFile:
         """Query the size and the version of a file, without fetching it.
 
         Raises:
-            OSError: If it does not exist.
+            OSError: If the file does not exist.
         """
         with _errors(url):
             system, place = _system(url)

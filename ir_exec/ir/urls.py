@@ -39,7 +39,7 @@ def local_path(path: str) -> str:
     """The local path of a file, to which a URL is fetched if necessary.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
     """
     if not is_url(path):
         return path

@@ -263,7 +263,7 @@ class Weights:
         return self._mapped is not None and np.may_share_memory(array, self._bytes)
 
     def place_of(self, array: Array) -> int:
-        """The offset in the file of an array that `maps`."""
+        """Return the file offset of an array for which `maps` is True."""
         return int(array.ctypes.data - self._bytes.ctypes.data)
 
     def holds(self, array: Array) -> bool:
@@ -271,7 +271,7 @@ class Weights:
         return np.may_share_memory(array, self._bytes) or np.may_share_memory(array, self._appended)
 
     def forget(self, array: Array) -> None:
-        """Release the pages of a contiguous array that `maps` from memory: they are read again if needed."""
+        """Release the memory of a contiguous array for which `maps` is True; its pages are read again if needed."""
         if self._mapped is not None:
             self._mapped.forget(array.ctypes.data - self._bytes.ctypes.data, array.nbytes)
 

@@ -29,7 +29,7 @@ class Attention:
         value: [..., S, Ev].
         mask: [..., L, S] and sink: [..., L, 1], or None. Batches broadcast.
         is_causal: For any mask, all keys after the query's position are masked.
-        dtype: Of the computation.
+        dtype: The element type of the computation.
     """
 
     def __init__(

@@ -20,7 +20,7 @@ def convolve_bits(axes: Sequence[SlidingAxis], bits: Array, filters: Array, padd
 
     Args:
         bits: [batch, channels, spatial...], booleans.
-        filters: Of that many channels, from `packed_filters`.
+        filters: Filters with the same number of channels, from `packed_filters`.
         padding: The value of every bit outside of the data.
     """
     covering = _covering(bits, axes, padding)

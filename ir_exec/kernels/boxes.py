@@ -51,7 +51,7 @@ def box_areas(boxes: Array, margin: float = 0.0) -> Array:
     """Width times height.
 
     Args:
-        margin: 1 for coordinates that count pixels, so that a box from 2 to 4 is 3 wide.
+        margin: 1 for coordinates in pixels; a box from 2 to 4 is then 3 wide.
     """
     extra = boxes.dtype.type(margin)
     areas: Array = (boxes[2] - boxes[0] + extra) * (boxes[3] - boxes[1] + extra)
@@ -223,7 +223,7 @@ class Candidates(NamedTuple):
 
     Attributes:
         boxes: [classes, n], their numbers; values after the candidates of a class are arbitrary.
-        counts: Of each class.
+        counts: The number of candidates of each class.
     """
 
     boxes: Array
@@ -245,7 +245,7 @@ def keep_best_of_classes(
     NumPy's calls handle all classes at once where possible.
 
     Args:
-        overlaps: Of boxes by their numbers; if the classes have boxes `apart`, these numbers continue from class to
+        overlaps: The overlaps of boxes by number; if the classes have boxes `apart`, the numbers continue from class to
             class.
         count: The number of boxes of a class.
     """
@@ -423,7 +423,7 @@ ROW_BYTES = 64
 
 
 class Selected(NamedTuple):
-    """The kept boxes, with one element of each array for each; `box` counts within its batch element."""
+    """The kept boxes: each array has one element per box, and `box` is the index within the batch element."""
 
     batch: Array
     label: Array

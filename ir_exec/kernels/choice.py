@@ -12,7 +12,7 @@ class KernelChoice(NamedTuple):
     """The selection of a kernel.
 
     Attributes:
-        reason: For the selection.
+        reason: The reason for the selection.
         alternatives: Other variants and the reasons against them, the next best first.
         variant: Its name, if the kernel's own name differs.
     """

@@ -44,7 +44,7 @@ class _Codec(NamedTuple):
     """The decoder of an element type.
 
     Attributes:
-        planes: Of a decoded chunk.
+        planes: The number of planes of a decoded chunk.
         decode: Writes them.
         is_small: They must be multiplied by `_WIDE_EXPONENT`, wherever it costs least.
     """
@@ -196,7 +196,7 @@ def multiply_columns(a: Array, matrix: CompressedMatrix, out: Array) -> Array:
     """out = a @ matrix for a [tokens, rows] and out [tokens, columns], both f32; groups are along columns."""
     codec, planes = matrix.codec, matrix.codec.planes
     size = max(_at_once(matrix.columns, matrix.rows, len(a)), thresholds.LEAST_WINDOWS)
-    # Whole cache lines, and whole bytes of two elements.
+    # Chunks consist of whole cache lines, and of whole bytes for types with two elements in a byte.
     line = 2 * thresholds.FEW_LINES
     size = -(-size // line) * line
     width = size * matrix.stored.shape[1] // matrix.columns

@@ -165,7 +165,7 @@ def tuple_offsets(indices: Array, sizes: Sequence[int], first_axis: int, negativ
     """Offsets of the slices selected by tuples of indices along the last axis, counted in slices.
 
     Args:
-        sizes: Of the axes that a tuple refers to, the first of which is `first_axis` of the data.
+        sizes: The sizes of the axes that a tuple refers to, the first of which is `first_axis` of the data.
 
     Raises:
         EvaluationError: IR701 for an index out of range.

@@ -54,7 +54,7 @@ class Limits:
     """The limits of one run, and its consumption.
 
     Args:
-        max_seconds: From the construction; None: no limit.
+        max_seconds: The time limit, measured from the construction; None for no limit.
 
     Attributes:
         planned: Bytes of the tensors of known size that exist in addition to the tensors of the running layer.

@@ -71,10 +71,10 @@ def slices_per_chunk(count: int, nbytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Indices:
-    """Indices with NumPy arithmetic.
+    """Indices whose offsets are computed with NumPy.
 
     Attributes:
-        negative: Negative ones count from the end of their axis.
+        negative: True if negative indices count from the end of their axis.
     """
 
     array: Array

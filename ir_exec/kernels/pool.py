@@ -183,7 +183,7 @@ def reduce_bins(
     total = prod(places.shape[:-1])
     is_worth_tables = ufunc is np.maximum and result.size >= thresholds.CHUNK_ELEMENTS
     doublings = _doublings(extents, total, channels) if is_worth_tables else 0
-    # For the greatest elements of rectangles at each place with sides 1, 2, 4 and so on, which cover bins.
+    # Tables of the greatest elements of rectangles with sides 1, 2, 4, ... at each position. Rectangles cover bins.
     sides = doublings + 1
     last = sides**2 * total
     known = np.empty((last + 1, channels), places.dtype)
@@ -193,7 +193,7 @@ def reduce_bins(
         _join(tables[power, 0], tables[power + 1, 0], width << power)
     for power in range(doublings):
         _join(tables[:, power], tables[:, power + 1], 1 << power)
-    # Bins are padded with the last place.
+    # Bins are padded with the index of the last element, which is neutral.
     known[last] = neutral
     down_axis = _axis(rows, extents[0], starts[0], doublings, sides * total)
     across_axis = _axis(columns, extents[1], starts[1], doublings, total)
@@ -228,7 +228,7 @@ class _Axis(NamedTuple):
     """Bins [regions, bins, 2] along an axis.
 
     Attributes:
-        starts: The origin of their places.
+        starts: The index of the first element.
         sizes: The length of the segments of each bin, [regions, bins], None for one element.
         counts: The maximum number of segments of a bin of a region.
     """
@@ -243,7 +243,7 @@ def _axis(bins: Array, extents: Array, starts: Array, doublings: int, table: int
     """The bins along one axis.
 
     Args:
-        table: The distance in places between the rectangles of a side and of twice that side.
+        table: The number of elements between the tables for one side length and for twice that length.
     """
     starts = np.broadcast_to(starts, extents.shape)
     if not doublings:

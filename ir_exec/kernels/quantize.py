@@ -23,8 +23,8 @@ class Levels(NamedTuple):
     """Precomputed values for the limits of a quantization: arrays that broadcast to the data, or scalars.
 
     Attributes:
-        least: Of the input.
-        most: Of the input.
+        least: The lower limit of the input.
+        most: The upper limit of the input.
         low: What is subtracted from the input, which is then divided by the span and multiplied by `steps`, the number
             of levels without the first.
         span: See `low`.

@@ -24,7 +24,7 @@ def mean(data: Array, axes: tuple[int, ...], keep_dims: bool = True) -> Array:
     if accumulator(data.dtype).kind not in "iu":
         total = summed(data, axes, keep_dims)
         return np.asarray(np.divide(total, total.dtype.type(count), out=total))
-    # Summed in 64 bits, no mean of shorter integers overflows.
+    # With sums of 64 bits, no mean of shorter integers overflows.
     dtype = np.dtype(np.int64 if ElementType.of(data).is_signed else np.uint64)
     total = reduced(np.add, data, axes, keep_dims, dtype)
     divisor = dtype.type(count)

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm. Short floats are computed in f32 and rounded once."""
+"""Softmax and its logarithm. 16-bit floats are computed in f32 and rounded once."""
 
 from __future__ import annotations
 

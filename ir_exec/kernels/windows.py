@@ -159,7 +159,7 @@ def placed_blocks(
     """Blocks of windows, their places in an array [batch, groups, channels, windows], and the groups there.
 
     Args:
-        sizes: Of the blocks.
+        sizes: The sizes of the blocks.
         pairs: The number of pairs of a batch and a group in a block, at least one.
     """
     batch, groups = batch_and_groups

@@ -42,7 +42,7 @@ class OlderNetwork:
     """A network as values of the builder.
 
     Attributes:
-        values: By the ports that produce them.
+        values: The values by the ports that produce them.
         inputs: The Parameters.
         ends: The values without readers, with their names.
         sinks: Assigns.
@@ -61,8 +61,8 @@ class OlderLowerer:
         raises: True if the report raises errors; layers of unknown types are then omitted.
 
     Attributes:
-        origins: Of every new layer, in the order of creation.
-        lines: Of layers that come from an element inside a layer.
+        origins: The origin of every new layer, in the order of creation.
+        lines: The lines of layers that are made for elements inside a layer.
         tensor_names: The names of values; no two are equal.
     """
 
@@ -310,7 +310,7 @@ class _Links:
     """The edges of a network by their ends.
 
     Attributes:
-        sources: By input ports.
+        sources: The source ports by input port.
         read: The output ports with readers.
     """
 

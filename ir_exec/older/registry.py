@@ -71,7 +71,7 @@ def older_layer(*names: str) -> Callable[[Function], Function]:
     """Register a function for layer types.
 
     Raises:
-        TypeError: If one of them already has a function.
+        TypeError: If a type already has a function.
     """
 
     def decorate(function: Function) -> Function:

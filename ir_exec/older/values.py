@@ -85,7 +85,7 @@ def rank_of(value: Value) -> int:
     """The rank.
 
     Raises:
-        UnsupportedError: If it is unknown.
+        UnsupportedError: If the rank is unknown.
     """
     if value.rank is None:
         raise UnsupportedError("the rank of the input must be known to lower the layer")
@@ -96,7 +96,7 @@ def dims_of(value: Value) -> tuple[int, ...]:
     """The dims.
 
     Raises:
-        UnsupportedError: If one is unknown.
+        UnsupportedError: If a dim is unknown.
     """
     if not value.shape.is_static:
         raise UnsupportedError("the shape of the input must be known to lower the layer")
@@ -107,7 +107,7 @@ def axis_of(axis: int, value: Value) -> int:
     """The axis, counted from 0.
 
     Raises:
-        ShapeError: If it is out of range.
+        ShapeError: If the axis is out of range.
     """
     rank = rank_of(value)
     if not -rank <= axis < rank:
@@ -119,7 +119,7 @@ def known_integers(value: Value, what: str) -> tuple[int, ...]:
     """The elements.
 
     Raises:
-        UnsupportedError: If they are known only at run time.
+        UnsupportedError: If the elements are known only at run time.
     """
     known = value.constant
     if known is None:

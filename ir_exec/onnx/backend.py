@@ -33,13 +33,13 @@ class Prepared(BackendRep):
         self._compiled = compile_model(model_of(OnnxFile(proto, folder)))
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
-        """The outputs in the order of the graph, for inputs in its order, or by name.
+        """Return the outputs in the order of the graph; inputs are given in its order, or by name.
 
         Args:
             **kwargs: Part of ONNX's interface; ignored.
 
         Raises:
-            EvaluationError: If an input is missing, and any error of the run.
+            EvaluationError: If an input is missing, or if the run fails.
         """
         named = dict(inputs) if isinstance(inputs, dict) else dict(zip(self._names, inputs, strict=False))
         named = {name: _normal(value) for name, value in named.items()}

@@ -49,7 +49,7 @@ class NodeFacts:
     """A node, as seen by its constraints.
 
     Attributes:
-        inputs: By ONNX's names.
+        inputs: The inputs by ONNX's names.
         attributes: The attributes of the node, and the defaults of its version.
     """
 
@@ -149,8 +149,8 @@ def length(name: str, like: str, *, less: int = 0, times: int = 1) -> Constraint
     """An attribute, or a constant or an input of known size, has as many elements as an input has axes.
 
     Args:
-        less: Axes that do not count.
-        times: Elements for each axis.
+        less: The number of axes that are not counted.
+        times: The number of elements for each axis.
     """
 
     def check(facts: NodeFacts) -> IRError | None:

@@ -150,7 +150,7 @@ class Converter:
     Attributes:
         sinks: The Assigns of variables.
         unsupported: The operators that could not be converted, with the reason, for every such node.
-        warnings: Of the node that is being converted.
+        warnings: The warnings of the node that is being converted.
         left_out: The number of nodes that were not converted: these, and nodes that lack inputs because of them.
         has_assumptions: True if the model may reject inputs that the file accepts.
     """
@@ -444,7 +444,7 @@ def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRErro
     The port of a layer becomes the input of its name.
 
     Args:
-        names: Of the node's inputs, by the names of the function that lowers it.
+        names: The names of the node's inputs, by the names of the function that lowers it.
     """
     port = error.location.port
     if error.location.kind == "node":

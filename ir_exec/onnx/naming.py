@@ -33,7 +33,7 @@ def name_layers(outputs: Iterable[GraphValue], node: str, mark: int) -> None:
     """Name the unnamed layers of a node after it; repeated names are numbered later.
 
     Args:
-        outputs: Of the node.
+        outputs: The outputs of the node.
         mark: A serial; layers with larger serials belong to the node.
     """
     values = [value for one in outputs for value in _values_of(one)]

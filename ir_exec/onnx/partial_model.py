@@ -153,7 +153,7 @@ class OnnxModel(PartialModel):
         """Write the model as `Model.save` does.
 
         Raises:
-            NotKnownError: If it is partial.
+            NotKnownError: If the model is partial.
         """
         self.require_whole()
         super().save(path, compress_to_fp16=compress_to_fp16)

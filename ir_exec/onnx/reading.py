@@ -57,7 +57,7 @@ def read_onnx(
     Args:
         report: Called with every fault; if it returns, reading continues after the fault with the types that the file
             declares.
-        shapes: Of inputs, by name, with such a report.
+        shapes: The shapes of inputs by name, used with such a report.
 
     Returns:
         The result is None if nothing can be read.
@@ -218,7 +218,7 @@ def without_large_tensors(content: memoryview, name: str, may_leave: Callable[[i
 
     Args:
         content: The whole file.
-        name: Of the file, in its folder.
+        name: The name of the file, in its folder.
         may_leave: Returns True if tensors of this data type may remain in the file.
     """
     try:
@@ -268,8 +268,8 @@ def message_fields(content: memoryview, start: int, end: int) -> Iterator[Field]
     """The fields of a message.
 
     Raises:
-        ValueError: If it is damaged.
-        IndexError: If it is damaged.
+        ValueError: If the message is damaged.
+        IndexError: If the message is damaged.
     """
     position = start
     while position < end:

@@ -264,7 +264,7 @@ def unregister(domain: str, name: str) -> None:
     """Remove the functions of a user for an operator.
 
     Raises:
-        KeyError: If there are none.
+        KeyError: If no function of a user is registered.
     """
     domain = canonical_domain(domain)
     if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):

@@ -19,7 +19,7 @@ class NameScope:
 
     Attributes:
         opsets: The version of each domain.
-        prefix: Of the names of its nodes, from the call of a function.
+        prefix: The prefix of the names of the scope's nodes, from the call of a function.
         given: The attributes of the call for which a function was expanded.
     """
 
@@ -65,7 +65,7 @@ class NameScope:
         """The value of this name.
 
         Raises:
-            KeyError: If there is none.
+            KeyError: If there is no such value.
         """
         scope: NameScope | None = self
         while scope is not None:

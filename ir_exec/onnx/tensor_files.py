@@ -43,7 +43,7 @@ def read_tensor_file(path: str | os.PathLike[str]) -> tuple[str, Array]:
     """The name and the elements of the TensorProto in a file.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
         EvaluationError: IR705 for another message, an unknown element type, or a tensor whose data is damaged or in
             another file.
     """

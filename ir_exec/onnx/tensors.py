@@ -224,7 +224,9 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     entries = {entry.key: entry.value for entry in tensor.external_data}
     path = _inside(entries.get("location", ""), folder)
     if kind is ElementType.string:
-        raise WeightsError("strings are in external data, expected them in the file", code=Code.constant_size)
+        raise WeightsError(
+            "strings are stored as external data, expected strings inside the file", code=Code.constant_size
+        )
     needed = (math.prod(dims) * kind.bits + 7) // 8
     offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
     if size != needed:
@@ -278,7 +280,7 @@ def _inside(location: str, folder: str | None) -> str:
     """The path of external data.
 
     Raises:
-        WeightsError: If it is not inside the folder of the model.
+        WeightsError: If the path is not inside the folder of the model.
     """
     if folder is None:
         message = f"the data is in {location!r}, but a model read from bytes has no folder"

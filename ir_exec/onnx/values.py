@@ -62,7 +62,7 @@ class Sequence:
         """The elements as tensors.
 
         Raises:
-            UnsupportedError: If one is not a tensor.
+            UnsupportedError: If an element is not a tensor.
         """
         found = [one for one in self.items if isinstance(one, Value)]
         if len(found) != len(self.items):
@@ -146,7 +146,7 @@ def known(value: Value, what: str) -> Array:
     """The value of a tensor that is not an input in IR.
 
     Raises:
-        NotKnownError: If it is unknown at conversion.
+        NotKnownError: If the value is unknown at conversion.
     """
     found = asked_value(value)
     if found is None:
@@ -169,7 +169,7 @@ def known_rank(value: Value, what: str) -> int:
     """The rank of a tensor.
 
     Raises:
-        NotKnownError: If it is unknown at conversion.
+        NotKnownError: If the rank is unknown at conversion.
     """
     rank = value.type.rank
     return rank if rank is not None else known(shape_of(value), f"the rank of {what}").size
@@ -179,7 +179,7 @@ def dims_of(value: Value, what: str) -> tuple[int, ...]:
     """The sizes of a tensor.
 
     Raises:
-        NotKnownError: If they are unknown at conversion.
+        NotKnownError: If a size is unknown at conversion.
     """
     shape = value.type.shape
     return shape.static if shape.is_static else known_ints(shape_of(value), f"the shape of {what}")
@@ -189,7 +189,7 @@ def known_size(value: Value, axis: int, what: str) -> int:
     """The size of an axis of a tensor.
 
     Raises:
-        NotKnownError: If it is unknown at conversion.
+        NotKnownError: If the size is unknown at conversion.
     """
     size = size_along(value, axis)
     if size.is_static:
@@ -202,7 +202,7 @@ def size_along(value: Value, axis: int) -> Dim:
     """The dim of an axis of a tensor.
 
     Raises:
-        ShapeError: If it has no such axis.
+        ShapeError: If the tensor has no such axis.
     """
     dims = value.type.shape.dims
     if dims == ():
@@ -214,7 +214,7 @@ def normal_axis(axis: int, rank: int) -> int:
     """The axis counted from the front.
 
     Raises:
-        ShapeError: If it is out of range for the rank.
+        ShapeError: If the axis is out of range for the rank.
     """
     if not -rank <= axis < max(rank, 0 if axis else 1):
         raise ShapeError(f"axis {axis} is out of range for rank {rank}", code=Code.axis_out_of_range)

@@ -1,4 +1,4 @@
-"""Bitwise operators of integers; for booleans, those that are logical operators."""
+"""Bitwise operators. They operate on the bits of integers, and are logical operators for booleans."""
 
 from __future__ import annotations
 

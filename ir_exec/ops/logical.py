@@ -73,6 +73,8 @@ def _is_boolean(op: LogicalNot, request: KernelRequest) -> bool:
     return data.element_type in BOOLEAN and is_small(data)
 
 
-@variant("LogicalNot", name="ufunc", applies=_is_boolean, cost=0.2, why="Few booleans: one call of NumPy's function.")
+@variant(
+    "LogicalNot", name="ufunc", applies=_is_boolean, cost=0.2, why="A single NumPy call suffices for few booleans."
+)
 def _ufunc(op: LogicalNot, request: KernelRequest) -> Kernel:
     return np.logical_not

@@ -401,7 +401,7 @@ def _channels(data: TensorType, **vectors: TensorType) -> Dim:
     """The number of channels, axis 1 of data and the length of each vector.
 
     Raises:
-        ShapeError: If they differ.
+        ShapeError: If these numbers differ.
     """
     channels = Dim.any()
     if data.shape.dims is not None:

@@ -333,7 +333,7 @@ def _add_by_place(rows: Array, positions: Array, sizes: Array, weights: Array | 
 
     Args:
         sizes: The number of rows of each bag.
-        sums: Of each bag, initially 0.
+        sums: The sum of each bag, initially 0.
     """
     starts = np.cumsum(sizes) - sizes
     step = max(thresholds.INTERMEDIATE_ELEMENTS // max(rows.shape[1], 1), 1)

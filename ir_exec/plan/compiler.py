@@ -121,7 +121,7 @@ class Compiler:
 
     Attributes:
         setting: Shared by all plans.
-        types: Of all values for the declared input types, if known.
+        types: The types of all values for the declared input types, if known.
         expand: Constants that take more memory than the weights they are computed from are stored.
         tier: Which passes run.
         fixed: The numbers of inputs that are equal in many runs.
@@ -355,7 +355,7 @@ PASSES: tuple[Pass, ...] = (
         "relayout_constants",
         "bit-exact",
         "model",
-        "copy constants that are scattered or not aligned",
+        "copy constants that are not contiguous or not aligned",
         relayout_constants,
         ("fold_constants",),
         always=True,

@@ -30,8 +30,8 @@ class _Seen:
 
     Attributes:
         size: The bytes of the outputs.
-        kernel: For the outputs.
-        is_final: No better one is searched.
+        kernel: The kernel for the outputs.
+        is_final: True if no better kernel is searched for.
     """
 
     size: int
@@ -42,11 +42,11 @@ class _Seen:
 class DynamicKernel:
     """A kernel that first infers the types of the outputs, and raises the errors of `infer` for the arrays.
 
-    Inference is skipped for arrays like previous ones; the kernel for their types is selected at their second
-    occurrence. Several threads may call.
+    Inference is skipped for arrays like previous ones. The kernel for their types is selected at the second occurrence
+    of the types. Several threads may call the kernel at once.
 
     Args:
-        kernel: For arrays of any types.
+        kernel: A kernel for arrays of any types.
         better: `Op.kernel` may replace it.
         fixed: The inputs, by position, that are the same arrays in every call.
         constants: Further inputs whose elements `Op.kernel` may rely on.

@@ -45,7 +45,7 @@ class PlanGraph:
 
     Attributes:
         operator: The operator that runs for a node.
-        types: Of every value of the graph.
+        types: The types of all values of the graph.
         slots: The values known before a run.
         keep: The numbers of the values kept at its end.
         skipped: Near matches of passes, with the reasons.
@@ -149,7 +149,7 @@ class PlanGraph:
         return self.slots[value.number]
 
     def number(self, value: Value) -> float | None:
-        """The one element of a value that is known before a run."""
+        """The only element of a value that is known before a run."""
         array = self.known(value)
         return None if array is None or array.size != 1 else float(array.reshape(()))
 

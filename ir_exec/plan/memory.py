@@ -91,7 +91,7 @@ class Buffers:
             self._freed.setdefault(last, []).append(owner)
 
     def _enter_owners(self, node: Node, types: Types) -> None:
-        assert node.op is not None, "models with unsupported operators are rejected before"
+        assert node.op is not None, "the compiler rejects models with unsupported operators"
         inputs = [self._of(value.number) for value in node.values_in]
         handed_on = frozenset[int]().union(*inputs) if node.op.may_alias else frozenset[int]()
         if node.op.evaluate_context:

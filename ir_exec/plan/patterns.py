@@ -102,10 +102,10 @@ Condition: TypeAlias = Callable[[Match, Value], bool]
 
 
 class NodePattern:
-    """The computation of a value.
+    """A pattern of the nodes that compute a value.
 
     Attributes:
-        expected: A description of the value, for reasons.
+        expected: A description of the value, used in reasons.
         kinds: The kinds of nodes whose output may match; empty for patterns that match other values too.
         needs_known: Only values known before the run match.
     """
@@ -366,7 +366,7 @@ class _Search:
         self._seen: str | None = None
 
     def miss(self, found: Match, value: Value, expected: str, seen: str | None = None) -> None:
-        """Record the expectation for a value. The reason is the record after the most matched nodes.
+        """Record the expectation for a value. The record with the most matched nodes becomes the reason.
 
         Args:
             seen: The reader of the value, if all nodes match; such a record takes precedence.

@@ -64,8 +64,8 @@ class Step:
         dynamic_memory: None if planning has counted all memory of the step.
         op: The operator that computes them.
         members: The nodes that it computes, `node` last, if a rewrite has fused several.
-        made_by: The pass that did so, "" for a layer of the file.
-        request: For which its kernel was selected; None if there are no variants.
+        made_by: The pass that fused the nodes, "" for a layer of the file.
+        request: The request for which the kernel was selected; None if there are no variants.
         fetch: Returns the arrays of the inputs from the slots.
     """
 
@@ -130,10 +130,10 @@ class Setting:
     """The settings shared by all plans of a graph.
 
     Attributes:
-        bodies: The running bodies of nodes with bodies.
+        bodies: The executors of the bodies of each node.
         with_constants: The kernel of a node if its constant inputs allow a better one than `evaluate`, else None.
         ops: Operators that replace the operators of nodes.
-        instrument: Applied to every step, including those of bodies.
+        instrument: A function applied to every step, including those of bodies.
     """
 
     context: Context
@@ -145,16 +145,16 @@ class Setting:
 
     def operator(self, node: Node) -> Op:
         op = self.ops.get(node, node.op)
-        assert op is not None, "models with unsupported operators are rejected before"
+        assert op is not None, "the compiler rejects models with unsupported operators"
         return op
 
 
 class Planner:
-    """The maker of one plan.
+    """Makes one plan.
 
     Args:
-        nodes: Run in this order.
-        types: Of every value of the graph.
+        nodes: The nodes in the order of a run.
+        types: The types of all values of the graph.
         slots: The contents at the start of a run.
         results: The slots with values at its end.
         overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
@@ -301,7 +301,7 @@ Input: TypeAlias = tuple[np.dtype[Any], tuple[int, ...]]
 class Plans:
     """The plans of one graph.
 
-    Several threads may call; one of them plans at a time.
+    Several threads may call the methods at once; one of them plans at a time.
 
     Args:
         make: Makes a plan for inputs of these types; with the flag its steps may reuse buffers.

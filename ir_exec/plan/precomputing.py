@@ -139,9 +139,9 @@ def _declared_types(compiler: Compiler, draft: Draft) -> Types:
 
 
 def relayout_constants(compiler: Compiler, draft: Draft) -> None:
-    """Copy constants with scattered elements, and constants of ONNX files that are not aligned."""
+    """Copy non-contiguous constants, and unaligned constants of ONNX files."""
     constants = compiler.constants
-    assert constants is not None, "they are folded before"
+    assert constants is not None, "constants are folded by an earlier pass"
     if compiler.has_layout:
         return
     compiler.has_layout = True
@@ -162,7 +162,7 @@ def relayout_constants(compiler: Compiler, draft: Draft) -> None:
 
 def sink_large_constants(compiler: Compiler, draft: Draft) -> None:
     """Begin with the layers of the file, each constant that is not stored right before its first reader."""
-    assert compiler.constants is not None, "they are folded before"
+    assert compiler.constants is not None, "constants are folded by an earlier pass"
     draft.slots = compiler.constants.copy()
     waiting: dict[Value, Node] = {}
     ordered: list[Node] = []

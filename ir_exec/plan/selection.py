@@ -36,7 +36,7 @@ class PassSelection:
         """Parse `-a,-b`, which disables passes, or `a,b`, which runs only these.
 
         Args:
-            names: Of the passes that can be selected.
+            names: The names of the passes that can be selected.
 
         Raises:
             EvaluationError: IR704 for a name that no pass has.

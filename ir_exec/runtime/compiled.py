@@ -184,7 +184,7 @@ class CompiledModel(Session):
         def compiled(whole: Model, budget: Budget, is_whole: bool) -> RunnableNetwork:
             options = {**self._options, **({} if is_whole else {"outputs": None})}
             made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
-            assert isinstance(made._network, RunnableNetwork), "it is made from a whole model"
+            assert isinstance(made._network, RunnableNetwork), "a complete model was compiled"
             return made._network
 
         # Invalid options are reported here, and not in the first call.

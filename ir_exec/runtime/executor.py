@@ -29,7 +29,7 @@ _OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
 class Executor:
     """Runs a graph, or the graph of a body, on arrays that fit its Parameters.
 
-    The attribute `bodies` has the executors of the bodies of each layer.
+    The attribute `bodies` contains the executors of the bodies of each layer.
 
     Args:
         budget: The memory of all runs, shared by the model and its bodies.

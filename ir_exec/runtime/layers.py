@@ -108,7 +108,7 @@ class LayerSteps:
 
     def _operator(self, node: Node) -> Op:
         op = self._ops.get(node, node.op)
-        assert op is not None, "models with unsupported operators were refused before"
+        assert op is not None, "the compiler rejects models with unsupported operators"
         return op
 
     def _kernel(self, node: Node) -> Kernel:

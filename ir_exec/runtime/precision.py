@@ -139,7 +139,7 @@ def _replaced(
 ) -> Iterator[tuple[Node, Op]]:
     for node in graph.all_nodes():
         op = node.op
-        assert op is not None, "models with unsupported operators were refused before"
+        assert op is not None, "the compiler rejects models with unsupported operators"
         inputs = [types.get(value, value.declared) for value in node.values_in]
         is_short = any(kind in _SHORT for kind in _kinds(node.outputs, types))
         if op.rounds and not _keeps_type(node, inputs, types):

@@ -104,7 +104,7 @@ class RunnableNetwork:
     """The state shared by the sessions of a compiled model.
 
     Attributes:
-        variables: With the types of their values.
+        variables: The variables with the types of their values.
         drawers: Layers that may keep sequences of random numbers; a run depends on the previous one if `is_stateful`.
         is_wide: If true, f16 and bf16 are computed in f32.
         rounded: The variables that keep such values.
@@ -125,7 +125,7 @@ class RunnableNetwork:
     rounded: Mapping[str, ElementType]
 
     def chosen(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
-        """Return the model for these inputs: itself for all."""
+        """Return the model for these inputs, and the inputs. This model accepts all inputs."""
         return self, inputs
 
     def otherwise(self, inputs: Inputs | None) -> None:
@@ -200,8 +200,8 @@ class States(Mapping[str, Array | None]):
 class Session:
     """Calls of a compiled model with separate variables, made by `CompiledModel.session`.
 
-    Several threads may call it. If a run depends on the previous one, through variables or random numbers, the calls of
-    a session wait for each other; calls of other models, and of other sessions, run concurrently.
+    Several threads may call it at once. If a run depends on the previous one, through variables or random numbers, the
+    calls of a session wait for each other; calls of other models, and of other sessions, run concurrently.
     """
 
     def __init__(self, network: RunnableNetwork | Specialising) -> None:

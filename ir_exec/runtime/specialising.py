@@ -163,7 +163,7 @@ class Specialising:
         """Return the model for inputs of these types.
 
         Raises:
-            NotKnownError: If it depends on values.
+            NotKnownError: If the model depends on values.
         """
         return self._model.specialise(types, self._run)
 

@@ -1,6 +1,6 @@
 """Positions of tokens in a text, as byte offsets in UTF-8.
 
-A tokenizer of OpenVINO returns ids only. The positions are found by its vocabulary: tokens are searched in the text one
+An OpenVINO tokenizer returns only ids. Its vocabulary determines the positions: tokens are searched for in the text one
 after the other, first byte by byte, then without case, accents and compatibility characters, which normalization may
 remove.
 """

@@ -70,7 +70,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
     for name in needed:
         if name not in folder.parts:
             hint = "create it with convert_tokenizer of openvino_tokenizers" if name.endswith("tokenizer") else None
-            message = f"{PART_FILES[name]} is missing, expected it for {_article(folder.kind)}"
+            message = f"{PART_FILES[name]} is missing, but {_article(folder.kind)} requires this file"
             yield _fault(Code.missing_part, message, whole, hint=hint)
     for file, severity in _WANTED.items():
         is_generation = file == "generation_config.json"
@@ -78,7 +78,7 @@ def missing_parts(folder: Folder) -> Iterator[IRError]:
             continue
         if is_generation and folder.kind not in _HAS_TEXT:
             continue
-        message = f"{file} is missing, expected it for {_article(folder.kind)}"
+        message = f"{file} is missing, but {_article(folder.kind)} requires this file"
         yield _fault(Code.missing_part, message, whole, severity)
     index = folder.settings.get("model_index.json")
     for name, value in (index.data if index is not None else {}).items():

@@ -119,7 +119,7 @@ takes 14 to 27 us, in f64 28 to 33; for 16,384 elements 108 to 450 and 67 to 79.
 LONG_ROW = 2**9
 """Minimum elements of a long row. Long rows that are not contiguous are copied by columns (3,136 by 256 elements,
 transposed, take 0.99 ns each in a copy, 256 by 3,136 6.1). Slices of at least this many bytes are written once, by the
-last of their updates. Tables of resampling are cached for shorter axes. Running sums of this many slices release the
+last of their updates. Resampling tables are cached for shorter axes. Running sums of this many slices release the
 interpreter's lock. It is also the minimum chunk of a product of few rows. Rounds, by the chunks of products.
 """
 

@@ -94,7 +94,7 @@ class Dim:
         """Compare sizes.
 
         Raises:
-            OpenShapeError: If one of them is dynamic.
+            OpenShapeError: If a dim is dynamic.
         """
         return self.size < Dim.of(other).size if isinstance(other, Dim) else self.size < other
 

@@ -140,7 +140,7 @@ class ElementType(Enum):
         """The element type of arrays of this dtype.
 
         Raises:
-            ValueError: If there is none.
+            ValueError: If no element type has this dtype.
         """
         found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
         if found is None:

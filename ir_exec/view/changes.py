@@ -68,7 +68,7 @@ def _layers_of(places: LayerPlaces, path: str, ids: Sequence[str]) -> list[Node]
     """The layers of a weight.
 
     Args:
-        path: Of its constant, which has the first id.
+        path: The path of the constant, which has the first id.
     """
     constant = places.of_path(path, ids[0])
     if constant is None:

@@ -34,10 +34,10 @@ class ValuesView(Record):
     """The values of one output in a run; in bodies, those of the last iteration.
 
     Attributes:
-        min: Of the finite elements.
-        max: Of the finite elements.
-        mean: Of the finite elements.
-        std: Of the finite elements.
+        min: The minimum of the finite elements.
+        max: The maximum of the finite elements.
+        mean: The mean of the finite elements.
+        std: The standard deviation of the finite elements.
         zeros: The numbers of such elements.
         nans: The numbers of such elements.
         infinities: The numbers of such elements.
@@ -124,7 +124,7 @@ class TimeView(Record):
     """The result of `profile` for a layer.
 
     Attributes:
-        seconds: Of all calls, without its bodies.
+        seconds: The duration of all calls, excluding the layer's bodies.
         calls: The number of its runs.
         bytes: The peak memory of the run while the layer ran.
     """
@@ -151,7 +151,7 @@ class LayerView(Record):
 
     Attributes:
         constant: True if it depends only on constants.
-        line: In the file.
+        line: The line in the file.
         source: Its lines in the file.
     """
 

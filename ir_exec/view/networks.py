@@ -91,7 +91,7 @@ def network_view(
 
     Args:
         with_source: True to include the lines of each layer.
-        report: Of the check, instead of that of `opened`.
+        report: The report of the check; by default the report of `opened`.
     """
     places, graph = opened.places, opened.loaded.graph
     report = report or opened.report

@@ -53,15 +53,16 @@ FILE_RULES = (
         Code.ir_version,
         "error",
         "OpenVINO does not read this IR version (it reads 10 and 11).",
-        why="Versions 2 to 7 have a different layout that OpenVINO has not read since 2022.1. They are a warning: "
-        "ir_exec reads them, and `ir-exec convert` writes them as version 11. Versions above 11 do not exist yet.",
+        why="Versions 2 to 7 have a different layout that OpenVINO has not read since 2022.1. For these "
+        "versions the severity is warning: ir_exec reads them, and `ir-exec convert` writes them as version 11. "
+        "Versions above 11 do not exist yet.",
         bad='<net name="net" version="12">',
         good='<net name="net" version="11">',
     ),
     Rule(
         Code.limit_exceeded,
         "error",
-        "Something exceeds the limits for hostile files.",
+        "The file exceeds the limits that protect against hostile files.",
         why="A file can request more memory or deeper recursion than any machine has. The limits are far above every "
         "real model: 128 MiB of XML, bodies nested 32 deep. Runs are limited too: by the memory of the machine or "
         "`max_memory`, by `max_seconds` if given, and to a million iterations of all loops together.",
@@ -138,7 +139,7 @@ WEIGHT_RULES = (
         "error",
         "The size of a constant does not match its shape and element type.",
         why="The shape, the element type or the size was changed. If the size is larger than needed and within the "
-        "weights, it is a warning: OpenVINO reads the first bytes.",
+        "weights, the severity is warning: OpenVINO reads the first bytes.",
         bad='<data element_type="f32" shape="3" offset="0" size="8"/>',
         good='<data element_type="f32" shape="3" offset="0" size="12"/>',
     ),
@@ -146,7 +147,7 @@ WEIGHT_RULES = (
         Code.constant_offset,
         "error",
         "The offset or size of a constant is out of range.",
-        why="Offsets are not negative, and fit 64 bits.",
+        why="Offsets are non-negative and fit in 64 bits.",
         bad="weights.read(ElementType.f32, (3,), offset=-12, size=12)",
         good="weights.read(ElementType.f32, (3,), offset=0, size=12)",
         in_files=False,
@@ -200,7 +201,7 @@ WEIGHT_RULES = (
         "The weights belong to another model.",
         why="A .bin has no structure of its own: each constant reads the bytes at its offset. In the weights of "
         "another model, axes and shapes are impossible numbers, floats are NaN, denormal or huge, and the file "
-        "size differs from the size of all constants. Findings that follow from it are omitted.",
+        "size differs from the size of all constants. Findings that follow from this fault are omitted.",
         bad="model.xml\nmodel.bin   (copied from another export)",
         good="model.xml\nmodel.bin   (written together with the .xml)",
     ),

@@ -55,7 +55,7 @@ GRAPH_RULES = (
         "error",
         "An input port has no edge.",
         why="The layer has no value to compute from. OpenVINO counts edges instead of ports, and uses the next value "
-        "for it. An optional last input without an edge is omitted, which is a warning.",
+        "instead. An optional last input without an edge is omitted; the severity is then warning.",
         bad='<edges>\n  <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
         good='<edges>\n  <edge from-layer="0" from-port="0" to-layer="1" to-port="0"/>\n'
         '  <edge from-layer="1" from-port="1" to-layer="2" to-port="0"/>',
@@ -118,8 +118,8 @@ GRAPH_RULES = (
         "error",
         "A body is missing, or its port map or a back edge does not match the layer and the body.",
         why="The port map connects the ports of a Loop, TensorIterator or If to the Parameters and Results of the "
-        "body. With a wrong entry, a value is lost or undefined. Output ports that the map counts from 0 are a "
-        "warning: OpenVINO uses their ids as an order.",
+        "body. With a wrong entry, a value is lost or undefined. For output ports that the map counts from 0 "
+        "the severity is warning: OpenVINO uses their ids as an order.",
         bad='<output axis="1" external_port_id="1" internal_layer_id="7"/>',
         good='<output axis="1" external_port_id="1" internal_layer_id="2"/>',
     ),
@@ -253,8 +253,8 @@ GRAPH_RULES = (
         Code.shadowed_name,
         "error",
         "In an ONNX file, a value of a body has the same name as a value of the enclosing graph.",
-        why="ONNX forbids it. onnxruntime rejects the output of a node of the body. An input or initializer is a "
-        "warning: onnxruntime treats it as a different value.",
+        why="ONNX forbids it. onnxruntime rejects the output of a node of the body. For an input or initializer the "
+        "severity is warning: onnxruntime treats it as a different value.",
         bad="h = Neg(x)  y = If(c) <then_branch = g () => (r) { h = Relu(x)  r = Abs(h) }, ...>",
         good="h = Neg(x)  y = If(c) <then_branch = g () => (r) { i = Relu(x)  r = Abs(i) }, ...>",
     ),

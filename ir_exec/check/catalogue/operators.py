@@ -10,8 +10,8 @@ ATTRIBUTE_RULES = (
         Code.missing_attribute,
         "error",
         "A required attribute is missing.",
-        why="The operator is undefined without it. A missing type or shape of a ReadValue is a warning: OpenVINO uses "
-        "those of the input.",
+        why="The operator is undefined without it. For a missing type or shape of a ReadValue the severity is warning: "
+        "OpenVINO uses those of the input.",
         bad='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <input>',
         good='<layer id="2" name="gather" type="GatherElements" version="opset6">\n  <data axis="1"/>\n  <input>',
     ),
@@ -36,8 +36,8 @@ ATTRIBUTE_RULES = (
         "error",
         "A constant has the element type dynamic.",
         why="OpenVINO writes such constants, without elements, for omitted inputs of GroupQueryAttention and "
-        "PagedAttentionExtension, but cannot read the file. There they are a warning; the layer runs without that "
-        "input.",
+        "PagedAttentionExtension, but cannot read the file. For these layers the severity is warning; they run "
+        "without that input.",
         bad='<data element_type="dynamic" shape="0,3" offset="0" size="1"/>',
         good='<data element_type="f32" shape="0,3" offset="0" size="1"/>',
     ),
@@ -153,7 +153,7 @@ VALUE_RULES = (
         Code.index_out_of_range,
         "error",
         "A constant index is out of range for its axis.",
-        why="ir_exec rejects to run it. OpenVINO accesses other memory, or returns zeros.",
+        why="ir_exec does not run the layer. OpenVINO accesses other memory, or returns zeros.",
         bad="GatherElements along axis 1 of data [2,3] with index 5",
         good="GatherElements along axis 1 of data [2,3] with index 2",
     ),
@@ -177,7 +177,7 @@ VALUE_RULES = (
         Code.bad_value,
         "error",
         "The operator does not accept a value.",
-        why="It is detected during the run; the message names the layer and the input.",
+        why="The value is detected during the run; the message names the layer and the input.",
         bad="Range with step 0",
         good="Range with step 1",
         in_files=False,
@@ -194,7 +194,7 @@ VALUE_RULES = (
     Rule(
         Code.ignored_pattern,
         "warning",
-        "PCRE2 cannot compile a regular expression, and OpenVINO ignores it.",
+        "PCRE2 cannot compile a regular expression, and OpenVINO ignores the expression.",
         why="Text is not split or not changed, without a message. Other libraries support escapes that PCRE2 does not.",
         bad=r"RegexSplit with the pattern \u0020",
         good=r"RegexSplit with the pattern \x{20}",
@@ -226,8 +226,8 @@ PORT_RULES = (
         Code.declared_element_type,
         "error",
         "A port declares an impossible element type.",
-        why=f"{_WHY} `--fix` corrects the declaration. It is a warning for outputs that no layer reads, and where old "
-        "tools always declared f32: the boxes of DetectionOutput and the indices of MaxPool.",
+        why=f"{_WHY} `--fix` corrects the declaration. The severity is warning for outputs that no layer reads, and "
+        "where old tools always declared f32: the boxes of DetectionOutput and the indices of MaxPool.",
         bad='<port id="1" precision="FP16">   (of a ReLU of f32[2,3])',
         good='<port id="1" precision="FP32">',
     ),
@@ -263,7 +263,7 @@ UNCHECKED_RULES = (
     Rule(
         Code.unsupported,
         "info",
-        "ir_exec does not support something.",
+        "ir_exec does not support a feature of the model.",
         why="The model may be valid, but cannot be run here.",
         bad="compile_model of a model with an operator that ir_exec does not support",
         good="check_model of the same model, which counts the layer as not checked",
@@ -298,7 +298,7 @@ UNCHECKED_RULES = (
     Rule(
         Code.internal_error,
         "error",
-        "ir_exec itself failed; at a single layer this is an info.",
+        "ir_exec itself failed. For a single layer the severity is info.",
         why="The file is not the cause. Please report it.",
         bad="ir_exec failed with IndexError",
         good="a report",

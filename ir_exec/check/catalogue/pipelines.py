@@ -102,8 +102,8 @@ PIPELINE_RULES = (
         Code.refused_by_target,
         "error",
         "The device or pipeline given by `--for` rejects the model, or is not documented to support it.",
-        why="The finding needs no machine with the device, and cites the public document that states the limit. Facts "
-        "without a document are an info: unknown.",
+        why="The check does not require the device, and cites the public document that states the limit. Facts that "
+        "no document states are reported as unknown, with the severity info.",
         bad="ir-exec check model --for npu   (an input of [?,3,224,224])",
         good="ir-exec check model --for npu   (an input of [1,3,224,224])",
         in_files=False,

@@ -61,7 +61,8 @@ def advice_of(
         partners: The names of the layer's outputs in the reference.
         is_chain: True if `made` is the result of several layers.
     """
-    # A reference that fuses layers computes this layer alone. Others compute one of their layers, which may differ.
+    # A reference that fuses layers computes this layer alone. Other references compute a layer of the reference, which
+    # may differ.
     if not isinstance(reference, Adviser) or wanted is None or (is_chain and reference.fuses):
         return Advice()
     return judged(reference.opinions(node, inputs, partners), position, made, wanted, tolerance)

@@ -44,7 +44,7 @@ def cancelling_terms(node: Node, inputs: Sequence[Array]) -> Array | None:
 
 
 def _linear(*positions: int) -> Callable[[Any, list[Array]], Array]:
-    """Return the magnitudes for layers that are linear in these inputs; the last of them is optional."""
+    """Return the magnitudes for layers that are linear in these inputs; the last position may be absent."""
 
     def magnitudes(op: Any, inputs: list[Array]) -> Array:
         taken = [np.abs(array) if position in positions else array for position, array in enumerate(inputs)]

@@ -399,7 +399,7 @@ class _Comparing:
 
     def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
         array = self._reference.value(key, iterations)
-        assert array is not None, "the value was loaded before"
+        assert array is not None, "the value was already loaded"
         return array
 
     def _remember(self, layer: ComparedLayer, visit: Visit) -> None:

@@ -161,7 +161,7 @@ class ComparedModule(Record):
     """A module of a recording.
 
     Attributes:
-        path: In the form of layer names of the model.
+        path: The path in the form of layer names of the model.
         layers: The layers that compute its outputs.
         status: Wrong if a layer of the module or of a nested module is wrong.
         own: The error of that layer.
@@ -202,7 +202,7 @@ class Comparison(Record):
         first_fault: The first wrong layer, in the order of calls and of computation; outputs may be equal nevertheless.
         faults: All wrong layers.
         first_carried: The first layer whose value is beyond the tolerance.
-        layers: In the order of computation.
+        layers: The layers in the order of computation.
         outputs: The layers that compute them.
         pairings: inputs, outputs and values named by the caller that are paired by something other than a name.
         unmatched: Layers of both sides without a partner.
@@ -215,7 +215,7 @@ class Comparison(Record):
         failure: The reason why the reference did not produce all values; None if it did. With a failure, `equal` is
             false.
         computes_in: The element type in which the reference computed, if it is coarser than the type of its values.
-        weights: The rounding of one side's weights to a shorter type, if any; it makes no constant wrong.
+        weights: The rounding of one side's weights to a shorter type, if any. Rounded constants do not count as wrong.
         quantized: Compressed weights of either side, compared with those of the other side.
         ranges: FakeQuantize layers that the reference does not have.
         modules: The modules of a recording, in its order.

@@ -1,7 +1,7 @@
 """Weights of one side that are the other side's weights rounded to a shorter element type.
 
 A model and its copy with f16 weights have the same constants except for rounding. This is a property of all weights,
-so it is reported once and makes no constant wrong.
+so it is reported once, and rounded constants do not count as wrong.
 """
 
 from __future__ import annotations

@@ -147,7 +147,8 @@ def _moved(layers: Iterable[Layer], made: dict[tuple[int, int, str], int]) -> It
 def redrawn(array: Array, random: np.random.Generator) -> Array:
     """Return a random array with the element type, shape and distribution of an array.
 
-    Floats have as many zeros, NaN and infinities, at random positions, and numbers drawn between 256 quantiles.
+    Zeros, NaN and infinities keep their number and move to random positions; other floats are drawn between 256
+    quantiles.
     Integers are drawn from the existing values with their frequencies. Strings are random letters of the same lengths.
     """
     kind = ElementType.of(array)

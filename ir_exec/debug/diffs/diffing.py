@@ -70,10 +70,10 @@ class ChangedLayer(Record):
     """A layer of both models that differs.
 
     Attributes:
-        path: In the first model.
-        path_b: In the second model.
-        layer_id: In the first model.
-        layer_id_b: In the second model.
+        path: The path in the first model.
+        path_b: The path in the second model.
+        layer_id: The id in the first model.
+        layer_id_b: The id in the second model.
         constant: For constants with different arrays, the difference of the second model's array from the first
             model's.
     """

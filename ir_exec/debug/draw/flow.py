@@ -171,7 +171,7 @@ class Flow:
     """The trails of all values, bodies included.
 
     Args:
-        types: Of all values, for the shapes of the generated inputs.
+        types: The types of all values, for the shapes of the generated inputs.
         visit: Called with each node before its outputs are known.
     """
 
@@ -245,7 +245,7 @@ class Flow:
 
     def _constant(self, node: Node) -> None:
         op, value = node.op, node.outputs[0]
-        assert isinstance(op, Const), "the caller saw to it"
+        assert isinstance(op, Const), "the caller passes constants only"
         kind = op.element_type
         if self._weights is None or not op.shape.is_static or not 0 < prod(op.shape.static) <= _MOST_CONSTANTS:
             return
@@ -276,7 +276,7 @@ class Flow:
             self._reached[value] = bits
 
     def _enter(self, node: Node, body: BodyGraph, bits: int) -> None:
-        assert body.ties is not None, "the caller saw to it"
+        assert body.ties is not None, "the caller passes bodies with ties only"
         for tie in body.ties.inputs:
             inner = body.graph.parameters[tie.parameter].outputs[0]
             self._reached[inner] = bits
@@ -367,8 +367,8 @@ class Flow:
         """The images of the samples after an element-wise layer, and True if all other operands are constant.
 
         Args:
-            number: Of the input; None for the extent of constants. An unknown operand is replaced by the neutral
-                element.
+            number: The position of the input; None for the extent of constants. An unknown operand is replaced by the
+                neutral element.
         """
         type_name = canonical(node.type)
         operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in

@@ -32,7 +32,7 @@ def drawn_inputs(
     model is not run; `checked_inputs` draws again if the outputs are NaN.
 
     Args:
-        shapes: By name; dims that are dynamic in these and in the file get the sizes of `fitting_shapes`.
+        shapes: Shapes by name; dims that are dynamic in these and in the file get the sizes of `fitting_shapes`.
 
     Raises:
         EvaluationError: For a shape of an unknown input.
@@ -46,7 +46,7 @@ class Drawer:
     """A generator of inputs of a model, for several attempts. The arguments are those of `drawn_inputs`.
 
     Attributes:
-        names: Of the outputs.
+        names: The names of the outputs.
         depends: For each output, True if it depends on values of the inputs, not only on shapes.
     """
 

@@ -146,8 +146,8 @@ def checked_inputs(
     own run reports it.
 
     Args:
-        threads: Of the runs, as for `compile_model`.
-        precision: Of the runs, as for `compile_model`.
+        threads: The number of threads of a run, as for `compile_model`.
+        precision: The precision of the runs, as for `compile_model`.
 
     Raises:
         IRError: The errors of `drawn_inputs`.

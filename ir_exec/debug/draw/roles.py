@@ -94,10 +94,10 @@ def roles_of(
     ports: Sequence[ModelPort],
     shapes: Sequence[Shape],
 ) -> tuple[list[bool], list[Role]]:
-    """The role of each input, preceded by a list with True for each output that depends on values of inputs.
+    """Return a list with True for each output that depends on values of inputs, and the role of each input.
 
     Args:
-        types: Of all values, bodies included, for inputs of these shapes.
+        types: The types of all values, bodies included, for inputs of these shapes.
     """
     uses = Uses(len(ports))
     flow = Flow(graph, weights, types, uses.visit)

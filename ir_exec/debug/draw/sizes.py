@@ -110,7 +110,7 @@ def _one_repair(
     prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
 ) -> Outcome | None:
     """The outcome of changing one dim, or all dims similar to the changed ones, that passes the failing layer."""
-    assert outcome.node is not None, "somewhere it stopped"
+    assert outcome.node is not None, "inference stopped at a layer"
     gaps = prober.gaps(outcome)
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
     alike: list[int] = []
@@ -133,7 +133,7 @@ def _one_repair(
 
 def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | None:
     """The outcome of distant sizes: found from the numbers that differ, or by growth."""
-    assert outcome.node is not None, "somewhere it stopped"
+    assert outcome.node is not None, "inference stopped at a layer"
     candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
     return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
 
@@ -145,7 +145,7 @@ def _resized(
     if delta is not None and base is not None:
         moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
         for dim in candidates:
-            # In the same ratio: a mask of an eighth of the image's size.
+            # A proportional change, for example for a mask with an eighth of the image's size.
             ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
             for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
                 if change and outcome.sizes[dim] + change > 0:

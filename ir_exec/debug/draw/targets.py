@@ -37,7 +37,7 @@ def met(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome 
 
 def _search(prober: Prober, outcome: Outcome, dim: int, node: Node) -> Outcome | None:
     first = _gap(node, outcome.types)
-    assert first is not None, "the caller saw to it"
+    assert first is not None, "the caller passes layers with a gap only"
     start = outcome.sizes[dim]
     for factor in (2, -2):
         near, size = start, start
@@ -123,7 +123,7 @@ def _rows(values: Sequence[Value], types: Types) -> list[list[int]]:
     """The sizes of values.
 
     Raises:
-        ValueError: If one is dynamic.
+        ValueError: If a size is dynamic.
     """
     shapes = [types[value.number].shape for value in values]
     if not all(shape.is_static for shape in shapes):

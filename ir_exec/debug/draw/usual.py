@@ -60,7 +60,7 @@ def with_past(ports: Sequence[ModelPort], shapes: Mapping[int, Shape]) -> dict[i
     A mask that is too short may be accepted as well, because elements gathered past its end are 0.
 
     Args:
-        shapes: Of all inputs, by number.
+        shapes: The shapes of all inputs, by number.
     """
     if len(shapes) < len(ports):
         return None

@@ -48,7 +48,7 @@ class Outcome:
         place: The number of layers before the failing layer, or of all layers.
         node: The failing layer and its error, None if every layer accepts the sizes.
         error: See `node`.
-        types: Of all values, inferred up to the failing layer.
+        types: The types of all values, inferred up to the failing layer.
     """
 
     sizes: Sizes
@@ -80,7 +80,7 @@ class Prober:
     """Inference of a model for given input sizes. Each set of sizes is inferred once.
 
     Args:
-        shapes: Of inputs by number, instead of the declared shapes.
+        shapes: The shapes of inputs by number, instead of the declared shapes.
 
     Attributes:
         dims: The input and axis of each dim; inputs of unknown rank have no dims and are not changed.

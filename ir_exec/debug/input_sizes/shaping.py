@@ -132,8 +132,8 @@ class OutputDim(Record):
     """One dim of an output.
 
     Attributes:
-        size: For the `size` of all input dims.
-        formula: Of input dims, None if the size is not linear in them or depends on values.
+        size: The size if every input dim has the size `size`.
+        formula: A linear expression in the input dims; None if the size is not linear in them or depends on values.
     """
 
     output: str
@@ -268,8 +268,8 @@ class _Shaping:
 
     def _limit(self, base: Outcome, outcome: Outcome, dim: int, *, is_tied: bool) -> Limit:
         error, node = outcome.error, outcome.node
-        assert error is not None, "only what is refused limits a dim"
-        assert node is not None, "a layer refused it"
+        assert error is not None, "a limit follows from rejected sizes only"
+        assert node is not None, "a layer rejected the sizes"
         new = {size for size, old in zip(outcome.sizes, base.sizes, strict=True) if size != old}
         # The cause of a tie is the other dim, which the formula names, and the size of an input can change.
         cause = None if node.bodies or is_tied else Blame(base.types, outcome.types, new).cause(node)

@@ -32,7 +32,7 @@ __all__ = ["compare_isolated"]
 _ENGINES: Mapping[str, Engine] = {"openvino": "openvino", "onnxruntime": "onnxruntime"}
 
 _MOST_SEARCHED = 3
-"""Maximum layers for which a wrong fusion is searched: each search takes several runs."""
+"""Maximum layers for which a wrong fusion is searched for: each search takes several runs."""
 
 _SEVERITY: Sequence[Status] = (
     "skipped",

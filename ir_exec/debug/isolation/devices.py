@@ -29,7 +29,7 @@ class Device(Protocol):
 
     Attributes:
         title: Engine and device.
-        version: Of the engine.
+        version: The version of the engine.
         computes_in: The element type that the device computes in, if coarser than that of the values; set by a run.
         narrows_integers: True if the device computes i64 in i32.
     """

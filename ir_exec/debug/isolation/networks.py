@@ -46,7 +46,7 @@ def part_network(
     """The model of these layers and their weights; other values that they read are its inputs.
 
     Args:
-        nodes: In topological order.
+        nodes: The nodes in topological order.
         constant: The values that depend only on weights.
         known: Values that become constants.
 
@@ -69,7 +69,7 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
     without limits, because plugins allocate memory for an upper limit, which may exceed the available memory.
 
     Args:
-        ranks: Of all inputs, used for inputs of unknown rank.
+        ranks: The ranks of all inputs, used for inputs of unknown rank.
 
     Raises:
         IRError: If the files cannot be written.

@@ -27,10 +27,10 @@ class RunPart(Record):
     Attributes:
         name: The path of a layer, the prefix of a block, or the last of the layers that are wrong together.
         kind: The kind of `name`.
-        layers: Of its layers, in topological order.
-        layer_ids: Of its layers, in topological order.
-        types: Of its layers, in topological order.
-        error: Of its worst output.
+        layers: The paths of its layers, in topological order.
+        layer_ids: The ids of its layers, in topological order.
+        types: The types of its layers, in topological order.
+        error: The error of its worst output.
         whole: The worst status of its layers in the whole run.
         note: Further facts.
     """
@@ -51,9 +51,9 @@ class Isolation(Record):
 
     Attributes:
         device: Engine and device.
-        version: Of the engine.
+        version: The version of the engine.
         block: The pattern of blocks.
-        parts: In topological order, those of bodies last.
+        parts: The parts in topological order, those of bodies last.
         fusions: Groups of layers that are right by themselves and wrong together.
         call: The call that the inputs are from, counted from 1.
         whole: The error of the whole model with the optimizations of the engine.

@@ -18,7 +18,8 @@ class Pairing(Record):
 
     Attributes:
         end: "value" for a value that is neither an input nor an output.
-        how: By the adjacent layers, by position, by a unique element type and shape, or as requested by the caller.
+        how: The method: by the adjacent layers, by position, by a unique element type and shape, or as requested by the
+            caller.
     """
 
     end: Literal["input", "output", "value"]

@@ -20,7 +20,7 @@ _NUMBERED = re.compile(r"^.*_\d+$")
 """Names that may be numbered (`node_view_7`): if the earlier layers of two models differ, their numbers are shifted."""
 
 _NUMBER = re.compile(r"^\d+$")
-"""Names that exporters of PyTorch number (`401`): each exporter numbers other values."""
+"""Numbers as names (`401`), assigned by PyTorch's exporters: in each exporter a number names a different value."""
 
 _AGREEMENT = 0.9
 """Minimum share of common generated names whose layers have the same type and shape, for these names to count."""

@@ -22,8 +22,8 @@ class EngineLayer(Record):
     Attributes:
         name: Our layer; "" for layers that the engine added.
         kernels: The kernels of the engine.
-        seconds: Of one run, by the counters of the engine.
-        share: Of the time of all layers.
+        seconds: The duration of one run, by the engine's counters.
+        share: The fraction of the time of all layers.
         ours: Our seconds for the layer and its bodies.
     """
 
@@ -38,7 +38,7 @@ class EngineProfile(Record):
     """Runs of the engine with the same inputs.
 
     Attributes:
-        first_seconds: Of the first run.
+        first_seconds: The duration of the first run.
         run_seconds: The median of the other runs, without and with counters.
         timed_seconds: See `run_seconds`.
         partition: The layers that the engine runs, and the reasons for the others.

@@ -110,10 +110,10 @@ class Rates(Record):
 
     Attributes:
         seconds: The median over all runs.
-        share: Of the time of all layers.
+        share: The fraction of the time of all layers.
         calls: The number of runs of layers.
-        bytes_moved: Of the tensors read and written, each element counted once.
-        multiply_adds: Of matrix products, convolutions, recurrent cells and attention.
+        bytes_moved: The bytes of the tensors read and written, each element counted once.
+        multiply_adds: The multiply-adds of matrix products, convolutions, recurrent cells and attention.
         gflops: 10^9 operations (two for a multiply-add) and bytes per second.
         gbytes: See `gflops`.
         of_peak: The least time that this machine needs for the work, relative to the measured time; None without work.
@@ -134,8 +134,8 @@ class LayerProfile(Rates):
 
     Attributes:
         path: `loop/body/name` for layers of bodies.
-        element_type: Of the first output in the last call.
-        shape: Of the first output in the last call.
+        element_type: The element type of the first output in the last call.
+        shape: The shape of the first output in the last call.
         with_bodies: The seconds including its bodies.
         memory: The peak bytes of the run while the layer ran.
         fused: The paths of all layers in the fused step, this layer last; `type` is then the type of the fused
@@ -169,7 +169,7 @@ class OpenVINOLayer(Record):
         kernel: The implementation.
         precision: The element type of the computation.
         seconds: The median of its counter over all runs.
-        share: Of the time of all layers.
+        share: The fraction of the time of all layers.
         layers: The paths of the layers of MODEL that it computes, from OpenVINO's `originalLayersNames`.
         ours: Our seconds for these layers and their bodies.
     """
@@ -214,7 +214,7 @@ class Profile(Record):
         peak_memory: The peak bytes of a run, without inputs and constants.
         peak_layer: The path of the layer that ran at the peak.
         constants: Bytes of constants that are kept in memory.
-        seed: Of drawn inputs.
+        seed: The seed of the drawn inputs.
         specialised: For an ONNX file that depends on its inputs, the facts by input ("shape [2,3]").
     """
 

@@ -21,18 +21,18 @@ class LayerEffect(Record):
 
     Attributes:
         path: The constant of codes, or the FakeQuantize.
-        layer_ids: Of all layers of the weight.
+        layer_ids: The ids of all layers of the weight.
         kind: A weight, or computed values.
         layers: The readers.
-        format: Of a weight; for values, the format is the number of levels.
+        format: The format of a weight; for values, the number of levels.
         group_size: See `format`.
-        weight_sqnr_db: Of the weight relative to the plain weight.
-        bytes: Of the weight.
-        plain_bytes: Of the weight.
+        weight_sqnr_db: The SQNR of the weight relative to the plain weight.
+        bytes: The size of the quantized weight.
+        plain_bytes: The size of the plain weight.
         estimate: The noise that the layer adds, relative to the power of the quantized values, computed without a
             separate run.
         effect: The loss of the outputs; None if the time limit was reached before the run.
-        kept: True for a layer to keep in more bits.
+        kept: True for a layer to keep at a higher precision.
         keep_as: The format to keep it in: int8, f16, or float for values.
         extra_bytes: The additional bytes of this format.
     """
@@ -71,11 +71,11 @@ class QuantizationReport(Record):
         layers: Sorted by effect, greatest first.
         complete: True if every layer was run by itself.
         max_loss: The given maximum loss.
-        keep: The layers to keep in more bits for a loss of at most `max_loss`; None without `max_loss`, or if no set
-            was found.
+        keep: The layers to keep at a higher precision for a loss of at most `max_loss`; None without `max_loss`, or if
+            no set was found.
         kept: The measured loss with these layers kept.
         minimal: True if runs show that no layer can be removed from `keep`.
-        bytes: Of all weights in the quantized model, in the plain model, and with `keep`.
+        bytes: The size of all weights in the quantized model, in the plain model, and with `keep`.
         plain_bytes: See `bytes`.
         kept_bytes: See `bytes`.
         ranges: The FakeQuantize layers over values.
@@ -135,7 +135,7 @@ class QuantizationReport(Record):
 
     @property
     def verdict(self) -> str | None:
-        """The layers to keep in more bits, in one line; None without `max_loss`."""
+        """The layers to keep at a higher precision, in one line; None without `max_loss`."""
         if self.max_loss is None:
             return None
         if self.is_within:

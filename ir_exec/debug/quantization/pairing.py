@@ -73,7 +73,7 @@ class _Folded:
         """The weight of a value; None if it has none.
 
         Args:
-            array: Of a constant.
+            array: The elements of a constant.
         """
         key = entry.key
         chain = self.chains.get(key)

@@ -22,7 +22,7 @@ class QuantizedRange(Record):
     """The range of a FakeQuantize in a run.
 
     Attributes:
-        levels: Of the layer.
+        levels: The number of levels of the layer.
         low: The least limit of the input range over all channels.
         high: The greatest limit of the input range over all channels.
         outside: The share of values that are clipped to the range.

@@ -1,7 +1,7 @@
-"""The effect of quantization of each layer by itself, and a minimal set of layers to keep in more bits.
+"""The effect of quantizing each layer by itself, and a minimal set of layers to keep at a higher precision.
 
-The plain model runs with one weight of the quantized model at a time, and then with all of them except those that are
-kept.
+The plain model runs with one weight of the quantized model at a time, and then with all of these weights except the
+kept ones.
 """
 
 from __future__ import annotations
@@ -64,11 +64,12 @@ def quantization_report(
         quantized: A model with compressed weights, or with FakeQuantize layers.
         plain: The model before quantization.
         calls: The inputs of each call. The default is one call with inputs drawn from `seed`, with `shapes`.
-        max_loss: The maximum loss of the outputs: the report then has the layers to keep in more bits. A loss is the
-            mean Kullback-Leibler divergence of logits and probabilities in nats, or the power of the noise relative to
-            that of other outputs.
+        max_loss: The maximum loss of the outputs: the report then lists the layers to keep at a higher precision. A
+            loss is the mean Kullback-Leibler divergence of logits and probabilities in nats; for other outputs, it is
+            the power of the noise relative to the power of the output.
         keep_bits: The bits of kept weights, 8 or 16. Kept values are not quantized.
-        seconds: The time limit after which no further layer is run by itself, and no smaller set is searched.
+        seconds: The time limit after which no further layer is run by itself, and the search for a
+            smaller set ends.
         progress: Called with a description of the current action. KeyboardInterrupt ends the runs like `seconds`.
 
     Raises:
@@ -158,7 +159,7 @@ class _Unit:
         return max(wide - self.effect.bytes, 0)
 
     def keep_as(self, bits: int) -> str:
-        """The format if kept in more bits."""
+        """The format if kept at a higher precision."""
         return "float" if self.effect.kind == "values" else {8: "int8", 16: "f16"}[self._bits(bits)]
 
     def _bits(self, bits: int) -> int:
@@ -373,7 +374,7 @@ class _Study:
     def fewest(
         self, effects: Sequence[LayerEffect], max_loss: float, bits: int, deadline: float | None
     ) -> tuple[set[str] | None, OutputLoss | None, bool]:
-        """The paths of layers to keep in more bits, the loss, and True if none of them can be left out.
+        """The paths of layers to keep at a higher precision, the loss, and True if none of them can be left out.
 
         Bisection finds the least number of first layers in the ranking that is sufficient. Then the removal of each
         layer is tried, starting with the least effect, until none can be left out. The paths are None if all layers

@@ -74,9 +74,9 @@ class QuantizedWeight(Record):
         partner_format: The element type of a plain weight, or its format.
         group_size: The number of elements that share a scale; None for whole rows or tensors.
         elements: The number of elements of the weight.
-        bytes: Of all constants of the weight.
+        bytes: The size of all constants of the weight.
         partner_bytes: See `bytes`.
-        error: Of the compressed weight relative to the other.
+        error: The error of the compressed weight relative to the other.
         unexplained: The number of elements within the range of their group that differ by more than a step.
         worst_steps: The greatest difference of such an element in steps.
         outside: The share of elements beyond the range of their group.
@@ -129,7 +129,7 @@ class PlainWeight:
     """A weight that is a constant.
 
     Attributes:
-        path: Of its layer.
+        path: The path of its layer.
         kind: The element type of `array` in the file.
     """
 
@@ -158,7 +158,7 @@ class ChainWeight:
     """A compressed weight.
 
     Attributes:
-        scope: Of its graph.
+        scope: The scope of its graph.
     """
 
     chain: CompressedWeight
@@ -241,7 +241,7 @@ def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Arr
     if chain.limits is not None:
         return _of_levels(chain, weights, found, plain)
     steps = chain.steps(weights)
-    assert steps is not None, "only a FakeQuantize has none"
+    assert steps is not None, "only chains with a FakeQuantize have no steps"
     with np.errstate(all="ignore"):
         is_beyond = np.abs(found - plain) > 0.5 * steps
     # An element beyond the last level at the opposite end of the range is not clipped.

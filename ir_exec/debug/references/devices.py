@@ -28,7 +28,7 @@ def require_device(child: Child, device: str) -> str:
         device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
 
     Raises:
-        EvaluationError: If it fails to start, or has no such device.
+        EvaluationError: If OpenVINO fails to start, or has no such device.
     """
     try:
         found = child.ask(do="devices")

@@ -19,7 +19,7 @@ class ExportedReference(ONNXReference):
     """MODEL itself lowered to ONNX, with all tensors as outputs, run in a child process.
 
     Args:
-        precision: Of 16-bit floats, as for `compile_model`.
+        precision: The precision of 16-bit floats, as for `compile_model`.
 
     Raises:
         EvaluationError: If onnxruntime or onnx is not installed, or if the model has variables.

@@ -45,9 +45,9 @@ class TracedValue(Record):
     Attributes:
         name: `loop/body/layer`, with the position of the output if there are several (`split:1`). `iterations`
             identifies the value of one iteration, with one number for each enclosing body.
-        layer_id: Of the layer.
-        layer_name: Of the layer.
-        type: Of the layer.
+        layer_id: The id of the layer.
+        layer_name: The name of the layer.
+        type: The type of the layer.
         tensor_names: The names of the port.
         fused: The layers fused into this one, from rt_info.
         output: True for an output of the model.
@@ -130,7 +130,7 @@ class Trace(Mapping[str, Array]):
         """Return a trace of arrays in memory.
 
         Args:
-            arrays: By the names that their files would have.
+            arrays: The arrays by the names that their files would have.
         """
         made = cls.__new__(cls)
         made._open(None, index, arrays)

@@ -182,7 +182,7 @@ def find(entries: Sequence[Entry], name: str) -> Entry:
     """Return the value with this tensor name, path (`loop/body/name`, `split:1`) or layer name.
 
     Raises:
-        EvaluationError: With similar names, if there is none.
+        EvaluationError: If there is no such value; the message lists similar names.
     """
     for test in (
         lambda entry: name in entry.names and not entry.scope,

@@ -35,7 +35,8 @@ class Facts(Record):
     """Statistics of a value.
 
     Attributes:
-        min: Of the finite elements; None if there are none, and for strings. std is the population standard deviation.
+        min: The minimum of the finite elements; None if there are none, and for strings. std is the population standard
+            deviation.
         max: See `min`.
         mean: See `min`.
         std: See `min`.

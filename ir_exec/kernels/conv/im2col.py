@@ -82,7 +82,7 @@ class _Windows(NamedTuple):
 
     Attributes:
         covered: The covered elements, see `covered_part`.
-        shape: Of the view of all windows in them.
+        shape: The shape of the view of all windows in `covered`.
         strides: See `shape`.
     """
 

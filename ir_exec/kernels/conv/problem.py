@@ -27,7 +27,7 @@ class ConvPart(NamedTuple):
     """Windows of some images that are convolved at a time.
 
     Attributes:
-        place: Of the windows in the result [batch, groups, outputs, windows].
+        place: The position of the windows in the result [batch, groups, outputs, windows].
         axes: The windows themselves.
         covered: The covered elements, see `covered_part`.
     """
@@ -46,7 +46,7 @@ class ConvProblem:
     """Windows on every spatial axis, of groups with numbers of channels and outputs.
 
     Attributes:
-        dtype: Of the data.
+        dtype: The dtype of the data.
     """
 
     axes: tuple[SlidingAxis, ...]

@@ -125,7 +125,7 @@ class _Placed(NamedTuple):
     """Elements of the kernel with terms of the same elements of the result.
 
     Attributes:
-        lengths: Of their sum along each axis.
+        lengths: The lengths of the sum along each axis.
         elements: The indices of the products and their range of the sum.
         places: The range of the sums inside the result, and its place there.
     """

@@ -53,7 +53,7 @@ def transformed_filters(filters: Array, memory: Array | None = None) -> Array:
     """Transform filters [groups, outputs, channels, 3...] to [4 ** axes, groups, outputs, channels].
 
     Args:
-        memory: For the result.
+        memory: Memory for the result.
     """
     matrix = _along_all(_OF_FILTERS, filters.ndim - 3)
     out = np.empty((len(matrix), *filters.shape[:3]), np.float32) if memory is None else memory
@@ -66,7 +66,7 @@ class TransformedFilters:
     """Filters [groups, outputs, channels, 3...] of f32, transformed in every convolution until `pack`.
 
     Attributes:
-        shape: Of the transformed filters.
+        shape: The shape of the transformed filters.
     """
 
     __slots__ = ("_filters", "_kept", "shape")
@@ -92,7 +92,7 @@ class TransformedFilters:
         Other threads may convolve meanwhile.
 
         Args:
-            memory: For as many elements of f32 as `shape` has.
+            memory: Memory for as many elements of f32 as `shape` has.
         """
         filters = self._filters
         if filters is not None:
@@ -126,7 +126,7 @@ class _Block(NamedTuple):
     Attributes:
         image: The place of their sums in the result, the latter along its first spatial axis.
         windows: The place of their sums in the result, the latter along its first spatial axis.
-        sizes: Of the covered even, or odd, places along every axis.
+        sizes: The sizes of the covered even or odd positions along every axis.
         copies: For evens and odds along every axis, the target in the covered elements and the source in the data; see
             `reached_elements`.
     """
@@ -240,9 +240,9 @@ def _of_data(values: Array, shift: int, end: int, scratch: Scratch) -> Array:
     """The transformed data along one axis: 4 terms from 2 neighbours along axis 1 of four.
 
     Args:
-        values: The even and the odd places.
-        shift: From one of them to the next.
-        end: The number of meaningful places.
+        values: The elements at even and at odd positions.
+        shift: The distance from an even position to the next one.
+        end: The number of valid positions.
     """
     before, _, behind, places = values.shape
     here, following = values[..., :end], values[..., shift : end + shift]

@@ -38,7 +38,7 @@ class PackedMatrix:
     order, so the results are bit-identical.
 
     Attributes:
-        matrix: At least one panel, in any order in memory.
+        matrix: A matrix of at least one panel, in any order in memory.
     """
 
     __slots__ = ("_matrix", "_panels", "_part", "_width", "shape")
@@ -77,7 +77,7 @@ class PackedMatrix:
         Other threads may multiply meanwhile.
 
         Args:
-            memory: For the panels, as many elements of f32 as the matrix has.
+            memory: Memory for the panels, as many elements of f32 as the matrix has.
         """
         matrix = self._matrix
         if matrix is None:

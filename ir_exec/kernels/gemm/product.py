@@ -197,8 +197,8 @@ class _Cut(NamedTuple):
 
     Attributes:
         axis: The batch axis, counted from the last one, of which a chunk has `batches`.
-        rows: Of the matrices in a chunk.
-        columns: Of the matrices in a chunk.
+        rows: The number of rows of the matrices in a chunk.
+        columns: The number of columns of the matrices in a chunk.
         down: The number of chunks of a matrix.
         along: The number of chunks of a matrix.
     """
@@ -234,7 +234,7 @@ def cut_into_chunks(shape: tuple[int, ...], wanted: int) -> _Cut:
 
 
 def _parts(size: int, wanted: int, least: int) -> tuple[int, int]:
-    """The size and the number of about equal chunks, at most the requested number, of at least `least` elements."""
+    """The size and the number of nearly equal chunks: at most the requested number, with at least `least` elements."""
     count = max(min(wanted, size // least), 1)
     each = -(-size // count)
     if least > 1:

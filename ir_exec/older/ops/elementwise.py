@@ -207,7 +207,7 @@ _OPERATIONS: dict[str, str] = {name: name for name in (*_BINARY, *_LOGICAL, "log
 
 @older_layer("Eltwise")
 def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
-    """Reduce two or more inputs from left to right; `coeff` has a factor for each input of a sum."""
+    """Reduce two or more inputs from left to right; `coeff` contains a factor for each input of a sum."""
     operation = layer.choice("operation", _OPERATIONS, "sum")
     values = of_one_type([data, *others])
     if operation == "logical_not":

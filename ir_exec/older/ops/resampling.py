@@ -45,7 +45,7 @@ def _chosen(layer: LayerCall, dims: tuple[int, ...], candidates: Sequence[tuple[
         return wanted
     if not candidates:
         raise InvalidAttributeError(
-            "the size is missing, expected it in the attributes or the output port", code=Code.missing_attribute
+            "the size is missing, expected an attribute or the dims of the output port", code=Code.missing_attribute
         )
     if min(candidates[0]) < 1:
         raise ShapeError(f"the output has sizes {list(candidates[0])}, expected 1 or more", code=Code.impossible_shape)

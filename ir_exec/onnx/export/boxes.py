@@ -46,7 +46,7 @@ class Corners:
     """Boxes [rows, n] as four tensors x0, y0, x1, y1, the lesser corner first.
 
     Attributes:
-        margin: 1 for coordinates that count pixels: a box from 2 to 4 then has width 3.
+        margin: 1 for coordinates in pixels; a box from 2 to 4 is then 3 wide.
         touching: Boxes closer than the margin have an intersection. Otherwise boxes without area overlap no other box.
     """
 

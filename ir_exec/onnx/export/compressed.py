@@ -42,7 +42,8 @@ class Compressed:
 
     Attributes:
         value: The decompressed value.
-        shape: Of the stored integers; differs from the shape of `value` only if ONNX keeps a following Reshape.
+        shape: The shape of the stored integers. It differs from the shape of `value` only if ONNX keeps a following
+            Reshape.
         scale: Arrays of the rank of the stored integers; zero is of their type, None for 0.
         zero: See `scale`.
         block: Elements of an axis that share a scale, 0 if the axis has one scale.

@@ -83,7 +83,7 @@ def merge_scales(
     """The nodes with each scale and bias after a LayerNormalization merged into it.
 
     Args:
-        shapes: Of the constants.
+        shapes: The shapes of the constants.
         outputs: Names that must remain.
     """
     readers = Counter(name for node in nodes for name in free_names([node]))

@@ -80,8 +80,8 @@ class Lowerer:
     """Lowers graphs into one writer.
 
     Attributes:
-        types: Of every value, in bodies too.
-        names: Of the tensors of values.
+        types: The types of all values, in bodies too.
+        names: The tensor names of the values.
         states: The input and the output of each variable.
         depth: 1 in the graph, more in a body.
         initial: The tensors of initial values that are computed.

@@ -113,7 +113,7 @@ def register(
     """Register the lowering of an operator class.
 
     Raises:
-        TypeError: If it has one, or is declared unsayable.
+        TypeError: If the class already has a lowering, or is declared unsayable.
     """
     if cls in _lowerings or cls in UNSAYABLE:
         other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
@@ -125,7 +125,7 @@ def unregister(cls: type[Op]) -> None:
     """Remove the lowering of an operator class.
 
     Raises:
-        KeyError: If there is none.
+        KeyError: If the class has no lowering.
     """
     del _lowerings[cls]
 
@@ -134,7 +134,7 @@ def unsayable(*classes: type[Op], reason: str) -> None:
     """Declare operators that ONNX cannot express.
 
     Raises:
-        TypeError: If one has a lowering.
+        TypeError: If a class already has a lowering.
     """
     for cls in classes:
         if cls in _lowerings or cls in UNSAYABLE:

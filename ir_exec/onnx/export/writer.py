@@ -56,7 +56,7 @@ class Writer:
     """Collects nodes, constants, functions and the types of every tensor.
 
     Attributes:
-        opset: Of the standard domain.
+        opset: The opset of the standard domain.
         target: "" for any runtime, "onnxruntime" for its custom operators too, "openvino" for no model-local functions.
         finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
         reserved: Names preferred by values of the model.

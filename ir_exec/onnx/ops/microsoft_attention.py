@@ -94,7 +94,7 @@ class _Form(NamedTuple):
     """Attributes of self-attention.
 
     Attributes:
-        sizes: Of query, key and value; equal if empty.
+        sizes: The sizes of query, key and value; empty if they are equal.
     """
 
     heads: int

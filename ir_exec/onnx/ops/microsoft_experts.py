@@ -22,7 +22,7 @@ from ir_exec.types import ElementType
 __all__: list[str] = []
 
 _LEAST = 1e-8
-"""Like onnxruntime, experts with a weight of at most this number are skipped."""
+"""Experts with a weight of at most this number are skipped, as in onnxruntime."""
 
 Weights = Callable[[Value], Value]
 """The weights [outputs, inputs] of the expert of this index, as f32."""

@@ -71,7 +71,7 @@ def matmul_n_bits(
 
 
 def _zero_points(given: Value | None, like: Value, bits: int, rows: int, blocks: int) -> Value:
-    """[rows, blocks, 1], or one number if the node has none."""
+    """The zero points [rows, blocks, 1]; the default, one number, for a node without zero points."""
     if given is None:
         return number(2 ** (bits - 1), like)
     if given.element_type is not ElementType.u8:

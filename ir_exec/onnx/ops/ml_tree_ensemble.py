@@ -42,7 +42,7 @@ class _Branches(NamedTuple):
         """Each test for a set as tests for its members in sequence, appended after all other nodes.
 
         Args:
-            members: Of all sets, each ended by NaN.
+            members: The members of all sets, each set ended by NaN.
         """
         asking = np.flatnonzero(self.modes == _MEMBER)
         if not asking.size:

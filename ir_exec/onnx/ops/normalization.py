@@ -286,7 +286,7 @@ def rms_normalization(
 def normalized(
     data: Value, gamma: Value, beta: Value | None, epsilon: float, *, centered: bool, axis: int = -1
 ) -> tuple[Value, Value | None, Value]:
-    """Over the axes starting at `axis`: the normalized data, its mean if it is centered, and its inverse deviation."""
+    """The data normalized over the axes from `axis` on, its mean if `centered`, and its inverse standard deviation."""
     rank = known_rank(data, "the input")
     axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, ElementType.f32)

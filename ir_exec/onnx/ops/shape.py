@@ -68,7 +68,7 @@ def range_(start: Value, limit: Value, delta: Value) -> Value:
 
 @onnx_op("Range", since=27)
 def range_27(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Value:
-    """Short floats are computed in the type that `stash_type` declares."""
+    """16-bit floats are computed in the type that `stash_type` declares."""
     if start.element_type in (ElementType.f16, ElementType.bf16):
         kind = element_type_of(stash_type)
         found = range_(cast(start, kind), cast(limit, kind), cast(delta, kind))

@@ -152,11 +152,11 @@ Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="
 
 Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/log-1")
 
-Sin = unary("Sin", np.sin, "output = sin data, of radians.", page="arithmetic/sin-1")
+Sin = unary("Sin", np.sin, "output = sin data, with data in radians.", page="arithmetic/sin-1")
 
-Cos = unary("Cos", np.cos, "output = cos data, of radians.", page="arithmetic/cos-1")
+Cos = unary("Cos", np.cos, "output = cos data, with data in radians.", page="arithmetic/cos-1")
 
-Tan = unary("Tan", np.tan, "output = tan data, of radians.", page="arithmetic/tan-1")
+Tan = unary("Tan", np.tan, "output = tan data, with data in radians.", page="arithmetic/tan-1")
 
 Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/asin-1")
 

@@ -201,7 +201,7 @@ class Field(NamedTuple):
     """A field of an operator.
 
     Attributes:
-        name: Of the field.
+        name: The name of the field.
         attribute: The name of the attribute in the file.
         steps: Applied to its text, in order.
     """
@@ -219,7 +219,7 @@ class Field(NamedTuple):
         """Convert the text to a value.
 
         Raises:
-            ValueError: If it is invalid.
+            ValueError: If the text is invalid.
         """
         value: Any = text
         for step in self.steps:

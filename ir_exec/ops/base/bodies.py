@@ -184,7 +184,7 @@ class WeightsReader(Protocol):
         """The constant of this type and shape in `size` bytes at `offset`.
 
         Raises:
-            WeightsError: If it is missing.
+            WeightsError: If the constant is missing.
         """
 
 

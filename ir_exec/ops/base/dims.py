@@ -7,7 +7,7 @@ one beyond the axis is clamped. An index at the end of the range of i32 or i64 m
 length.
 
 `known_...` read the types of inputs and raise ShapeError, `given_...` read arrays and raise EvaluationError.
-`shapes.py` has the counterparts for axes that are already integers: `normalize_axis`, `normalize_axes`, `known_axes`.
+`shapes.py` contains the counterparts for integer axes: `normalize_axis`, `normalize_axes`, `known_axes`.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def batches_classes_boxes(boxes: TensorType, scores: TensorType, coordinates: in
         scores: [batches, classes, boxes].
 
     Raises:
-        ShapeError: If these contradict each other.
+        ShapeError: If boxes and scores contradict each other.
     """
     require_rank(boxes, 3, "boxes")
     require_rank(scores, 3, "scores")

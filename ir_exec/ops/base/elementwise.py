@@ -97,7 +97,7 @@ def unary(
     Args:
         function: Takes real numbers; integers are converted to f64 for it.
         doc: The formula.
-        page: Of the specification.
+        page: The page of the specification.
         types: The element types of the input.
         of_integers: Applied to integers instead, in their own type.
         is_increasing: `increasing_in` or `monotone` of Op names the input.
@@ -191,14 +191,14 @@ def _are_small(op: Binary, request: KernelRequest) -> bool:
 @variant(Binary, name="scalars", applies=_are_scalars, cost=0.5, why="Two scalars: NumPy's function makes an array.")
 def _scalars(op: Binary, request: KernelRequest) -> Kernel:
     function = op.plain_function(*request.types)
-    assert isinstance(function, np.ufunc), "it applies"
+    assert isinstance(function, np.ufunc), "the variant requires a ufunc"
     return partial(_of_scalars, function, op.infer(*request.types).element_type.dtype)
 
 
-@variant(Binary, name="ufunc", applies=_are_small, cost=0.26, why="Few elements: one call of NumPy's function.")
+@variant(Binary, name="ufunc", applies=_are_small, cost=0.26, why="A single NumPy call suffices for few elements.")
 def _ufunc(op: Binary, request: KernelRequest) -> Kernel:
     function = op.plain_function(*request.types)
-    assert isinstance(function, np.ufunc), "it applies"
+    assert isinstance(function, np.ufunc), "the variant requires a ufunc"
     return _arranged(function, request.types[0].shape, request.types[1].shape)
 
 
@@ -219,7 +219,7 @@ def binary(
 
     Args:
         doc: The formula.
-        page: Of the specification.
+        page: The page of the specification.
         base: The class with its methods.
         types: The element types of both inputs.
         is_increasing: `increasing_in` or `monotone` of Op names both inputs.
@@ -315,7 +315,7 @@ def is_own_type(data: TensorType) -> bool:
 def is_small(*types: TensorType) -> bool:
     """Return True if NumPy's functions may be called directly.
 
-    The elements are too few for several threads, and the result is an array: NumPy returns none for scalars only.
+    There are too few elements for several threads, and the result is an array: NumPy returns scalars only for scalars.
     """
     return (
         max(type.shape.size.lo for type in types) < thresholds.SPLIT_ELEMENTS

@@ -9,11 +9,11 @@
         def infer(self, data: TensorType, indices: TensorType) -> TensorType: ...
         def evaluate(self, data: Array, indices: Array) -> Array: ...
 
-The fields are the attributes of the layer's `<data>`, and `attributes.py` has their types. `inputs` declares the input
-ports; the parameters of both methods have their names. `infer` is one rule for static and dynamic shapes: it takes the
-types of the inputs, raises ShapeError on a definite contradiction, and returns the type of the output, or a tuple of
-types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator has no access
-to its layer or file: it raises, and the caller adds the location.
+The fields are the attributes of the layer's `<data>`, and `attributes.py` defines their types. `inputs` declares the
+input ports; the parameters of both methods have their names. `infer` is one rule for static and dynamic shapes: it
+takes the types of the inputs, raises ShapeError on a definite contradiction, and returns the type of the output, or a
+tuple of types. `evaluate` computes arrays from arrays and may trust that `infer` accepted their types. An operator has
+no access to its layer or file: it raises, and the caller adds the location.
 
 Further context is passed by keyword-only parameters with names in `CONTEXT`. An `evaluate` that can write its result
 over an input also has `out`.
@@ -228,7 +228,7 @@ class Op:
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         """The number of multiply-adds for inputs and outputs of these sizes.
 
-        Counted are matrix products, convolutions, recurrent cells and attention. Bodies of a layer are not counted.
+        Matrix products, convolutions, recurrent cells and attention are counted, but not the bodies of a layer.
         """
         return 0
 
@@ -295,7 +295,7 @@ class Op:
         return tuple([getattr(self, field.name) for field in self.fields()])
 
     def __setattr__(self, name: str, value: Any) -> NoReturn:
-        raise AttributeError("operators do not change")
+        raise AttributeError("operators are immutable")
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and isinstance(other, Op) and self._values() == other._values()

@@ -165,7 +165,7 @@ def unregister_extension(type_name: str, version: str) -> None:
     """Remove a user's class.
 
     Raises:
-        KeyError: If there is none.
+        KeyError: If no class is registered.
     """
     del EXTENSIONS[type_key(type_name), version]
     resolve.cache_clear()

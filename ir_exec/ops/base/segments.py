@@ -36,7 +36,7 @@ def given_count(num_segments: Array) -> int:
     """num_segments as an int.
 
     Raises:
-        EvaluationError: IR704 if it is negative.
+        EvaluationError: IR704 if num_segments is negative.
     """
     count = int(num_segments)
     if count < 0:

@@ -235,7 +235,7 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
     is aligned with `axis` of a, or for -1 its last dim with the last of a; trailing dims of size 1 of b do not count.
 
     Raises:
-        ShapeError: If they do not broadcast.
+        ShapeError: If the shapes do not broadcast.
     """
     if mode == "none":
         return merge_shapes(a, b, "without broadcasting the shapes of both inputs")

@@ -42,9 +42,9 @@ class KernelVariant(NamedTuple):
     """A kernel that may take the place of `evaluate`.
 
     Attributes:
-        type_name: Of the operator, or of the class that operators derive from.
+        type_name: The type of the operator, or the name of the class that operators derive from.
         applies: Returns True if the variant computes such calls.
-        cost: Of a call, relative to `evaluate`; `python -m benchmarks.variants` measures it.
+        cost: The cost of a call, relative to `evaluate`; `python -m benchmarks.variants` measures it.
         make: The kernel for such calls.
         why: The reason in one sentence.
     """

@@ -1,6 +1,6 @@
 """The attributes and shape rules of operators with sliding windows: convolution and pooling.
 
-`kernels/windows.py` has the arithmetic of the windows.
+`kernels/windows.py` contains the arithmetic of the windows.
 """
 
 from __future__ import annotations

@@ -173,10 +173,10 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
 class ExperimentalDetectronDetectionOutput(Op):
     """The objects that a Detectron model finds: regions moved as predicted, after non-maximum suppression.
 
-    Class 0 is the background. Candidates have a score above `score_threshold`; boxes are removed that overlap a better
-    one of their class by more than `nms_threshold`, and the best `post_nms_count` of each class are kept, class by
-    class, or if these are too many the best of all. As in OpenVINO, boxes are clipped at the first row and column of
-    the image only, and class_agnostic_box_regression changes nothing.
+    Class 0 is the background. Candidates have a score above `score_threshold`. Boxes that overlap a higher-scored
+    box of their class by more than `nms_threshold` are removed. The best `post_nms_count` of each class are kept, class
+    by class; if these are too many, the best of all classes are kept. As in OpenVINO, boxes are clipped at the first
+    row and column of the image only, and class_agnostic_box_regression has no effect.
 
     Specification: detection/experimental-detectron-detection-output-6.
 

@@ -226,7 +226,7 @@ def _divided(dim: Dim, total: Dim, divisor: int, what: str, port: str) -> Dim:
     """`dim` merged with total / divisor.
 
     Raises:
-        ShapeError: If they contradict each other.
+        ShapeError: If the two dims contradict each other.
     """
     return merge_dims(dim, divide_dim(total, divisor, f"axis 1 of {port}", port=port), f"those of {what}", port=port)
 
@@ -248,23 +248,23 @@ class DetectionOutput1(_DetectionOutput):
 class DetectionOutput8(_DetectionOutput):
     """The objects found by an SSD detector: prior boxes moved as predicted, after non-maximum suppression.
 
-    Candidates have a score above `confidence_threshold`, the best `top_k` of each class; boxes are removed that overlap
-    a better one by more than `nms_threshold`, and the best `keep_top_k` of the others are kept for each image, class by
-    class. With `decrease_label_id` each prior counts only for its best class other than 0, and the classes of the
-    output are one less.
+    Candidates are the best `top_k` boxes of each class with a score above `confidence_threshold`. Boxes that overlap a
+    higher-scored one by more than `nms_threshold` are removed, and the best `keep_top_k` of the others are kept for
+    each image, class by class. With `decrease_label_id` each prior counts only for its best class other than 0, and the
+    class ids of the output are decreased by one.
 
-    As in OpenVINO, priors that count pixels are divided by the size of the image a second time when they move twice.
+    As in OpenVINO, priors in pixels are divided by the size of the image a second time when they move twice.
     Specification: detection/detectionoutput-8.
 
     Inputs:
-        box_logits: Floating, [N, num_priors * num_loc_classes * 4], how the prior boxes move, for each class if not
+        box_logits: Floating, [N, num_priors * num_loc_classes * 4], the moves of the prior boxes, for each class if not
             `share_location`.
         class_preds: The type of box_logits, [N, num_priors * num_classes].
         proposals: Floating, [1 or N, 1 or 2, num_priors * 4], the prior boxes (x0, y0, x1, y1) and, if not
-            `variance_encoded_in_target`, factors of their moves; if not `normalized`, priors have 5 numbers, the first
-            of them -1 at the end, and count pixels of an image of input_width and input_height.
+            `variance_encoded_in_target`, factors of their moves. If not `normalized`, priors have 5 numbers, the first
+            of which is -1 after the last prior, and coordinates are pixels of an image of input_width and input_height.
         aux_class_preds: Like class_preds and box_logits, [N, num_priors * 2] and the shape of box_logits; they move the
-            priors a first time, and mark priors without any object: the second of the two numbers is below
+            priors a first time. A prior contains no object if the second of its two numbers is below
             `objectness_score`.
         aux_box_preds: Like `aux_class_preds`.
 

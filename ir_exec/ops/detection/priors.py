@@ -108,7 +108,9 @@ class PriorBoxClustered(_Priors):
 
     def check_attributes(self) -> None:
         if len(self.width) != len(self.height):
-            raise ValueError(f"width has {len(self.width)} values and height {len(self.height)}, expected as many")
+            raise ValueError(
+                f"width has {len(self.width)} values and height {len(self.height)}, expected equal numbers"
+            )
 
     def _count(self) -> int:
         return len(self.width)

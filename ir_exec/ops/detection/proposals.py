@@ -143,9 +143,9 @@ class Proposal4(_Proposal):
 
     An anchor of width sqrt(base_size**2 / ratio) and ratio times that height, both times a scale, is placed every
     feat_stride pixels. Boxes smaller than min_size times the scale of the image get the score 0. Of the best
-    pre_nms_topn those are removed that overlap a better one by more than nms_thresh. `clip_before_nms` and
-    `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, `framework`
-    tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
+    pre_nms_topn boxes, those that overlap a higher-scored one by more than nms_thresh are removed. `clip_before_nms`
+    and `clip_after_nms` clip boxes to the image, and `normalize` divides them by its size. As in OpenVINO, the
+    `framework` tensorflow exchanges x and y, and height and width, and a box from 2 to 4 is 2 wide instead of 3.
 
     Specification: detection/proposal-4.
 
@@ -205,7 +205,7 @@ def _propose(
         deltas: [anchors at a point * 4, height, width].
         edges: Height and width.
         least: See `edges`.
-        pixels: Coordinates count pixels, and a box from 2 to 4 is 3 wide.
+        pixels: True if coordinates are in pixels, and a box from 2 to 4 is 3 wide.
     """
     margin = np.float32(pixels)
     moves = deltas.reshape(-1, 4, *deltas.shape[1:]).transpose(1, 2, 3, 0).reshape(4, -1).copy()
@@ -230,8 +230,8 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
     """Anchors moved as predicted, after non-maximum suppression, for one image.
 
     Boxes are clipped to the image; those smaller than `min_size` get the score 0. Of the best
-    `pre_nms_count` those are removed that overlap a better one by more than `nms_threshold`. As in OpenVINO, a box from
-    2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide when its overlaps are.
+    `pre_nms_count` boxes, those that overlap a higher-scored one by more than `nms_threshold` are removed. As in
+    OpenVINO, a box from 2 to 4 is 3 wide when it moves and when its size is compared, and 2 wide in overlaps.
 
     Specification: detection/experimental-detectron-generate-proposals-single-image-6.
 
@@ -298,10 +298,10 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op):
 class GenerateProposals(Op):
     """Anchors moved as predicted, after non-maximum suppression, for each image.
 
-    Boxes are clipped to the image. Of the best `pre_nms_count` those are removed that are smaller than `min_size` times
-    the scale, and then those that overlap a better one by more than `nms_threshold`; the best `post_nms_count` are
-    kept. A threshold above one half is multiplied by `nms_eta` at each box that is kept; OpenVINO supports no nms_eta
-    but 1. If not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide.
+    Boxes are clipped to the image. Of the best `pre_nms_count`, boxes smaller than `min_size` times the scale are
+    removed, then boxes that overlap a higher-scored one by more than `nms_threshold`. The best `post_nms_count` are
+    kept. A threshold above one half is multiplied by `nms_eta` for each box that is kept; OpenVINO supports only 1 for
+    nms_eta. If not `normalized`, coordinates are in pixels, and a box from 2 to 4 is 3 wide.
 
     Specification: detection/generate-proposals-9.
 

@@ -228,8 +228,8 @@ def _taps_of_all(begins: Array, extents: Array, bins: int, count: int, size: int
     """Indices and weights along one axis of two elements for each sampling point of every box.
 
     Args:
-        begins: Of the boxes.
-        extents: Of the boxes.
+        begins: The start of each box.
+        extents: The extent of each box.
 
     Returns:
         Two arrays [count, 2, boxes, bins], of the lower element and of the higher one; positions outside have weight 0.

@@ -329,7 +329,7 @@ class DeformablePSROIPooling(_RegionPooling):
         Args:
             boxes: [regions, 5].
             moves: [regions, 2 * classes, group_size, group_size].
-            images: Of each region.
+            images: The image of each region.
         """
         group, (height, width) = self.group_size, data.shape[2:]
         classes = moves.shape[1] // 2
@@ -397,8 +397,8 @@ def _bins(firsts: Array, extents: Array, count: int, size: int, dtype: np.dtype[
     """Begin and end of each of `count` bins of every region, clipped to the axis; bins may share elements.
 
     Args:
-        firsts: Of the regions.
-        extents: Of the regions.
+        firsts: The start of each region.
+        extents: The extent of each region.
 
     Returns:
         [regions, count, 2] i64.

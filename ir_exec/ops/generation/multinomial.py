@@ -39,7 +39,7 @@ class Multinomial(Op):
             twice.
 
     Outputs:
-        output: Shape [batch, num_samples], the type `convert_type`, i32 or i64.
+        output: Shape [batch, num_samples], type `convert_type` (i32 or i64).
 
     Raises:
         IRError: IR501 for probs of another rank, IR505 and IR704 for a negative num_samples, IR704 if no class is left

@@ -289,7 +289,7 @@ def _image(image: TensorType, channels: int, name: str) -> tuple[Dim, ...]:
     """The dims N, H, W and C of an image with this number of channels.
 
     Raises:
-        ShapeError: IR501 or IR502 for another.
+        ShapeError: IR501 for another rank, or IR502 for another number of channels.
     """
     require_rank(image, 4, name)
     dims = (Dim.any(),) * 4 if image.shape.dims is None else image.shape.dims

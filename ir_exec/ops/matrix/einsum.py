@@ -320,8 +320,8 @@ class _Contraction(NamedTuple):
 
     Attributes:
         is_outer: No label is summed, so the product is a multiplication.
-        labels: Of the result.
-        shape: Of the result.
+        labels: The labels of the result.
+        shape: The shape of the result.
     """
 
     left: _Side

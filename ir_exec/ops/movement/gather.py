@@ -170,7 +170,7 @@ def _is_one_call(op: _Gather, request: KernelRequest) -> bool:
 def _take(op: _Gather, request: KernelRequest) -> Kernel:
     data, indices, axis = request.types
     position = known_axis(axis, data.rank)
-    assert position is not None, "it applies"
+    assert position is not None, "the variant requires a known axis"
     before: tuple[Any, ...] = (slice(None),) * position
     is_one = indices.rank == 0
 

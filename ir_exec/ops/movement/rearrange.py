@@ -186,8 +186,8 @@ class BatchToSpace(Op):
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR505 for numbers out of range, a batch that is not a multiple of the
-            product, or crops larger than the axis; also for other first numbers, for which OpenVINO's outputs differ
-            from the inferred shape.
+            product, or crops larger than the axis. IR505 also for a first element of block_shape other than 1, or of
+            crops other than 0, for which OpenVINO's outputs differ from the inferred shape.
     """
 
     inputs = (
@@ -250,8 +250,8 @@ class SpaceToBatch(Op):
 
     Raises:
         IRError: IR501 and IR502 for other shapes, IR505 for numbers out of range, or a padded size that is not a
-            multiple of the block; also for other first numbers, for which OpenVINO's outputs differ from the inferred
-            shape.
+            multiple of the block. IR505 also for a first element of block_shape other than 1, or of pads other than 0,
+            for which OpenVINO's outputs differ from the inferred shape.
     """
 
     inputs = (
@@ -294,7 +294,7 @@ class SpaceToBatch(Op):
 
 
 def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
-    """Raise ShapeError IR501 or IR502 unless data has rank 2 or more, and each vector as many elements."""
+    """Raise ShapeError IR501 or IR502 unless data has rank 2 or more, and the length of each vector equals the rank."""
     if data.rank is not None and data.rank < 2:
         raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
     shape = Shape.unknown() if data.rank is None else Shape([data.rank])
@@ -338,8 +338,9 @@ class ExtractImagePatches(Op):
         strides: Like `sizes`.
         rates: Like `sizes`.
         auto_pad: With `same_upper` and `same_lower` there are ceil(size / stride) patches along an axis, and zeros are
-            added at both ends, an odd one at the end or at the beginning. With `valid` only complete patches count. If
-            none fits, OpenVINO may count one that begins within the image and reads zeros outside.
+            added at both ends; an odd zero is added at the end (`same_upper`) or at the beginning (`same_lower`). With
+            `valid`, only complete patches count. If none fits, OpenVINO may count one that begins within the image and
+            reads zeros outside.
 
     Outputs:
         output: [batch, sizes[0] * sizes[1] * depth, rows of patches, columns of patches], the type of data.

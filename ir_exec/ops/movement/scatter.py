@@ -122,7 +122,7 @@ def _is_one_slice(op: ScatterUpdate, request: KernelRequest) -> bool:
 def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
     data, _, _, axis = request.types
     position = known_axis(axis, data.rank)
-    assert position is not None, "it applies"
+    assert position is not None, "the variant requires a known axis"
     shape = data.shape.static
     before, size = (slice(None),) * position, shape[position]
     one = shape[:position] + shape[position + 1 :]

@@ -1,7 +1,7 @@
 """Slices of a tensor along several axes at once, read or overwritten.
 
-A slice of an axis goes from `start` to before `stop` in steps of `step`; `ops/base/dims.py` has the rules of negative
-indices.
+A slice of an axis goes from `start` to before `stop` in steps of `step`. `ops/base/dims.py` contains the rules for
+negative indices.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class _AdaptivePool(Op):
         """The windows of each spatial axis."""
         counts = ints(output_shape)
         if len(counts) != data.ndim - 2 or any(count < 0 for count in counts):
-            message = f"output_shape is {list(counts)}, expected {data.ndim - 2} numbers of windows of 0 or more"
+            message = f"output_shape is {list(counts)}, expected {data.ndim - 2} sizes of 0 or more"
             raise EvaluationError(message, port="output_shape")
         if data.shape[0] * data.shape[1] * prod(counts) and not data.size:
             raise EvaluationError(f"data {list(data.shape)} is empty, expected elements to pool", port="data")

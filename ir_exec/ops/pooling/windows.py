@@ -203,8 +203,8 @@ class _AvgPool(_Pooling):
     Means of integers are rounded to the nearest, ties to even.
 
     Attributes:
-        exclude_pad: The mean is taken without padding, and is 0 without elements. Otherwise padding counts as zeros;
-            but without any pads, elements of a last window outside of the data are not counted, as in OpenVINO.
+        exclude_pad: Padding is excluded from the mean, and a window that covers only padding gives 0; if false, padding
+            counts as zeros. Without any pads, elements of the last window beyond the data are excluded, as in OpenVINO.
 
     Raises:
         IRError: Also IR505 for `exclude-pad` with windows of padding only.

@@ -98,7 +98,7 @@ class RNNCell(RNN, _Cell):
 
 @op("GRUCell", since=3)
 class GRUCell(GRU, _Cell):
-    """H' = (1 - z) . h + z . H, with the gates z, r and h; `GRU` has their formulas.
+    """H' = (1 - z) . h + z . H, with the gates z, r and h; see `GRU` for their formulas.
 
     Specification: sequence/gru-cell-3.
 
@@ -112,7 +112,7 @@ class GRUCell(GRU, _Cell):
 
 @op("LSTMCell", since=4)
 class LSTMCell4(LSTM, _Cell):
-    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; `LSTM` has their formulas.
+    """C' = f . C + i . c and H' = o . h(C'), with the gates f, i, c and o; see `LSTM` for their formulas.
 
     hidden_state is H', cell_state is C'. Specification: sequence/lstm-cell-1.
     """

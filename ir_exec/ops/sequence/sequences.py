@@ -181,7 +181,7 @@ class RNNSequence(RNN, _Sequence):
 
 @op("GRUSequence", since=5)
 class GRUSequence(GRU, _Sequence):
-    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; `GRU` has their formulas.
+    """H' = (1 - z) . h + z . H along a sequence, with the gates z, r and h; see `GRU` for their formulas.
 
     Specification: sequence/gru-sequence-5.
 
@@ -196,7 +196,7 @@ class GRUSequence(GRU, _Sequence):
 
 @op("LSTMSequence", since=5)
 class LSTMSequence(LSTM, _Sequence):
-    """C' = f . C + i . c and H' = o . h(C') along a sequence, with the gates f, i, c and o; `LSTM` has their formulas.
+    """C' = f . C + i . c and H' = o . h(C') along a sequence; see `LSTM` for the gates f, i, c and o.
 
     Specification: sequence/lstm-sequence-5.
     """

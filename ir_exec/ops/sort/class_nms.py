@@ -91,10 +91,10 @@ class _ClassNms(Op):
 
 @op("MatrixNms", since=8)
 class MatrixNms(_ClassNms):
-    """Boxes with scores that decay with the overlap of better boxes of the class.
+    """Boxes whose scores decay with the overlap with higher-scored boxes of their class.
 
-    Boxes with scores above `post_threshold` are kept. If not `normalized`, coordinates count pixels, and a box from 2
-    to 4 is 3 wide.
+    Boxes with scores above `post_threshold` are kept. If not `normalized`, coordinates are in pixels, and a box from
+    2 to 4 is 3 wide.
 
     Within a batch element rows are in descending order of their scores; as in OpenVINO, `sort_result_type` classid has
     an effect only together with `sort_result_across_batch`.
@@ -104,9 +104,9 @@ class MatrixNms(_ClassNms):
     Inputs:
         boxes: bf16, f16, f32 or f64, [num_batches, num_boxes, 4], rows of two corners (x, y, x, y), the lesser first.
         scores: The type of boxes, [num_batches, num_classes, num_boxes]; candidates are those above `score_threshold`.
-            A score is multiplied by the least decay that any better box j causes: (1 - iou) / (1 - worst[j]) for
-            `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian, worst[j] being the
-            greatest overlap of j with a box that is better than j.
+            A score is multiplied by the minimum of the decays caused by boxes j with higher scores: (1 - iou) /
+            (1 - worst[j]) for `decay_function` linear, exp((worst[j]**2 - iou**2) * gaussian_sigma) for gaussian.
+            worst[j] is the maximum overlap of j with a box of a higher score.
     """
 
     inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
@@ -238,7 +238,7 @@ class MulticlassNms9(_MulticlassNms):
 
     Candidates have a score not below `score_threshold`. An overlap not below `iou_threshold` removes a box, as in
     OpenVINO (the specification has "above"); a threshold above one half is multiplied by `nms_eta` at each kept box. If
-    not `normalized`, coordinates count pixels, and a box from 2 to 4 is 3 wide. Rows are batch by batch in descending
+    not `normalized`, coordinates are in pixels, and a box from 2 to 4 is 3 wide. Rows are batch by batch in descending
     order of their scores, or class by class for `sort_result_type` classid; with `sort_result_across_batch` all rows
     are sorted together.
 

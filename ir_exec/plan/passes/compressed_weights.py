@@ -53,7 +53,7 @@ class CompressedWeights:
     """The chains of one graph whose ends are not stored as constants.
 
     Args:
-        types: Of every value, in the run.
+        types: The types of all values, in the run.
         kept: The values stored as constants.
         operator: The operator that runs for a node.
     """
@@ -246,7 +246,7 @@ class CompressedMatMul(HoldsInput):
 
         Args:
             op: The MatMul.
-            shape: Of its b.
+            shape: The shape of b.
             batch: The axes before the matrices.
         """
         vars(self).update(_op=op, _shape=shape, _matrix=matrix, _batch=batch, _is_transposed=is_transposed)
@@ -294,7 +294,7 @@ class CompressedGather(HoldsInput):
 
         Args:
             op: The Gather.
-            shape: Of its data.
+            shape: The shape of data.
             axis: Its axis.
         """
         vars(self).update(_op=op, _shape=shape, _axis=axis, _matrix=matrix)

@@ -78,7 +78,7 @@ class PackedFilters(PackedWeights):
 
     Args:
         constants: The constants by number; constants held by nodes are removed.
-        types: Of every value, for the declared shapes.
+        types: The types of all values, for the declared shapes.
         operator: The operator that runs for a node.
     """
 
@@ -94,7 +94,7 @@ class PackedFilters(PackedWeights):
         self.transformed: list[TransformedFilters] = []
         for value, (form, nodes, total, _) in _wanted(graph, constants, types, operator).items():
             array = constants[value.number]
-            assert array is not None, "it is a constant"
+            assert array is not None, "the filters are constants"
             if not weight_memory.takes_packed(array, form.size * array.itemsize, keeps_original=form.keeps_original):
                 self.left_out.update(nodes)
                 continue
@@ -170,7 +170,7 @@ class ChannelSum(NamedTuple):
     Attributes:
         nodes: All, in order.
         widest: The convolution whose windows contain the windows of all others.
-        filters: Of each summand, constants, None for the unchanged input.
+        filters: The constant filters of each summand; None for the unchanged input.
         corners: The place of their windows in those of `widest`.
         factors: [outputs] or [1]; f64.
         shift: [outputs or 1, 1, ...]; f32.
@@ -192,7 +192,7 @@ class ChannelSum(NamedTuple):
         """The filters with which `widest` computes everything except the shift."""
         arrays = [None if value is None else constants[value.number] for value in self.filters]
         filters = constants[self.widest.values_in[1].number]
-        assert filters is not None, "they are constants"
+        assert filters is not None, "the filters are constants"
         axes = self.shift.ndim - 1
         inner, *kernel = filters.shape[-1 - axes :]
         total = np.zeros((filters.size // prod([inner, *kernel]), inner, *kernel))
@@ -229,7 +229,8 @@ def channel_sums(
     """The largest sum for each node in one, from a convolution and its only readers.
 
     Args:
-        readers: Of every value. One convolution with a shift is not a sum, nor is one that might become infinite.
+        readers: The readers of every value. A single convolution with a shift is not a sum, nor is one that might
+            become infinite.
     """
     sums: dict[Node, ChannelSum] = {}
     for node in nodes:
@@ -458,7 +459,7 @@ class PackedConvolution(HoldsInput):
 
         Args:
             op: The convolution.
-            shape: Of its filters.
+            shape: The shape of the filters.
             filters: The original ones, None if they are never needed.
         """
         vars(self).update(_op=op, _shape=shape, _filters=filters, _transformed=transformed, _shift=None)
@@ -498,5 +499,5 @@ class PackedConvolution(HoldsInput):
         windows = prod([axis.count for axis in axes])
         if self._transformed is not None and (self._filters is None or is_worth_transforming(filters, windows)):
             return WinogradConvolver(axes, data, self._transformed)
-        assert self._filters is not None, "they are not transformed"
+        assert self._filters is not None, "the filters are not transformed"
         return partial(convolver(axes, data, filters, self._filters.dtype), filters=self._filters)

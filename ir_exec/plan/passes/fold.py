@@ -44,7 +44,7 @@ def foldable(
     for instance f32 from u4, are computed in every run and freed again.
 
     Args:
-        types: Of every value, in the run.
+        types: The types of all values, in the run.
         small: Maximum bytes of a node's outputs that may take more memory.
     """
     constant: set[Value] = set()

@@ -80,7 +80,7 @@ def _has_vectors(match: Match, value: Value) -> bool:
 
 def _batch_norm(match: Match) -> BatchNorm:
     found = _vectors(match, match.values["normalized"])
-    assert found is not None, "they are a condition of the pattern"
+    assert found is not None, "the pattern requires these vectors"
     rank = match.type("x").rank or 0
     mean, scale, beta = (vector.reshape(-1, *[1] * (rank - 2)) for vector in found[1:])
     return BatchNorm(mean, scale, beta)

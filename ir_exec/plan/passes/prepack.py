@@ -46,16 +46,16 @@ COPIED_SHARE = 4
 """The divisor of the size of the constants that limits the memory added by packing and copies in a second layout."""
 
 COPIED_ALWAYS = 2**22
-"""Bytes that may always be stored in a second memory layout: a tenth of the memory of the process without a model."""
+"""Bytes that may always be stored in a second memory layout: a tenth of the memory of a process without a model."""
 
 PRECOMPUTED_SHARE = 4
 """The divisor of the size of the constants that limits values that follow from the input shapes of all plans."""
 
 PRECOMPUTED_ALWAYS = 2**23
-"""Bytes that they may always take: masks and tables of positions take 4 KB to 6 MB in transformers."""
+"""Bytes that precomputed values may always take: masks and position tables take 4 KB to 6 MB in transformers."""
 
 PRECOMPUTED_OF_BUDGET = 32
-"""The divisor of the memory that always limits them: a run counts only those of its own plan."""
+"""The divisor of the memory that always limits precomputed values; a run counts only those of its own plan."""
 
 PACKED_SHARE = 4
 """The divisor of the memory that limits packed matrices of a mapped file."""
@@ -109,7 +109,7 @@ class WeightMemoryBudget:
 
     Attributes:
         left: Bytes by which the constants may still grow.
-        packed_bytes: Of all constants that are or will be packed.
+        packed_bytes: The size of all constants that are or will be packed.
     """
 
     def __init__(self, weights: Weights | None, budget: Budget, *, may_leave_file: bool) -> None:
@@ -223,7 +223,7 @@ class PackedMatrices(PackedWeights):
 
     Args:
         constants: The constants by number; constants held by nodes are removed.
-        types: Of every value, for the declared shapes.
+        types: The types of all values, for the declared shapes.
         operator: The operator that runs for a node.
     """
 
@@ -241,7 +241,7 @@ class PackedMatrices(PackedWeights):
         # Each element saves the same time in every run, so the order matters only for memory.
         for value, nodes in sorted(wanted, key=lambda one: -types[one[0].number].shape.size.hi):
             array = constants[value.number]
-            assert array is not None, "it is a constant"
+            assert array is not None, "the matrix is a constant"
             order = _order_of(value, nodes, array, types, operator)
             if order is None:
                 continue
@@ -348,7 +348,7 @@ class PackedMatMul(HoldsInput):
 
         Args:
             op: The MatMul.
-            shape: Of its b.
+            shape: The shape of b.
             matrix: b in panels.
         """
         vars(self).update(_op=op, _shape=shape, _matrix=matrix)

@@ -84,8 +84,8 @@ class RegexNormalization(Normalization):
 
     def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
         pattern, replacement = others["pattern"], others["replacement"]
-        assert pattern is not None, "every generation has it"
-        assert replacement is not None, "every generation has it"
+        assert pattern is not None, "every generation has this input"
+        assert replacement is not None, "every generation has this input"
         search = compiled(_REWRITTEN.get(bytes_of(pattern), bytes_of(pattern)))
         if search is None:
             return _unchanged

@@ -151,7 +151,7 @@ class Truncate(TextOp):
         for name in ("side_chars", "mode_chars"):
             require_vector(others[name], name)
         length = others["max_length"]
-        assert length is not None, "every generation has it"
+        assert length is not None, "every generation has this input"
         require_one_element(length, "max_length")
         first = (TensorType(I32, begins.shape), TensorType(I32, begins.shape), data.without_values())
         second, elements = others["second_begins"], others["second_data"]

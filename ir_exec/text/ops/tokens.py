@@ -145,7 +145,7 @@ class BPETokenizer(Tokenizer):
         try:
             return BytePairs(vocabulary, rules, self.unk_token.encode(), self.end_suffix.encode(), self.byte_fallback)
         except KeyError as error:
-            message = f"a merge needs the token {error.args[0]!r}, expected it in the vocabulary"
+            message = f"a merge needs the token {error.args[0]!r}, which the vocabulary does not contain"
             raise EvaluationError(message, code=Code.bad_value, port="merge_chars") from None
 
 

@@ -1,7 +1,7 @@
 """Limits of devices and pipelines, checked without the device: `check --for npu`.
 
-Only limits stated by a public document are errors or warnings; facts without a document are "not known", an info. Each
-finding cites its document (`Diagnostic.source`).
+Only limits stated by a public document are errors or warnings; facts that no document states are reported as "not
+known", with the severity info. Each finding cites its document (`Diagnostic.source`).
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _on_npu(folder: Folder) -> Iterator[IRError]:
         if folder.decoder is not None:
             yield from weights_on_npu(folder.decoder)
         if folder.kind == "language model with vision":
-            message = "the language model was checked: it is not known whether NPUs run the other parts"
+            message = "only the language model was checked; support of the other parts on NPUs is unknown"
             yield finding(message, Location(path=folder.path), GENAI_ON_NPU, "info")
         return
     architectures = folder.setting("config.json", "architectures")

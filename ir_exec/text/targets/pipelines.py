@@ -96,7 +96,7 @@ def _outputs(decoder: FolderPart) -> Iterator[IRError]:
     if not any("logits" in several for _, several in decoder.outputs.values()):
         others = [name for name in decoder.outputs if not _is_cache(name)]
         place = decoder.outputs[others[0]][0].location if len(others) == 1 else decoder.place
-        yield finding("there is no output logits, which the pipeline reads", place, GENAI_MODELS)
+        yield finding("the model has no output logits, which the pipeline reads", place, GENAI_MODELS)
         return
     for name, (node, several) in decoder.outputs.items():
         if "logits" not in several and not _is_cache(name):
@@ -127,7 +127,7 @@ def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
     for key, most in (("num_beams", 1), ("num_return_sequences", 1)):
         value = folder.setting("generation_config.json", key)
         if isinstance(value, int) and value > most:
-            message = f"{key} is {value}, expected {most} for NPUs: their pipeline generates one sequence"
+            message = f"{key} is {value}, expected {most} for NPUs, whose pipeline generates one sequence"
             place = folder.settings["generation_config.json"].place(key)
             yield finding(message, place, GENAI_STATIC_PIPELINE, "warning")
     decoder = folder.decoder

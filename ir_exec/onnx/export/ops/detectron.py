@@ -50,7 +50,7 @@ def prior_grid(node: ExportNode) -> str:
 
 @export(ExperimentalDetectronROIFeatureExtractor)
 def roi_features(node: ExportNode) -> tuple[str, ...]:
-    """RoiAlign of the regions of each level."""
+    """Apply RoiAlign to the regions of each level."""
     op = node.op
     rois, *pyramid = given(node)
     sheet, boxes, kind = rois.sheet, rois.to(_F32), widened(rois).dtype

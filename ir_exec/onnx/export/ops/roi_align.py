@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def sampled(images: Expr, numbers: Expr, y: Expr, x: Expr, counts: Expr) -> Expr:
-    """Interpolated samples of images [M, C, H, W]: [..., C], 0 for points that do not count.
+    """Interpolated samples [..., C] of images [M, C, H, W], 0 for points outside the mask.
 
     Args:
         numbers: The image of each point.
-        y: The coordinates of points, of equal shapes.
-        x: The coordinates of points, of equal shapes.
-        counts: The mask of points that count.
+        y: The row coordinate of each point, of the shape of x.
+        x: The column coordinate of each point.
+        counts: The mask of the points to interpolate.
     """
     height, width = images.dim(2), images.dim(3)
     rows = images.transpose(0, 2, 3, 1).reshape(images.dim(0) * height * width, images.dim(1))
@@ -42,7 +42,7 @@ def sampled(images: Expr, numbers: Expr, y: Expr, x: Expr, counts: Expr) -> Expr
 
 
 def _is_inside(y: Expr, x: Expr, images: Expr) -> Expr:
-    """A mask of points at most one element outside of the image."""
+    """A mask of points at most one element outside the image."""
     height, width = images.dim(2).to(y.dtype), images.dim(3).to(y.dtype)
     return (y >= -1) & (y <= height) & (x >= -1) & (x <= width)
 
