@@ -148,8 +148,8 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
     """Return a random array with the element type, shape and distribution of an array.
 
     Zeros, NaN and infinities keep their number and move to random positions; other floats are drawn between 256
-    quantiles.
-    Integers are drawn from the existing values with their frequencies. Strings are random letters of the same lengths.
+    quantiles. Integers are drawn from the existing values with their frequencies. Strings are random letters of the
+    same lengths.
     """
     kind = ElementType.of(array)
     if kind in STRING:
