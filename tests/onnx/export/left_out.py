@@ -32,8 +32,8 @@ REFUSED: Mapping[str, tuple[str, ...]] = {
     "Eye": _NO_TYPE,
     "Convert": _NO_TYPE,
     # No kernel of onnxruntime, and no definition of ONNX, reduces all of u64.
-    "ReduceMax": ("types of reductions differ",),
-    "ReduceMin": ("types of reductions differ",),
+    "ReduceMax": ("u64",),
+    "ReduceMin": ("u64",),
     "StringTensorPack": _NO_BYTES,
     "StringTensorUnpack": _NO_BYTES,
 }
@@ -72,7 +72,7 @@ NOT_READ_AGAIN: tuple[str, ...] = (
     "must be known at conversion",
     # Means of no integers, and axes that are named twice: errors in the operators of which the composition consists.
     "an integer is divided by zero",
-    "hold the same axis more than once",
+    "contain duplicates",
     # The reader knows no dots in the output of an equation whose inputs have none.
     "Einsum",
 )
