@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["IMAGES", "SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
 
 IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
-"""The suffixes of images, each of which is an item."""
+"""The suffixes of images; each image is an item."""
 
 UNNAMED = ""
 """The key of an array without a name in its file."""

@@ -80,9 +80,6 @@ def run(
 ) -> Iterator[ItemResult]:
     """Run a model on each of the items, whose number is unlimited: a few are in memory at a time.
 
-    Without `weights`, the processes of `jobs` share the pages of the weights file, as with "keep", if private copies
-    would exceed a quarter of the machine's memory.
-
     A worker compiles the model once and keeps it. A weights file is opened by its path if the worker finds the
     same file there; otherwise its content is sent, once per worker if the executor supports that.
 
@@ -106,11 +103,12 @@ def run(
         tries: The number of worker processes that an item may cost before it counts as failed. Items of a lost worker
             are computed again, and each counts once.
         initializer: A function that a worker calls before it reads the model; it must be picklable.
-        weights: As for `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor
-            have one thread each.
+        weights: As for `compile_model`. By default the processes of `jobs` share the pages of the weights file, as with
+            "keep", if private copies would exceed a quarter of the machine's memory.
         max_memory: As for `compile_model`.
         max_seconds: As for `compile_model`.
-        threads: As for `compile_model`.
+        threads: As for `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor
+            have one thread each.
         precision: As for `compile_model`.
         outputs: As for `compile_model`.
         optimize: As for `compile_model`.

@@ -149,7 +149,7 @@ class BuiltValue:
 
     @property
     def shape(self) -> Shape:
-        """The shape, as far as it is inferred."""
+        """The inferred shape, with unknown dims."""
         return self.type.shape
 
     @property

@@ -25,7 +25,7 @@ _MARK = RtInfo(
 
 
 class HalfWeights:
-    """The bytes of constants, some of which are converted to f16 on access."""
+    """The bytes of constants; floats to compress are converted to f16 on access."""
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights

@@ -196,7 +196,7 @@ def _system(url: str) -> tuple[Any, str]:
 
 @contextmanager
 def _errors(url: str) -> Iterator[None]:
-    """Convert all exceptions of a file system, each of which has its own, to OSError with a reason."""
+    """Convert the exceptions of any file system to OSError with a reason."""
     try:
         yield
     except FileNotFoundError:

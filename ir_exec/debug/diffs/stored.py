@@ -16,7 +16,7 @@ __all__ = ["StoredWeights"]
 
 
 class StoredWeights:
-    """Pairs of constants of which one is the other one rounded, and the conversions that follow only one of them."""
+    """Pairs of a constant and its rounded copy, and the conversions that follow only one of the two."""
 
     def __init__(self, weights: tuple[Weights | None, Weights | None]) -> None:
         self._weights = weights

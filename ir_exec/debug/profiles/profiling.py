@@ -69,10 +69,10 @@ def profile(
         inputs: As for a call of a compiled model. The default are inputs drawn from `seed`, with `shapes` for dynamic
             dims. Every run starts with the initial values of the variables.
         repeat: The number of runs for each median, after a warm-up.
-        reference: "openvino" to add OpenVINO's counters; as for `compare`.
-        device: See `reference`.
-        hint: See `reference`.
-        timeout: See `reference`.
+        reference: "openvino" to add OpenVINO's counters.
+        device: As for `compare`.
+        hint: As for `compare`.
+        timeout: As for `compare`.
         threads: As for `compile_model`.
         precision: As for `compile_model`.
         trace_events: A file for the run with a time closest to the median, in Trace Event Format.

@@ -279,7 +279,7 @@ def first_not_finite(
     """Find the first layer that produces NaN from inputs without NaN, or infinity from finite inputs.
 
     Layers are searched in the order of computation, including those of bodies. A constant or an input of the model that
-    contains NaN is also found. Infinity in them is ignored, as it is intended in masks.
+    contains NaN is also found. Their infinities are ignored: masks contain them on purpose.
 
     Args:
         precision: As for `compile_model`.

@@ -44,7 +44,7 @@ class _TopK(Op):
         k: A scalar, from 0 to the size of `axis`.
 
     Attributes:
-        axis: The axis of the slices, of each of which k elements are selected; counts from the end if it is negative.
+        axis: The axis along which k elements are selected; counts from the end if it is negative.
         mode: `max` for the greatest elements, `min` for the least.
         sort: The order of the selected elements: by `value`, by `index` as in data, or `none`.
         index_element_type: The type of indices, i32 (the default) or i64.
