@@ -89,10 +89,11 @@ class TestPreCommit:
             assert CliRunner().invoke(main, [*command[1:], *paths]).exit_code == exit_code
 
     def test_the_example_of_the_readme(self, hook: dict[str, Any]) -> None:
-        (example,) = (one for one in EXAMPLES if "repo" in one[0])
-        assert not errors("pre-commit-config.json", {"repos": example})
-        assert errors("pre-commit-config.json", {"repos": [{**example[0], "hooks": "all"}]})
-        assert [one["id"] for one in example[0]["hooks"]] == [hook["id"]]
+        (example,) = (one for one in EXAMPLES if "repos" in one)
+        assert not errors("pre-commit-config.json", example)
+        (repository,) = example["repos"]
+        assert errors("pre-commit-config.json", {"repos": [{**repository, "hooks": "all"}]})
+        assert [one["id"] for one in repository["hooks"]] == [hook["id"]]
 
 
 class TestAction:
@@ -216,9 +217,9 @@ class TestAction:
         assert (folder / "done").exists()
 
     def test_the_examples_of_the_readme(self, action: dict[str, Any]) -> None:
-        steps = [step for one in EXAMPLES for step in one if "uses" in step]
-        workflow = {"on": "push", "jobs": {"check": {"runs-on": "ubuntu-latest", "steps": steps}}}
-        assert not errors("github-workflow.json", workflow)
+        workflows = [one for one in EXAMPLES if "jobs" in one]
+        assert not [error for workflow in workflows for error in errors("github-workflow.json", workflow)]
+        steps = [step for one in workflows for job in one["jobs"].values() for step in job["steps"]]
         ours = [step for step in steps if "ir_exec" in step["uses"]]
         assert ours
         for step in ours:

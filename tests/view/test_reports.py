@@ -8,6 +8,7 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from ir_exec import read_model
 from ir_exec.debug import compare, diff
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.errors import EvaluationError, IRError
@@ -62,6 +63,9 @@ def test_errors_of_a_comparison(changed: Path, tmp_path: Path) -> None:
         assert [key for key, status in errors.items() if status == "wrong"] == ["12"]
         assert errors["16"] == "carried"
         assert page.sections[0].lines[0] == mentions(12)
+        assert page.verdict is not None
+        assert (page.verdict.layer, page.verdict.good) == ("12", False)
+        assert page.verdict.text == page.sections[0].lines[0]
 
 
 def test_times_of_a_profile(tmp_path: Path) -> None:
@@ -253,3 +257,25 @@ def test_a_run_that_fails_leaves_the_page_with_what_was_before() -> None:
 def test_inputs_of_another_network_are_refused() -> None:
     with pytest.raises(EvaluationError):
         view(SAMPLES / "gnn_step.xml", inputs={"nothing": np.ones(1, np.float32)})
+
+
+def test_the_verdict_of_equal_models_names_no_layer() -> None:
+    page = view(GNN, compare=compare(GNN, GNN, INPUTS))
+    assert page.verdict is not None
+    assert (page.verdict.layer, page.verdict.good) == (None, True)
+    assert view(GNN).verdict is None
+
+
+def test_the_error_is_the_colour_where_there_is_one(changed: Path) -> None:
+    report = compare(GNN, changed, INPUTS)
+    assert view(GNN, inputs=INPUTS, compare=report, profile=profile(GNN, INPUTS, repeat=1)).colour == "error"
+    assert view(GNN, compare=report, diff=Other(changed, None, diff(GNN, changed))).colour == "error"
+
+
+@pytest.mark.parametrize("name", ["gnn_step.xml", "bert.xml", "cache_update.xml"])
+def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> None:
+    model = read_model(SAMPLES / name)
+    layers = layers_of(view(SAMPLES / name)).values()
+    for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):
+        assert [one.port for one in layers if one.type == type_name] == [port.name for port in ports]
+    assert {one.port for one in layers if one.type not in ("Parameter", "Result")} == {None}
