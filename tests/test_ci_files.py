@@ -24,7 +24,9 @@ ROOT = Path(__file__).parents[1]
 BAD = ROOT / "tests" / "bad"
 CONV = ROOT / "tests" / "networks" / "conv_zoo.xml"
 PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
-EXAMPLES = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = [yaml.load(text, yaml.BaseLoader) for text in BLOCKS]
+"""All scalars are texts: YAML 1.1 reads the key `on` of a workflow as a truth value."""
 
 COMMANDS = [
     "; touch done #",

@@ -97,7 +97,7 @@ def test_the_tool_reads_it(block: Block, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["- repo: https://example.org/hooks\n  rev: v1\n  hooks: []\n", "repos:\n  - rev: v1\n", "jobs: {a: 1}\n"]
+    "text", ["- repo: https://example.org/hooks\n  rev: v1\n  hooks: []\n", "repos: 3\n", "jobs: {a: 1}\n"]
 )
 def test_a_block_that_no_tool_reads(text: str) -> None:
     with pytest.raises(AssertionError):

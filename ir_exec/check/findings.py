@@ -136,7 +136,7 @@ def _leftover(diagnostic: Diagnostic) -> tuple[str, str] | None:
     return (match[1], match[2]) if match is not None and match[2] in _LEFTOVERS.get(match[1], "").split() else None
 
 
-_OF_DATA_FILES = {Code.weights_missing: "need it", Code.weights_short: "read data past its end"}
+_OF_DATA_FILES: dict[str, str] = {Code.weights_missing: "need it", Code.weights_short: "read data past its end"}
 
 _QUOTED = re.compile(r"'[^']+'")
 
@@ -144,21 +144,17 @@ _QUOTED = re.compile(r"'[^']+'")
 def with_data_files_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
     """The findings, with one finding for each external data file of an ONNX model that is missing or too short."""
     kept: list[Diagnostic] = []
-    counts: dict[tuple[str, ...], int] = {}
-    places: dict[tuple[str, ...], int] = {}
+    groups: dict[tuple[str, str], list[Diagnostic]] = {}
     for one in found:
         name = _QUOTED.search(one.message) if one.code in _OF_DATA_FILES and one.location.kind == "node" else None
-        key = (one.code, name[0]) if name is not None else ()
-        if key in places:
-            counts[key] += 1
-            continue
-        if key:
-            places[key], counts[key] = len(kept), 1
-        kept.append(one)
-    for key, place in places.items():
-        if counts[key] > 1:
-            end = f"{counts[key]:,} nodes {_OF_DATA_FILES[Code(key[0])]}"
-            kept[place] = kept[place].model_copy(update={"message": f"{kept[place].message}; {end}"})
+        if name is None:
+            kept.append(one)
+        else:
+            groups.setdefault((one.code, name[0]), []).append(one)
+    for (code, _), several in groups.items():
+        first = several[0]
+        end = f"; {len(several):,} nodes {_OF_DATA_FILES[code]}" if len(several) > 1 else ""
+        kept.append(first.model_copy(update={"message": first.message + end}))
     return kept
 
 

@@ -45,7 +45,7 @@ def command(
     NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name in a body. Values of --from become
     inputs, values of --to outputs. Without --from, the part contains everything that --to depends on; without --to,
     everything from --from to the outputs. Other values that cross the cut become inputs, unless they depend only on
-    weights. Nodes of an ONNX file that IR cannot express may be outside the part.
+    weights. With --to, nodes of an ONNX file that IR cannot express may be outside the part.
 
     With --input, --inputs, --shape or --seed the model runs, and the values at the cut are written to CUT.inputs.npz
     and CUT.outputs.npz next to CUT.xml.

@@ -178,7 +178,7 @@ class TestDataFiles:
     def path(self, folder: Path) -> Path:
         names = [f"w{number}" for number in range(self.COUNT)]
         lines = ["h0 = Add(x, w0)", *(f"h{at} = Add(h{at - 1}, w{at})" for at in range(1, self.COUNT))]
-        proto = model(f"g (float[2] x) => (float[2] h{self.COUNT - 1}) {{ {'; '.join(lines)} }}")
+        proto = model(f"g (float[2] x) => (float[2] h{self.COUNT - 1}) {{ {' '.join(lines)} }}")
         for at, name in enumerate(names):
             entries = {"location": "weights.data", "offset": str(8 * at), "length": "8"}
             proto.graph.initializer.append(external(np.zeros(2, np.float32), name, **entries))

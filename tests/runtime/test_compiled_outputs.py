@@ -94,7 +94,8 @@ class TestWeightsInPlaceOfADevice:
     @pytest.fixture
     def weights(self, tmp_path: Path) -> Path:
         path = tmp_path / "other.bin"
-        path.write_bytes(bytes(len(self.GNN.with_suffix(".bin").read_bytes())))
+        stored = self.GNN.with_suffix(".bin").read_bytes()
+        path.write_bytes(stored[:28] + (2 * np.frombuffer(stored, np.float32, offset=28)).tobytes())
         return path
 
     def test_they_are_read(self, weights: Path) -> None:

@@ -107,7 +107,7 @@ def extract(
     The part consists of the layers that depend on `from_` (or on a variable that these change) and that `to` depends
     on. Other values that they read become inputs. Values that follow from weights remain, and values known from
     inference become constants. A variable remains if it is read and assigned within the part. Nodes of an ONNX file
-    that IR cannot express may be outside the part, if no values are computed.
+    that IR cannot express may be outside a part with an end, if no values are computed.
 
     Args:
         inputs: Inputs of the complete model, to compute the values at the cut.
@@ -131,15 +131,18 @@ def extract(
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
         raise EvaluationError("the cut has neither a start nor an end, expected at least one", code=Code.unknown_input)
+    if not ends:
+        # Which outputs depend on a node that was left out is unknown.
+        model.require_whole()
     try:
         region, found = _found(model, [*starts, *ends])
+        begin = list(dict.fromkeys(value for name in starts for value in found[name]))
+        end = list(dict.fromkeys(value for name in ends for value in found[name]))
+        made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
     except EvaluationError:
-        # The name may be that of a node that was left out.
+        # A name may be that of a node that was left out, and a path may lead through one.
         model.require_whole()
         raise
-    begin = list(dict.fromkeys(value for name in starts for value in found[name]))
-    end = list(dict.fromkeys(value for name in ends for value in found[name]))
-    made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
     if any(value.node.id in model.stand_ins and value not in begin for value in made.inputs):
         model.require_whole()
     values = None
