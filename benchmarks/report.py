@@ -78,7 +78,8 @@ def speeds() -> str:
             "",
             _table(["OpenVINO's peak memory over ours", "interpreter", '`engine="onnxruntime"`'], _peaks()),
             "",
-            f"Contestants [never run in turns](benchmarks/method.md). {_measured('engines', 'gather_scatter', 'cold', 'memory')}",
+            "Contestants [never run in turns](benchmarks/method.md). "
+            + _measured("engines", "gather_scatter", "cold", "memory"),
         ]
     )
 
