@@ -281,9 +281,13 @@ class Asked:
     seed: int
     pixels: Pixels | None = None
 
-    def network(self, path: str, weights: str | None = None, read: Callable[..., Model] = read_model) -> Model:
-        """Read the model of a file; apply the requested shapes if lowering some of its layers requires them."""
-        network = read(path, weights=weights)
+    def network(self, path: str, weights: str | None = None, read: Callable[..., Model] | None = None) -> Model:
+        """Read the model of a file; apply the requested shapes if lowering some of its layers requires them.
+
+        Args:
+            read: The function that reads it, by default `read_model`.
+        """
+        network = (read or read_model)(path, weights=weights)
         if isinstance(network, PartialModel) and network.lists:
             names = ", ".join(network.lists)
             raise Unusable(f"inputs {names} are sequences or optionals, expected tensors: use ir_exec.compile_model")
