@@ -154,7 +154,7 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
 
 
 def overlapping_constants(graph: Graph, is_faulty: Callable[[Node], bool]) -> Iterator[IRError]:
-    """IR212 for each constant whose bytes are also part of those of another constant; equal ranges are shared.
+    """IR213 for each constant whose bytes are also part of those of another constant; equal ranges are shared.
 
     The smaller of two constants is reported, since a wrong offset usually concerns an axis or a shape.
 

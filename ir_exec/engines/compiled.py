@@ -12,7 +12,7 @@ from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefu
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.report import PartitionReport, reported
-from ir_exec.errors import EvaluationError, IRError, UnsupportedError
+from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.graph import Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model, PartialModel
@@ -50,7 +50,10 @@ class EngineModel(CompiledModel):
         **interpreted: Any,
     ) -> None:
         if isinstance(model, PartialModel) and model.is_partial:
-            raise _incomplete(model)
+            hint = "specialize the model to its inputs with `ir-exec convert --inputs`"
+            raise EvaluationError(
+                "the model depends on the values of its inputs, expected a complete model for an engine", hint=hint
+            )
         super().__init__(model, **interpreted)
         network = self._network
         assert isinstance(network, RunnableNetwork), "the model is complete"
@@ -97,18 +100,6 @@ class EngineModel(CompiledModel):
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _incomplete(model: PartialModel) -> EvaluationError:
-    """Return the error for a model that is lowered only for the inputs of a call, with the fact that is missing."""
-    try:
-        model.require_whole()
-    except IRError as error:
-        reason = f": {error.message}"
-    else:
-        reason = ""
-    hint = "set the shapes of the inputs (--shape, or reshape), or fix the inputs with `ir-exec convert --inputs`"
-    return EvaluationError(f"the model is incomplete, expected a complete model for an engine{reason}", hint=hint)
 
 
 class SplitGraph(Executor):

@@ -235,7 +235,7 @@ class TestOverlappingConstants:
 
     def test_it_is_an_error_before_the_axis_that_it_makes_absurd(self) -> None:
         """An edited offset in a sample: the axis is then part of the weights."""
-        path = Path(__file__).parents[1] / "bad" / "IR212-overlapping-constants.xml"
+        path = Path(__file__).parents[1] / "bad" / "IR213-overlapping-constants.xml"
         weights = bytearray(path.with_suffix(".bin").read_bytes())
         report = check_model(path)
         assert [one.code for one in report.errors] == [Code.overlapping_constants, Code.axis_out_of_range]

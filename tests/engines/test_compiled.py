@@ -13,8 +13,6 @@ import ir_exec
 from ir_exec import EvaluationError, IRError, Model, ResourceError, build, compile_model
 from ir_exec.engines.compiled import EngineModel
 from tests.engines.other import OtherEngine
-from tests.helpers.facts import mentions
-from tests.onnx.test_onnx_specialising import TAKEN
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 X = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -202,14 +200,3 @@ def test_networks_in_many_parts(register: Register, name: str, refuses: tuple[st
             np.testing.assert_allclose(found[key], expected[key], rtol=1e-3, atol=1e-3)
         else:
             np.testing.assert_array_equal(found[key], expected[key])
-
-
-def test_an_incomplete_model_is_refused_with_the_fact_that_is_missing(register: Register) -> None:
-    register(OtherEngine())
-    partial = ir_exec.read_model(TAKEN.SerializeToString())
-    with pytest.raises(IRError) as missing:
-        partial.require_whole()
-    with pytest.raises(EvaluationError) as caught:
-        compiled(partial)
-    assert missing.value.message in caught.value.message
-    assert caught.value.hint == mentions("--shape", "ir-exec convert --inputs")
