@@ -161,11 +161,12 @@ def overlapping_constants(graph: Graph, is_faulty: Callable[[Node], bool]) -> It
     Args:
         is_faulty: Return True for a layer with an error. An error of a reader makes the overlap an error.
     """
+    pairs = list(_overlaps(constants(graph)))
     readers: dict[Node, list[Node]] = {}
-    for node in (node for one in all_graphs(graph) for node in one.nodes):
+    for node in (node for one in all_graphs(graph) for node in one.nodes) if pairs else ():
         for value in node.values_in:
             readers.setdefault(value.node, []).append(node)
-    for node, other in _overlaps(constants(graph)):
+    for node, other in pairs:
         assert isinstance(node.op, Const), "only constants are compared"
         assert isinstance(other.op, Const), "only constants are compared"
         message = (
@@ -179,7 +180,7 @@ def overlapping_constants(graph: Graph, is_faulty: Callable[[Node], bool]) -> It
 
 
 def _overlaps(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
-    """Pairs of constants with some common bytes, the smaller one first; each constant is the first of one pair."""
+    """Pairs of constants with some common bytes, the smaller one first; it is in no other pair."""
     ranges: dict[tuple[int, int], Node] = {}
     for node in sorted(nodes, key=lambda node: node.layer.line):
         if isinstance(node.op, Const) and node.op.size > 0 and not _is_empty(node):
@@ -190,7 +191,7 @@ def _overlaps(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
         if last is not None and start < last[1]:
             pair = sorted([last, (start, end)], key=lambda one: (one[1] - one[0], ranges[one].layer.line))
             smaller, larger = (ranges[one] for one in pair)
-            if smaller not in reported:
+            if reported.isdisjoint((smaller, larger)):
                 reported.add(smaller)
                 yield smaller, larger
         if last is None or end > last[1]:

@@ -228,6 +228,8 @@ class TestOverlappingConstants:
             (((0, 32), (8, 4), (20, 4)), ["2", "4"]),
             (((0, 4), (0, 8)), ["0"]),
             (((0, 8), (4, 8)), ["0"]),
+            (((0, 16), (16, 8), (12, 8)), ["4"]),
+            (((12, 8), (0, 16), (16, 8)), ["0"]),
         ],
     )
     def test_the_smaller_one_is_reported(self, ranges: tuple[tuple[int, int], ...], ids: list[str]) -> None:
