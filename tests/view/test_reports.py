@@ -10,6 +10,7 @@ import pytest
 
 from ir_exec import read_model
 from ir_exec.debug import compare, diff
+from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.view import Other, PageView, view
@@ -279,3 +280,23 @@ def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> Non
     for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):
         assert [one.port for one in layers if one.type == type_name] == [port.name for port in ports]
     assert {one.port for one in layers if one.type not in ("Parameter", "Result")} == {None}
+
+
+def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed: Path) -> None:
+    items = [ComparedItem(item="a", error=None, comparison=compare(GNN, changed, INPUTS))]
+    items.append(ComparedItem(item="b", error=None, comparison=compare(GNN, GNN, INPUTS)))
+    page = view(GNN, compare=Comparisons.of(str(GNN), str(changed), items))
+    assert page.verdict is not None
+    assert (page.verdict.layer, page.verdict.good, page.verdict.text) == ("12", False, mentions(1, 2))
+
+
+def test_the_verdict_of_a_constant_leads_to_it(tmp_path: Path) -> None:
+    """A constant is not shown as a layer; the page selects it nevertheless."""
+    path = tmp_path / "other.xml"
+    path.write_bytes(GNN.read_bytes())
+    weights = bytearray(GNN.with_suffix(".bin").read_bytes())
+    weights[28:32] = np.float32(9).tobytes()
+    path.with_suffix(".bin").write_bytes(weights)
+    page = view(GNN, compare=compare(GNN, path, INPUTS))
+    assert page.verdict is not None
+    assert layers_of(page)[page.verdict.layer or ""].constant
