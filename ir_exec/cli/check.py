@@ -41,7 +41,7 @@ from ir_exec.cli.extensions import extension_options, import_extensions, resolve
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled, terminal_width
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, print_report, styled, terminal_width
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 from ir_exec.ir import default_weights_path
@@ -311,8 +311,10 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         write_bytes(output, (content + "\n").encode("utf-8", "backslashreplace"))
         echo(styled(_role(reports.summary), line))
     elif not is_text:
-        if content:
-            click.echo(content)
+        if output_format == "github":
+            click.echo(content, nl=bool(content))
+        else:
+            print_report(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
 
 

@@ -162,8 +162,10 @@ def print_report(text: str) -> None:
     """Print a report that a file may contain, too: JSON, markup, or lines in which control characters are escaped."""
     if text.startswith(("{", "[")):
         show_json(text.removesuffix("\n"))
+    elif text.startswith("<?xml"):
+        click.echo(text.removesuffix("\n").replace("##[", "&#35;#["))
     elif text.startswith("<"):
-        click.echo(text, nl=False)
+        click.echo(text.removesuffix("\n"))
     elif text:
         echo(text.removesuffix("\n"))
 

@@ -142,8 +142,11 @@ def test_names_of_files(name: str, file: str, tmp_path: Path, monkeypatch: pytes
     assert result.exit_code == 1
     lines = result.stdout.split("\n")
     own = [line for line in lines if line.startswith("::error file=")] if name == "github" else []
-    assert harmless("\n".join(line for line in lines if line not in own))
+    printed = "\n".join(line for line in lines if line not in own)
+    # Names are in the data of the page, which a browser shows.
+    assert harmless(printed.replace("##[", "") if name == "html" else printed)
     assert harmless(result.stderr)
     for line in own:
-        assert harmless(line.removeprefix("::"))
-        assert line.count("::") == 2, "the command and its message"
+        command, _, message = line.removeprefix("::").partition("::")
+        assert command.startswith("error file=")
+        assert (command + message).isprintable()

@@ -39,6 +39,10 @@ _PLAIN_ATTRIBUTE = re.compile(r"[-+0-9.,eE?\[\] ]*|true|false", re.IGNORECASE)
 _PURPOSES = frozenset({"current_iteration", "execution_condition"})
 
 _LEAST_PACKED = 16
+"""Minimum elements of a vector of bytes that is neither a shape nor a list of axes."""
+
+_LEAST_PRINTABLE = 0.8
+"""Minimum share of printable characters in a text. Vocabularies also contain single bytes and control characters."""
 
 _LETTERS = np.frombuffer(b"bcdfghjklmnpqrstvwxz", np.uint8)
 """The letters of random texts. Without vowels they are no words."""
@@ -205,10 +209,10 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
             array = redrawn(array, np.random.default_rng((seed, node.op.offset)))
         # All constants are stored again, because bytes after the elements of one may be anything.
         content = encode(array, weights.order) if node.op.element_type.is_known else b""
-        made[key] = weights.size + len(stored)
+        made[key] = len(stored)
         stored += content + bytes(max(node.op.size - len(content), 0))
     layers = tuple(_moved(document.layers, made))
-    return document.changed(layers=layers), weights.appended(bytes(stored))
+    return document.changed(layers=layers), Weights.of_bytes(bytes(stored), order=weights.order)
 
 
 def _is_weight(array: Array) -> bool:
@@ -227,11 +231,8 @@ def _is_text(array: Array) -> bool:
         return True
     if array.dtype != np.uint8 or array.ndim != 1:
         return False
-    try:
-        text = array.tobytes().decode()
-    except UnicodeDecodeError:
-        return False
-    return all(char.isprintable() or char.isspace() for char in text)
+    text = array.tobytes().decode("utf-8", "surrogateescape")
+    return sum(char.isprintable() or char.isspace() for char in text) >= _LEAST_PRINTABLE * len(text)
 
 
 def _moved(layers: Iterable[Layer], made: dict[tuple[int, int, str], int]) -> Iterator[Layer]:

@@ -183,12 +183,15 @@ def texts_of(model: Model) -> set[bytes]:
 def test_no_text_of_a_tokenizer_is_left(path: Path, tmp_path: Path) -> None:
     whole = read_model(path)
     anonymous(whole).save(tmp_path / "other.xml")
-    content = (tmp_path / "other.xml").read_bytes() + (tmp_path / "other.bin").read_bytes()
+    content = (tmp_path / "other.bin").read_bytes()
     texts = texts_of(whole)
-    assert len(texts) > 3
+    assert texts
     assert [text for text in texts if text in content] == []
-    assert b"special" not in content
-    assert b"template" not in content.lower()
+    info = (tmp_path / "other.xml").read_text("utf-8")
+    assert whole.document.rt_info.children
+    for child in whole.document.rt_info.children:
+        value = child.attributes.get("value", "")
+        assert len(value) < LEAST or f'"{value}"' not in info
 
 
 def test_attributes_of_free_text_are_replaced() -> None:
@@ -209,7 +212,7 @@ def test_attributes_of_free_text_are_replaced() -> None:
         "kind": "f32",
         "dims": "2,?",
     }
-    assert data["ReLU"] == {"extra": "3"}
+    assert data["Relu"] == {"extra": "3"}
     assert data["ReadValue"]["variable_id"] == data["Assign"]["variable_id"]
 
 
