@@ -95,6 +95,9 @@ def command(
             command=until,
         )
     _show(made, output)
+    if made.anonymous and reports:
+        names = ", ".join(map(os.path.basename, reports))
+        echo(printable(f"not anonymous: {names} may contain names of the model"), to_stderr=True)
     if made.fails is False:
         echo("the fault does not persist: the command does not fail on the anonymous model", to_stderr=True)
         sys.exit(1)

@@ -93,3 +93,11 @@ def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_
     assert result.exit_code == 2, result.output
     assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())
+
+
+def test_reports_in_an_anonymous_one_are_mentioned(tmp_path: Path) -> None:
+    report = tmp_path / "compare.json"
+    report.write_text("{}")
+    options = ["--report", report, "--output", tmp_path / "b.zip"]
+    assert "compare.json" not in run("bundle", GNN, *options).stderr
+    assert mentions("compare.json") in run("bundle", GNN, *options, "--anonymous").stderr.splitlines()

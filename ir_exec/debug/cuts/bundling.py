@@ -125,7 +125,7 @@ def bundle(
 
     Args:
         output: The .zip to write.
-        reports: Files to add; not to an anonymous bundle, because they contain names.
+        reports: Files to add, unchanged also to an anonymous bundle.
         anonymously: Replace names and weights as `anonymous` does, and inputs by others of the same distribution.
             Integers of more than 8 bits and booleans remain.
         seed: The seed of the new weights and inputs.
@@ -138,9 +138,6 @@ def bundle(
         EvaluationError: If the original model does not fail.
         ResourceError: If a file cannot be written or a report cannot be read.
     """
-    if anonymously and reports:
-        message = "reports contain names of the model, expected none in an anonymous bundle"
-        raise EvaluationError(message, code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)
     with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
