@@ -72,7 +72,8 @@ class _Commands(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         with endings():
-            _check_options(args)
+            if not extra.get("resilient_parsing"):
+                _check_options(args)
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
