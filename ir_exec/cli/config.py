@@ -90,7 +90,11 @@ def find_config(start: str) -> str | None:
 
     The root of the repository and the home folder are the last folders that are searched.
     """
-    for folder in _searched_folders(Path(os.path.abspath(start))):
+    try:
+        first = Path(os.path.abspath(start))
+    except OSError:
+        return None  # the current folder was removed
+    for folder in _searched_folders(first):
         own = folder / "ir-exec.toml"
         if os.path.isfile(own):
             return str(own)
@@ -174,7 +178,7 @@ def _without_foreign_paths(config: Config, path: str) -> Config:
 
 
 def _beside(folder: str, path: str) -> str:
-    return os.path.relpath(os.path.join(folder, path))
+    return path if os.path.isabs(path) else os.path.relpath(os.path.join(folder, path))
 
 
 def _fault(error: ValidationError) -> str:
