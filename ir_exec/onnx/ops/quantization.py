@@ -271,8 +271,11 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
         return None
     if not all((mine.ravel() == theirs.ravel()).all() for mine, theirs in pairs):
         return None
-    low, high = _BOUNDS[source.element_type]
-    ends = [build.constant((np.float32(end) - found.zero_point).astype(np.float32)) for end in (low, high)]
+    points = np.unique(found.zero_point)
+    if points.size != 1:
+        # OpenVINO has no FakeQuantize with limits for each index of every axis.
+        return None
+    ends = [build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type]]
     codes = build.fake_quantize(found.steps, *ends, *ends, levels=_LEVELS)
     result = build.multiply(codes, found.scale)
     for layer in reversed(moves):

@@ -150,6 +150,14 @@ def test_ties_and_limits_are_those_of_onnxruntime(kind: Any, point: int, axis: i
     np.testing.assert_array_equal(found, by_onnxruntime(proto, data))
 
 
+def test_zero_points_that_differ() -> None:
+    scale, zero = np.array([0.1, 0.25, 3.0], np.float32), np.array([0, 7, 255], np.uint8)
+    proto = model([q("x", "i", axis=3), d("i", "y", axis=3)], scale, zero, (1, 2, 70, 3))
+    data = (RANDOM.standard_normal((1, 2, 70, 3)) * 9).astype(np.float32)
+    (found,) = compile_model(proto.SerializeToString())({"x": data}).values()
+    np.testing.assert_array_equal(found, by_onnxruntime(proto, data))
+
+
 def layers(nodes: Sequence[onnx.NodeProto], scale: float = 0.1, **others: Any) -> list[str]:
     proto = model(nodes, np.array(scale, np.float32), np.array(3, np.uint8), (1, 2, 6, 5))
     for name, array in others.items():
