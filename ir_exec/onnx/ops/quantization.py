@@ -205,7 +205,9 @@ def _moved(data: Value, layer: BuiltLayer) -> Value:
     order = layer.inputs[1]
     if layer.type == "Reshape":
         return build.reshape(data, order, special_zero=bool(vars(layer.op)["special_zero"]))
-    return getattr(build, layer.type.lower())(data, order)
+    if layer.type == "Transpose":
+        return build.transpose(data, order)
+    return build.squeeze(data, order) if layer.type == "Squeeze" else build.unsqueeze(data, order)
 
 
 class _Quantization(NamedTuple):
@@ -275,8 +277,8 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
     if points.size != 1:
         # OpenVINO has no FakeQuantize with limits for each index of every axis.
         return None
-    ends = [build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type]]
-    codes = build.fake_quantize(found.steps, *ends, *ends, levels=_LEVELS)
+    low, high = (build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type])
+    codes = build.fake_quantize(found.steps, low, high, low, high, levels=_LEVELS)
     result = build.multiply(codes, found.scale)
     for layer in reversed(moves):
         result = _moved(result, layer)
