@@ -37,7 +37,6 @@ from ir_exec.debug.comparison.reporting import FindingsReporter
 from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.same_engine import floor_of
 from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
-from ir_exec.debug.comparison.tolerances import SAME_ENGINE
 from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.pairing.partners import given_by_key, partners_of
@@ -152,9 +151,8 @@ class _Comparing(FindingsReporter):
         self._kept, self._assigned = self._assigned, {}
         whole = self._is_same_iteration if isinstance(self._reference, IRReference) else None
         outputs = self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
-        # Graphs with other layers may have values of another meaning, such as with a scale that was moved.
-        is_other_graph = self.values.settings.floor != SAME_ENGINE and not self.values.differs(self.calls)
-        if self._fuses or is_other_graph:
+        # If the outputs agree, a value may have another meaning in the reference: before a scale that was moved.
+        if self._fuses or not self.values.differs(self.calls):
             self._clear_contradicted(arrays, outputs)
 
     def _clear_contradicted(self, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
@@ -308,7 +306,7 @@ class _Comparing(FindingsReporter):
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
             # With the same inputs, ir_exec is on the same side of each step in both files.
-            may_step = bool(layer.includes) or not self.values.settings.is_same_engine
+            may_step = bool(layer.includes) or not isinstance(self._reference, IRReference)
             note = self._step_note(node, inputs, own, values, tolerance) if may_step else None
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})

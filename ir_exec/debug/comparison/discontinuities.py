@@ -184,6 +184,8 @@ def reached_by_rounding(
     coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
     open_elements = {position: _differing(ours[position], other, tolerance) for position, other in pairs}
     count = sum(int(np.count_nonzero(mask)) for mask in open_elements.values())
+    if not count:
+        return None
     for trial in range(_TRIALS):
         outputs = again([_rounded_elsewhere(array, trial, coarse) for array in inputs])
         for position, other in pairs:

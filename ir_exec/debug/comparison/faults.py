@@ -44,7 +44,7 @@ def fault_of(
     """
     # Only another file or a second answer shows that a layer that moves values has moved them elsewhere.
     is_blamed = settings.is_same_engine or is_confirmed or not moves_values(node)
-    is_certain = is_blamed and not layer.includes
+    is_certain = is_faulty_weight or (is_blamed and not layer.includes)
     own = layer.own
     gross = is_faulty_weight
     if own is not None and not is_compensated:

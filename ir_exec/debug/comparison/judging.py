@@ -216,19 +216,11 @@ def _failing(faults: Sequence[LayerFault], verdict: Verdict, fail_on: FailOn) ->
 
 def _failing_alone(report: Comparison, fail_on: FailOn) -> list[str]:
     """Return the paths of the layers that count as wrong because of their runs alone on a device."""
-    if report.isolation is None:
+    found = report.isolation
+    if fail_on == "outputs" or found is None or found.verdict in ("right", "carried"):
         return []
-    if fail_on == "layers" and report.isolation.verdict not in ("right", "carried"):
-        parts = [*report.isolation.of_status("wrong", "refused", "crashed"), *report.isolation.fusions]
-        return [path for part in parts for path in part.layers] or [layer.path for layer in report.layers[-1:]]
-    kinds = {layer.path: layer.element_type for layer in report.layers}
-    wrong = [part for part in report.isolation.of_status("wrong") if part.kind == "layer"]
-    return [
-        path
-        for part in wrong
-        for path in part.layers
-        if part.error is not None and is_gross(part.error, kinds.get(path), Settings())
-    ]
+    parts = [*found.of_status("wrong", "refused", "crashed"), *found.fusions]
+    return [path for part in parts for path in part.layers] or [layer.path for layer in report.layers[-1:]]
 
 
 _BEYOND_ROUNDING = 4
