@@ -44,7 +44,8 @@ def fault_of(
     """
     # Only another file or a second answer shows that a layer that moves values has moved them elsewhere.
     is_blamed = settings.is_same_engine or is_confirmed or not moves_values(node)
-    is_certain = is_faulty_weight or (is_blamed and not layer.includes)
+    unseen = 0 if is_faulty_weight else _unseen_before(place, node, findings)
+    is_certain = is_faulty_weight or (is_blamed and not layer.includes and not unseen)
     own = layer.own
     gross = is_faulty_weight
     if own is not None and not is_compensated:
@@ -62,13 +63,16 @@ def fault_of(
         taken_by=takers(place) if canonical(layer.type) == "Const" else (),
         is_gross=gross,
         is_certain=is_certain,
-        unseen=0 if is_certain else _unseen_before(place, node, findings),
+        unseen=unseen,
         note=note or None,
     )
 
 
 def _unseen_before(place: Place, node: Node, findings: Mapping[Place, LayerFindings]) -> int:
-    """Return the number of layers between this one and the nearest values of the reference."""
+    """Return the number of layers between this one and the nearest values of the reference.
+
+    Constants of integers, such as axes and shapes, belong to the layer that reads them.
+    """
     scope, _ = place
     pending, seen = [node], {node}
     while pending:
@@ -76,7 +80,9 @@ def _unseen_before(place: Place, node: Node, findings: Mapping[Place, LayerFindi
             source = value.node
             known = findings.get((scope, source.id))
             is_unseen = known is not None and known.layer.status in ("unmatched", "skipped")
-            if source in seen or not is_unseen or isinstance(source.op, (Const, Parameter)):
+            if source in seen or not is_unseen or isinstance(source.op, Parameter):
+                continue
+            if isinstance(source.op, Const) and not source.op.element_type.is_float:
                 continue
             seen.add(source)
             pending.append(source)
