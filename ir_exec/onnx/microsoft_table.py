@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ir_exec.onnx.constraints import (
     Constraint,
     at_least,
+    each_at_least,
     elements,
     least_rank,
     one_of,
@@ -175,6 +176,7 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
                 rank("rois", 2),
                 rank("batch_indices", 1),
                 elements("crop_size", 2),
+                each_at_least("crop_size", 0),
                 one_of("mode", "bilinear", "nearest"),
             ],
         ),
@@ -417,7 +419,7 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
         "QLinearSoftmax": Signature("X:T X_scale:f32 x_zero_point:T? y_scale:f32 y_zero_point:T", "T=byte", 1),
         "QLinearWhere": Signature(
             "condition:B X:T x_scale:TF x_zero_point:T Y:T y_scale:TF y_zero_point:T z_scale:TF z_zero_point:T",
-            "B=bool TF=f32 T=byte",
+            "B=boolean TF=f32 T=byte",
             1,
         ),
         "QMoE": Signature(
