@@ -243,7 +243,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         ],
         "CenterCropPad": [rank("shape", 1)],
         "BlackmanWindow": scalars("size"),
-        "Clip": [elements("min", 1), elements("max", 1), *scalars("min", "max")],
+        "Clip": [elements("min", 1), elements("max", 1)],
         "Col2Im": [rank("image_shape", 1), rank("block_shape", 1), rank("input", 3)],
         "ConstantOfShape": [computed("input", rank("input", 1)), each_at_least("input", 0)],
         "Conv": _window("X", same_rank("W", "X"), rank("B", 1), same_size("B", 0, "W", 0)),
@@ -257,7 +257,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             length("output_shape", "X", less=2),
         ),
         "CumSum": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
-        "CumProd": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1), *scalars("axis")],
+        "CumProd": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1), expected(rank("axis", 0, 1))],
         "DeformConv": [
             positive("kernel_shape", "strides", "dilations", "group", "offset_group"),
             at_least("pads", 0),
@@ -362,7 +362,6 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             one_of("mode", "constant", "reflect", "edge", "wrap"),
             rank("pads", 1, 2),
             _padded,
-            *scalars("constant_value"),
             *vectors("axes"),
         ],
         "QLinearConv": _window(
