@@ -257,7 +257,12 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             length("output_shape", "X", less=2),
         ),
         "CumSum": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
-        "CumProd": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1), expected(rank("axis", 0, 1))],
+        "CumProd": [
+            one_of("exclusive", 0, 1),
+            one_of("reverse", 0, 1),
+            elements("axis", 1),
+            expected(rank("axis", 0, 1)),
+        ],
         "DeformConv": [
             positive("kernel_shape", "strides", "dilations", "group", "offset_group"),
             at_least("pads", 0),

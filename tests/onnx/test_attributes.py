@@ -37,6 +37,16 @@ def test_a_misspelled_attribute_that_onnxruntime_ignores_is_a_warning(operator: 
     np.testing.assert_allclose(compile_model(proto.SerializeToString())([X, scale])[0], expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize("opset", [7, 11, 12, 17])
+def test_an_attribute_of_a_constant_is_a_warning(opset: int) -> None:
+    text = "g (float[1] x) => (y) { c = Constant<value = float[1] {2.0}, epsion = 0.5>() y = Add(x, c) }"
+    proto = model(text, opset=opset)
+    assert loads(proto)
+    (found,) = check_model(proto.SerializeToString()).diagnostics
+    assert (found.code, found.severity, found.location.layer_type) == ("IR303", "warning", "Constant")
+    assert compile_model(proto.SerializeToString())([np.ones(1, np.float32)])[0].tolist() == [3]
+
+
 @pytest.mark.parametrize(
     ("node", "opset"),
     [

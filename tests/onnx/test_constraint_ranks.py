@@ -156,6 +156,37 @@ def test_contradictions_are_errors(row: tuple[str, str, str, str]) -> None:
         )
 
 
+KINDS = ("scale", "zero_point")
+
+PER_TENSOR = [
+    *(f"com.microsoft.{name}(x, {{}})" for name in ("QLinearSigmoid", "QLinearLeakyRelu", "QLinearGlobalAveragePool")),
+    "com.microsoft.QLinearAveragePool<kernel_shape = [1, 1]>(x, {})",
+    "com.microsoft.QLinearConv(x, s, z, w, s, z, {1})",
+]
+
+
+@pytest.mark.parametrize("node", PER_TENSOR)
+@pytest.mark.parametrize("parameters", ["t, z, s, z", "s, u, s, z", "s, z, t, z", "s, z, s, u"])
+def test_quantization_per_tensor_of_microsoft(node: str, parameters: str) -> None:
+    first, second = parameters[:4], parameters[6:]
+    call = node.format(parameters, second)
+    if "QLinearConv" in node:
+        call = call.replace("x, s, z", f"x, {first}", 1)
+    proto = model(f"g ({CONVOLVED}) => (y) {{ y = {call} }}", further='"com.microsoft" : 1')
+    (found,) = check_model(proto.SerializeToString()).errors
+    assert (found.code, found.location.port) in [("IR502", f"{x}_{kind}") for x in "xXyY" for kind in KINDS]
+    arrays = {
+        one.name: np.ones(
+            [dim.dim_value for dim in one.type.tensor_type.shape.dim], np.float32 if one.name in "st" else np.uint8
+        )
+        for one in proto.graph.input
+    }
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    with pytest.raises(Exception):  # noqa: B017  # of many kinds
+        onnxruntime.InferenceSession(proto.SerializeToString(), options).run(None, arrays)
+
+
 @pytest.mark.parametrize("pads", ["-3, 0, 0, 0", "-5, 0, 2, 0", "-2, -4, -1, 0"])
 def test_pads_that_leave_no_element_are_clean(pads: str) -> None:
     proto = made(f"y = Pad(x, {VECTOR.format(pads)})", 21)
