@@ -9,7 +9,7 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages

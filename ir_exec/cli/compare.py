@@ -15,7 +15,7 @@ from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
 from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (

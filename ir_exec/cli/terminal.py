@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import IO, Any, NoReturn, TextIO
 
 import click
 
@@ -18,11 +18,9 @@ from ir_exec.cli.names import columns_of
 from ir_exec.cli.tables import Table, table, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
+from ir_exec.hints import path_word
 from ir_exec.model import Model
 from ir_exec.printable import inert, printable
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "UNUSABLE",
@@ -30,6 +28,7 @@ __all__ = [
     "check_hint",
     "echo",
     "errors_as_messages",
+    "print_report",
     "show",
     "show_json",
     "show_written",
@@ -42,7 +41,10 @@ __all__ = [
 UNUSABLE = 2
 """The exit code for invalid arguments, unreadable paths and failed writes."""
 
-_NOT_PLAIN = re.compile(r"[^\x00-\x7e]+")
+_NOT_PLAIN = re.compile(r"[^\n\t\x20-\x7e]+")
+
+_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
+"""The sequences of `click.style`."""
 
 _STYLES = {
     "error": {"fg": "red", "bold": True},
@@ -65,9 +67,18 @@ def styled(role: str, text: str) -> str:
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print lines, with colors on a terminal or if FORCE_COLOR is set, never if NO_COLOR is set."""
+    """Print lines, with colors on a terminal or if FORCE_COLOR is set, never if NO_COLOR is set.
+
+    Control characters other than line ends and styles are escaped.
+    """
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
-    click.echo("\n".join(map(inert, text.split("\n"))), err=to_stderr, color=color)
+    click.echo("\n".join(map(_escaped_line, text.split("\n"))), err=to_stderr, color=color)
+
+
+def _escaped_line(line: str) -> str:
+    if not (line.isascii() and line.isprintable()):
+        line = "".join(part if _STYLE.fullmatch(part) else printable(part) for part in _STYLE.split(line))
+    return inert(line)
 
 
 def terminal_width() -> int | None:
@@ -96,7 +107,7 @@ class Unusable(click.ClickException):
 
 def check_hint(path: str) -> str:
     """Return the hint for an unreadable model: run `check`."""
-    return f"`ir-exec check {path}` shows all faults of the file"
+    return f"`ir-exec check {path_word(path)}` shows all faults of the file"
 
 
 @contextmanager
@@ -145,6 +156,18 @@ def show_json(text: str) -> None:
     """Print JSON with escapes for non-ASCII characters and for the commands of CI servers."""
     plain = _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
     click.echo(plain.replace("##[", "#\\u0023["))
+
+
+def print_report(text: str) -> None:
+    """Print a report that a file may contain, too: JSON, markup, or lines in which control characters are escaped."""
+    if text.startswith(("{", "[")):
+        show_json(text.removesuffix("\n"))
+    elif text.startswith("<?xml"):
+        click.echo(text.removesuffix("\n").replace("##[", "&#35;#["))
+    elif text.startswith("<"):
+        click.echo(text.removesuffix("\n"))
+    elif text:
+        echo(text.removesuffix("\n"))
 
 
 def show_written(title: str, model: Model, path: str) -> None:

@@ -11,6 +11,7 @@ from ir_exec.build import Value
 from ir_exec.build.network import needed_layers, with_conversion_parameters
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
+from ir_exec.hints import shell_word
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter
 from ir_exec.onnx.demands import Demands, asking
@@ -321,7 +322,7 @@ def _hint_of(graph: GraphProto) -> str:
             shape = tensor_type_of(one.type).shape
             if not shape.is_static:
                 shown = "..." if shape.dims is None else ",".join(str(dim) if dim.is_static else "1" for dim in shape)
-                return f'{_RUN_HINT} or --shape "{one.name}[{shown}]"'
+                return f"{_RUN_HINT} or --shape {shell_word(f'{one.name}[{shown}]')}"
     return _RUN_HINT
 
 
