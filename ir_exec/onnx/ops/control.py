@@ -61,11 +61,12 @@ class _Shape:
         self.form = [_form(one) for one in held]
 
     def tensors(self, held: list[GraphValue]) -> list[Value]:
-        """The tensors in order; raises _Changed if the structure differs."""
+        """The tensors in order; raises MissingValueError if one is missing, and _Changed if the structure differs."""
+        values = [value for one in held for value in _flat(one)]
         changed = [place for place, one in enumerate(held) if _form(one) != self.form[place]]
         if changed:
             raise _Changed(changed)
-        return [value for one in held for value in _flat(one)]
+        return values
 
     def held(self, tensors: list[Value]) -> list[GraphValue]:
         """The values of this structure with these tensors."""
