@@ -159,6 +159,11 @@ class Model:
         """
         return chosen_port(self.inputs, key, "input")
 
+    @property
+    def output_values(self) -> list[Value | None]:
+        """The values of `outputs`, in their order; None for an output that only the inputs of a call determine."""
+        return [node.values_in[0] for node in self.graph.results]
+
     def output(self, key: PortKey | None = None) -> ModelPort:
         """Return the output with this name or position, or the only output.
 

@@ -151,7 +151,6 @@ def command(
             passes=passes,
             **engine,
         )
-    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     is_text = output_format == "text"
     names = labels_in(labels)
     ports = compiled.inputs
@@ -174,6 +173,7 @@ def command(
             require_labels(names, found)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
+    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     specialised = compiled.specialisations[-1] if compiled.specialisations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
