@@ -16,6 +16,7 @@ from ir_exec.infer import infer_types, inferred_or_declared
 from ir_exec.ir import Port, Weights, default_weights_path
 from ir_exec.ir.edit import PortEdit, with_ports
 from ir_exec.ir.markup import load
+from ir_exec.ir.pairing import is_sealed, seal
 from ir_exec.model import load as load_model
 from ir_exec.types import Dim, Shape, TensorType
 
@@ -47,7 +48,8 @@ class Fix:
 def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None, declare: bool = False) -> Fix:
     """Correct the declared dims and precisions of a file, without writing it; all other bytes are unchanged.
 
-    Other errors remain. The file is unchanged if the repair does not reduce the number of errors.
+    If the file has the digest of its .bin, the digest of the document in this entry is updated. Other errors remain.
+    The file is unchanged if the repair does not reduce the number of errors.
 
     Args:
         path: The .xml, and its .bin if it is not next to the .xml.
@@ -66,6 +68,8 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
     if not errors:
         return Fix(raw, raw)
     text, reason = _mended(raw, used, declare=declare)
+    if is_sealed(raw):
+        text = seal(text)
     left = run_check(text, used).report.errors
     if len(left) < len(errors):
         return Fix(raw, text, left, reason or (f"it has other errors: {_codes(left)}" if left else None))

@@ -37,6 +37,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ir_exec.check import code_prefix
 from ir_exec.check.releases import Release
 from ir_exec.cli.files import read_text
+from ir_exec.cli.outputs import add_sources
 from ir_exec.cli.terminal import Unusable
 from ir_exec.errors import Severity
 
@@ -186,7 +187,9 @@ extension_option = click.option(
 
 def load_extensions(given: Sequence[str]) -> None:
     """Import the extensions of the settings in the nearest folder, then those of the command line."""
-    import_extensions((*read_config(find_config(".")).extensions, *given))
+    path = find_config(".")
+    add_sources(*filter(None, [path]))
+    import_extensions((*read_config(path).extensions, *given))
 
 
 def import_extensions(wanted: Sequence[str]) -> None:
@@ -195,6 +198,7 @@ def import_extensions(wanted: Sequence[str]) -> None:
     Raises:
         Unusable: If one of them fails.
     """
+    add_sources(*wanted)
     for text in wanted:
         try:
             if text.endswith(".py"):
