@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 import click
 
 from ir_exec.cli.contents import detect_format
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages
+from ir_exec.codes import Code
+from ir_exec.errors import IRError
 from ir_exec.ir.storage import guarding, reason_of, require_writable
 from ir_exec.ir.urls import is_url
 
@@ -217,7 +219,9 @@ class _Protection:
         try:
             require_writable(output.path)
         except (OSError, ValueError) as error:
-            raise Unusable(f"cannot write {output.path}: {reason_of(error)}") from None
+            message = f"cannot write {output.path}: {reason_of(error)}"
+            with errors_as_messages(exit_code=UNUSABLE):
+                raise IRError(message, code=Code.unwritable) from None
 
     def check(self, path: str, content: str) -> None:
         """Raise Unusable if a file must not be replaced by content of this format."""
