@@ -44,6 +44,9 @@ Guard: TypeAlias = Callable[[str, str], None]
 
 _guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
 
+_MOST_RESTORED = 2**24
+"""Maximum bytes of a file that is restored if the next one cannot be replaced."""
+
 _LOCK_SECONDS = 10.0
 """Maximum time to wait for another writer in a folder, in seconds. A writer holds the lock during its renames only."""
 
@@ -77,8 +80,8 @@ def replacing(path: str | os.PathLike[str], content: str = "report", *, is_guard
 def replacing_all(targets: Sequence[tuple[str, str]], *, is_guarded: bool = True) -> Iterator[tuple[BinaryIO, ...]]:
     """Open new files that together replace those at the paths, in this order, when the block ends without an error.
 
-    Writers of several files lock the folder of the first one during the renames. If a rename fails, the files that
-    were replaced before are restored.
+    Writers of several files lock the folder of the first one during the renames. If a rename fails, files that were
+    replaced before are restored, unless they are larger than 16 MiB.
 
     Args:
         targets: Paths, each with the format of the content.
@@ -207,7 +210,7 @@ class _Replacement:
         self.file = file
         self._new = new
         self._status = status
-        self._backup: str | None = None
+        self._backup: bytes | None = None
         self._is_replaced = False
 
     def complete(self) -> None:
@@ -223,12 +226,10 @@ class _Replacement:
             _copy_owner(self._new, self._status)
 
     def back_up(self) -> None:
-        """Give the older file a second name, if the file system has hard links."""
-        if self._new is not None and self._status is not None:
-            backup = _temporary_name(self.path)
-            with suppress(OSError):
-                os.link(self.path, backup)
-                self._backup = backup
+        """Read a small older file. A second name would stay after a kill, and its file would have hard links."""
+        if self._new is not None and self._status is not None and self._status.st_size <= _MOST_RESTORED:
+            with suppress(OSError), open(self.path, "rb") as file:
+                self._backup = file.read()
 
     def replace(self) -> None:
         if self._new is not None:
@@ -239,19 +240,18 @@ class _Replacement:
 
     def restore(self) -> None:
         """Undo `replace`, as far as possible."""
+        if not self._is_replaced:
+            return
         with suppress(OSError):
-            if self._backup is not None:
-                os.replace(self._backup, self.path)
-                self._backup = None
-            elif self._is_replaced and self._status is None:
+            if self._status is None:
                 os.remove(self.path)
+            elif self._backup is not None:
+                with replacing(self.path, is_guarded=False) as file:
+                    file.write(self._backup)
 
     def close(self) -> None:
         with suppress(OSError, ValueError):
             self.file.close()
-        if self._backup is not None:
-            with suppress(OSError):
-                os.remove(self._backup)
 
     def _write_through(self) -> None:
         self.file.seek(0)

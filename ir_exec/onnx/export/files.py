@@ -40,10 +40,10 @@ def write_exported(exported: Exported, path: str | os.PathLike[str], *, external
     sizes = sum(stored_size(one) for one in exported.tensors.values())
     is_external = sizes >= EXTERNAL_FROM if external_data is None else external_data
     data = f"{target}.data"
-    targets = [(data, "ONNX data"), (target, "ONNX")] if is_external else [(target, "ONNX")]
+    targets = [(target, "ONNX"), (data, "ONNX data")] if is_external else [(target, "ONNX")]
     try:
         with replacing_all(targets) as files:
-            _write(exported, files[-1], files[0] if is_external else None, os.path.basename(data))
+            _write(exported, files[0], files[1] if is_external else None, os.path.basename(data))
     except (OSError, ValueError) as error:
         message = f"cannot write the file: {reason_of(error)}"
         raise IRError(message, code=Code.unwritable, location=Location(path=target)) from None
