@@ -2,7 +2,7 @@
 
 All writers use this module. Symbolic links are followed, pipes and devices are written to, read-only files and files
 with hard links are refused, and mode and owner of a replaced file are kept. After an error no temporary file is left,
-and the older files are unchanged.
+and the older files are unchanged. Only a file whose owner could not be kept is overwritten in place.
 """
 
 from __future__ import annotations

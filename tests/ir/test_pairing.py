@@ -134,6 +134,12 @@ def test_openvino_reads_the_file_and_saves_other_weights(path: Path, tmp_path: P
     assert codes(path) == {Code.weights_digest}
 
 
+def test_fix_refuses_weights_of_another_writing(path: Path) -> None:
+    path.with_suffix(".bin").write_bytes(np.full(SMALL, 5.0, np.float32).tobytes())
+    with pytest.raises(WeightsError, check=coded(Code.weights_digest)):
+        fix(path)
+
+
 def test_an_edited_xml_has_no_digest_any_more(path: Path) -> None:
     path.write_text(path.read_text().replace('name="y"', 'name="z"'))
     path.with_suffix(".bin").write_bytes(np.full(SMALL, 5.0, np.float32).tobytes())
