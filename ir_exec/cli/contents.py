@@ -115,6 +115,8 @@ def _format_of_text(path: str, start: bytes) -> str:
         return "a binary file"
     if _BASELINE.match(start):
         return "baseline"
+    if os.path.basename(path) in ("index.json", "manifest.jsonl"):
+        return "the index of a folder"
     if path.lower().endswith(".json"):
         from ir_exec.text.folder import SETTINGS_FILES  # few outputs replace a .json
 

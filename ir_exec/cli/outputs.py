@@ -199,9 +199,9 @@ class _Protection:
         for parameter in self._context.command.params:
             if not isinstance(parameter.type, OutputPath):
                 name = parameter.name or ""
-                has_patterns = isinstance(parameter.type, click.Path)
                 for text in _texts_of(self._context.params.get(name)):
-                    sources += [(name, path) for path in _files_named_in(text, has_patterns=has_patterns)]
+                    words = _words_of(text) if name == "until" else [text]
+                    sources += [(name, path) for word in words for path in _files_named_in(word, parameter)]
         return sources
 
     def add_sources(self, paths: Iterable[str]) -> None:
@@ -233,10 +233,11 @@ class _Protection:
         before = detect_format(path)
         # A baseline may be written again.
         sources = [source for name, source in self._sources if (name, content) != ("baseline", "baseline")]
-        for source in (*sources, *self._external_data(before)):
-            if _is_same_file(source, status):
-                raise Unusable(f"{path} is a file that the command reads, expected another file")
         is_expected = before in (None, content) or (before, content) == ("report", "junit")
+        is_source = any(_is_same_file(source, status) for source in (*sources, *self._external_data(before)))
+        # In a folder that is read, only reports and other outputs of the format are not read.
+        if is_source or (not is_expected and any(_contains(source, path) for source in sources)):
+            raise Unusable(f"{path} is a file that the command reads, expected another file")
         if not is_expected and not self._context.meta.get(_FORCE):
             noun, expected = _NOUNS.get(before or "", before), _NOUNS[content]
             raise Unusable(f"{path} is {noun}, expected a new file or {expected}; --force replaces it")
@@ -255,11 +256,15 @@ class _Protection:
         path = output.path
         if os.path.lexists(path) and not os.path.isdir(path):
             raise Unusable(f"{path} is not a folder, expected a folder")
-        folder = os.path.realpath(path)
         for _, source in self._sources if output.format == "folder" else ():
-            real = os.path.realpath(source)
-            if real == folder or real.startswith(os.path.join(folder, "")):
+            if _contains(path, source):
                 raise Unusable(f"the folder {path} contains {source}, which the command reads, expected another folder")
+
+
+def _contains(folder: str, path: str) -> bool:
+    """Return True if a folder is, or contains, the file or folder at a path."""
+    outer = os.path.realpath(folder)
+    return os.path.isdir(outer) and os.path.join(os.path.realpath(path), "").startswith(os.path.join(outer, ""))
 
 
 def _is_same_file(path: str, status: os.stat_result) -> bool:
@@ -283,21 +288,26 @@ _MOST_CHARACTERS = 4096
 _QUOTED = re.compile(r"""["']([^"']+)["']""")
 
 
-def _files_named_in(text: str, *, has_patterns: bool) -> Iterator[str]:
-    """Yield the existing files that the value of an option may name, with the .bin of an .xml.
+def _words_of(command: str) -> list[str]:
+    """Return the words of a command."""
+    with suppress(ValueError):
+        return shlex.split(command)
+    return [command]
 
-    Args:
-        has_patterns: True if the text may be a pattern of paths.
+
+def _files_named_in(text: str, parameter: click.Parameter) -> Iterator[str]:
+    """Yield the existing files that a value of a parameter may name, with the .bin of an .xml.
+
+    Names follow `=` or `:`, or are in quotes. Values of the type of paths may be patterns.
     """
     if len(text) > _MOST_CHARACTERS:
         return
     names = [text, *(text[match.end() :] for match in re.finditer("[=:]", text)), *_QUOTED.findall(text)]
-    with suppress(ValueError):
-        names += shlex.split(text)
+    is_path = isinstance(parameter.type, click.Path)
     for name in dict.fromkeys(names):
         if not name or is_url(name) or "\0" in name:
             continue
-        is_pattern = has_patterns and glob.has_magic(name) and not os.path.exists(name)
+        is_pattern = is_path and glob.has_magic(name) and not os.path.exists(name)
         for path in glob.glob(name, recursive=True) if is_pattern else [name]:
             beside = f"{os.path.splitext(path)[0]}.bin"
             yield from (one for one in (path, beside) if os.path.exists(one) and (one == path or _is_xml(path)))

@@ -228,6 +228,31 @@ def test_a_full_disk_for_many_outputs(tmp_path: Path, monkeypatch: pytest.Monkey
     assert left_in(tmp_path / "out") == ["manifest.jsonl"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bundle", "m.xml", "-o", "b.zip"),
+        ("reduce", "m.xml", "--until", "false {model}", "-o", "r.xml"),
+        ("run", "m.xml", "--inputs", "x.npy", "-o", "out", "--jobs", "2"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_no_temporary_folder_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    def full(**options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    x = build.parameter([-1, 4], "f32", name="x")
+    build.model([build.relu(x, name="y")], [x]).save("m.xml")
+    np.save("x.npy", np.ones((2, 4), np.float32))
+    monkeypatch.setattr("ir_exec.ir.storage.tempfile.TemporaryDirectory", full)
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "IR009" in result.stderr
+
+
 def test_models_keep_links_modes_and_pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`edit` and `convert` write by the rules of reports."""
     monkeypatch.chdir(tmp_path)

@@ -106,6 +106,7 @@ CONTENTS = {
     "bundle": ("b.zip", _archive("bundle.json", "model.xml")),
     "baseline": ("baseline.json", b'{"format": 1, "findings": []}'),
     "toml": ("ir-exec.toml", b'[severity]\nunknown-attribute = "error"\n'),
+    "trace": ("index.json", b'{"format": 1, "values": []}'),
     "config": ("config.json", b'{"model_type": "llama"}'),
     "source": ("extension.py", b"import numpy\n"),
     "pointer": ("large.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 1\n"),
@@ -426,6 +427,25 @@ def test_folders_with_files_that_are_read_are_refused(folder: Path, force: list[
     for inputs, output in (("outputs", "outputs"), ("outputs/*.npz", "outputs"), ("items/*.npz", "items")):
         assert run("run", model, "--inputs", inputs, "-o", output, *force).exit_code == 2
         assert state_of(folder) == before
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_files_of_a_folder_that_is_read_are_refused(folder: Path, force: list[str]) -> None:
+    model = folder / "models" / "model.xml"
+    assert run("trace", model, "-o", "values").exit_code == 0
+    for name in ("config", "toml", "npz", "safetensors"):
+        (folder / "models" / CONTENTS[name][0]).write_bytes(CONTENTS[name][1])
+    value = next(Path("values").glob("*.npy"))
+    before = state_of(folder)
+    for path in [*Path("models").iterdir()]:
+        assert run("check", "models", "-o", path, *force).exit_code == 2
+        assert state_of(folder) == before
+    for path in ("values/index.json", value):
+        assert run("compare", model, "--with", "values", "-o", path, *force).exit_code == 2
+        assert state_of(folder) == before
+    # An earlier report in the folder is not read.
+    for _ in range(2):
+        assert run("check", "models", "-o", "models/report.txt").exit_code == 0
 
 
 def test_two_outputs_in_one_file_are_refused(folder: Path) -> None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from ir_exec.errors import ResourceError
 from ir_exec.ir import storage
-from ir_exec.ir.storage import guarding, lock_folder, replacing, replacing_all, require_writable
+from ir_exec.ir.storage import guarding, lock_folder, replacing, replacing_all, require_writable, temporary_folder
+from tests.helpers.facts import coded
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="of links, devices and owners as POSIX has them")
 
@@ -230,6 +233,21 @@ def test_a_lock_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert caught.value.errno == errno.EBUSY
     with lock_folder(str(tmp_path)):
         pass
+
+
+def test_a_temporary_folder_on_a_full_disk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with temporary_folder() as folder:
+        Path(folder, "file").touch()
+        assert Path(folder).parent == tmp_path
+    assert names_in(tmp_path) == []
+
+    def full(**options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(storage.tempfile, "TemporaryDirectory", full)
+    with pytest.raises(ResourceError, check=coded("IR009")):
+        temporary_folder()
 
 
 def test_the_guard_is_asked_before_anything_is_created(tmp_path: Path) -> None:

@@ -379,6 +379,9 @@ class _Reducer:
     def _written(self, model: Model, arrays: list[Array] | None) -> Path:
         """Write the files of a model, replacing those of the previous one."""
         path = self._folder / "network.xml"
+        for previous in self._folder.glob("network.*"):
+            # Replacing a file waits for the disk.
+            previous.unlink()
         model.save(path)
         given = _by_name(model, arrays)
         if given is not None:
