@@ -18,7 +18,7 @@ from ir_exec.cli.outputs import output_option, report_output, text_output
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
 from ir_exec.debug.comparison.report_text import number
 from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.quantization.ranges import range_line
@@ -112,6 +112,8 @@ def command(
         _show(report, most)
     else:
         write_text(_rendered(report, output_format, model, weights), output)
+        if output is not None:
+            show_verdict(report.headline, is_good=report.is_within)
     sys.exit(0 if report.is_within else 1)
 
 
@@ -145,7 +147,7 @@ def _rendered(report: QuantizationReport, output_format: str, model: str, weight
 
 
 def _show(report: QuantizationReport, most: int | None) -> None:
-    echo(styled("message" if report.is_within else "error", printable(report.headline)))
+    show_verdict(report.headline, is_good=report.is_within)
     if report.verdict is not None:
         echo(printable(report.verdict))
     for line in report.kept_lines():

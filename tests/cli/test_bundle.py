@@ -135,3 +135,12 @@ def test_a_command_that_is_too_long_for_a_bundle(tmp_path: Path) -> None:
     result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", "--until", command)
     assert result.exit_code == 2
     assert not (tmp_path / "b.zip").exists()
+
+
+def test_a_bundle_that_is_run_as_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "b.zip"
+    assert CliRunner().invoke(main, ["bundle", str(GNN), "-o", str(path)]).exit_code == 0
+    for command in ("run", "check", "inspect"):
+        result = CliRunner().invoke(main, [command, str(path)])
+        assert "ir-exec bundle --run" in result.output
+        assert "PyTorch" not in result.output
