@@ -28,6 +28,7 @@ from ir_exec.cli.options import (
     timeout_option,
     tolerances_of,
 )
+from ir_exec.cli.outputs import output_option, report_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
@@ -206,7 +207,7 @@ _WIDE = 120
     help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 @click.option("--prompt", metavar="TEXT", help="For folders: text to continue.")

@@ -22,6 +22,7 @@ from ir_exec.cli.options import (
     timeout_option,
     top_option,
 )
+from ir_exec.cli.outputs import output_option, report_output, text_output
 from ir_exec.cli.plan_output import EnginePlan, show_partition, show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
@@ -67,10 +68,10 @@ _LEAST_SHARE = 0.01
 @timeout_option(600.0)
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads, also of OpenVINO.")
 @precision_option
-@click.option(
+@output_option(
     "--trace-events",
+    outputs=text_output,
     metavar="FILE.json",
-    type=click.Path(),
     help="Write the events of one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
 )
 @format_option(
@@ -79,7 +80,7 @@ _LEAST_SHARE = 0.01
     "html",
     help="Format of the report. schemas/profile.schema.json and schemas/plan.schema.json describe json.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--plan", "shows_plan", is_flag=True, help="Show the plan with the reasons for it, without a run.")
 @click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
 @top_option
