@@ -23,7 +23,6 @@ import difflib
 import hashlib
 import os
 import sys
-import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -34,9 +33,10 @@ from typing import Any
 import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.check import code_prefix
 from ir_exec.check.releases import Release
-from ir_exec.cli.files import read_text
+from ir_exec.cli.files import read_toml
 from ir_exec.cli.terminal import Unusable
 from ir_exec.errors import Severity
 
@@ -64,7 +64,7 @@ class Config(BaseModel):
     strict: bool = False
     target: str | None = None
     baseline: str | None = None
-    jobs: int = Field(default=1, ge=1)
+    jobs: int = Field(default=1, ge=1, le=MOST_JOBS)
     weights_values: bool = Field(default=False, alias="weights-values")
     extensions: tuple[str, ...] = ()
 
@@ -78,7 +78,7 @@ _EXPECTED = {
     "strict": "true or false",
     "target": 'a release of OpenVINO, such as "2023.1"',
     "baseline": "a path",
-    "jobs": "an integer of at least 1",
+    "jobs": f"an integer from 1 to {MOST_JOBS}",
     "weights-values": "true or false",
     "extensions": "a list of modules and files",
 }
@@ -163,10 +163,7 @@ def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
 
 
 def _parsed(path: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(read_text(path, "the settings"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Unusable(f"{path} is not valid TOML: {error}") from None
+    return read_toml(path, "the settings")
 
 
 def _tool(content: dict[str, Any]) -> dict[str, Any]:

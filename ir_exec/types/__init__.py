@@ -15,7 +15,7 @@ from ir_exec.types.element_type import (
     ElementType,
     element_types,
 )
-from ir_exec.types.shape import Bounds, Shape, TensorType
+from ir_exec.types.shape import MOST_DIMS, Bounds, Shape, TensorType
 
 __all__ = [
     "ALL",
@@ -23,6 +23,7 @@ __all__ = [
     "FLOAT",
     "INDEX",
     "INTEGER",
+    "MOST_DIMS",
     "NUMERIC",
     "SIGNED",
     "STRING",

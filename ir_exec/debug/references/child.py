@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.debug.values.files import damaged, unwritable
+from ir_exec.debug.values.files import unwritable
+from ir_exec.debug.values.stored_arrays import damaged
 from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels.limits import MemoryMeter, current_limits
 from ir_exec.ops.base.attributes import NonNegative
 from ir_exec.text.byte_pairs import BytePairs
 from ir_exec.text.ops.base import (
     I32,
     RAGGED_STRINGS,
+    GrowingVector,
     TextOp,
     kept_with,
     ragged_type,
@@ -53,20 +55,23 @@ class Tokenizer(TextOp):
         strings = strings_of(begins, ends, chars)
         rows = rows_of(ragged_begins, ragged_ends, len(strings))
         tokens_of = self.tokenizer(vocabulary)
-        tokens: list[int] = []
-        row_begins, row_ends = [], []
+        meter = MemoryMeter()
+        tokens, row_begins, row_ends = (GrowingVector(meter) for _ in range(3))
         for first, last in rows:
             row_begins.append(len(tokens))
-            for text in strings[first:last]:
-                tokens += tokens_of(text)
+            for index in range(first, last):
+                tokens.extend(tokens_of(strings[index]))
             row_ends.append(len(tokens))
-        places = [np.array(one, np.int32).reshape(ragged_begins.shape) for one in (row_begins, row_ends)]
-        return *places, np.array(tokens, np.int32)
+        shape = ragged_begins.shape
+        return row_begins.array(shape), row_ends.array(shape), tokens.array()
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
         """Return the function that computes the tokens of a string."""
         raise NotImplementedError
 
+
+_TOKEN_BYTES = 8
+"""Bytes of a token in a list, which takes at least one byte of the text."""
 
 _ADDED = ("added_begins", "added_ends", "added_chars", "added_ids")
 _MERGES = ("merge_begins", "merge_ends", "merge_chars")
@@ -189,6 +194,7 @@ class WordpieceTokenizer(Tokenizer):
         def tokens(text: bytes) -> list[int]:
             if len(text) > self.max_bytes_per_word:
                 return [unknown]
+            current_limits().require(_TOKEN_BYTES * len(text))
             token, at = first.find(text, 0)
             found = [token]
             while token >= 0 and at < len(text):
@@ -243,6 +249,7 @@ class TrieTokenizer(Tokenizer):
 
         def tokens(text: bytes) -> list[int]:
             found, at = [], 0
+            current_limits().require(_TOKEN_BYTES * len(text))
             while at < len(text):
                 token, end = entries.find(text, at)
                 if end == at:
