@@ -26,6 +26,8 @@ from ir_exec.types import MOST_DIMS, Shape
 
 __all__ = [
     "MODEL",
+    "MOST_RUNS",
+    "MOST_SECONDS",
     "REFERENCE",
     "FiniteRange",
     "ModelPath",
@@ -51,6 +53,12 @@ __all__ = [
 
 _RANKED_ROWS = 20
 """Default rows of a ranked table."""
+
+MOST_SECONDS = 10**6
+"""Maximum of a time limit, which is below the limits of operating systems."""
+
+MOST_RUNS = 10**6
+"""Maximum number of runs for a measurement."""
 
 _LARGEST_FLOAT = sys.float_info.max
 
@@ -91,7 +99,7 @@ def timeout_option(default: float) -> Callable[[Callable[..., Any]], Callable[..
     """Return the option --timeout of a child process that runs another runtime."""
     return click.option(
         "--timeout",
-        type=FiniteRange(min=0.1),
+        type=FiniteRange(0.1, MOST_SECONDS),
         default=default,
         show_default=True,
         help="Seconds before a request to the other runtime fails.",

@@ -167,7 +167,7 @@ class MatchTimer:
         factor = 1
         while (left := self._end - monotonic()) > 0:
             try:
-                return match(factor * left)
+                return match(min(factor * left, _LONGEST_TRY))
             except TimeoutError:
                 factor *= 2
         place = position()
@@ -176,6 +176,9 @@ class MatchTimer:
         hint = "simplify the pattern, or set max_seconds of compile_model to more seconds"
         raise ResourceError(message, hint=hint)
 
+
+_LONGEST_TRY = 1e6
+"""Maximum seconds that `regex` can measure."""
 
 _SHOWN_TEXT = 20
 

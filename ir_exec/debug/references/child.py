@@ -69,7 +69,7 @@ class Child:
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-            line = self._answers.get(timeout=self.timeout)
+            line = self._answers.get(timeout=min(self.timeout, threading.TIMEOUT_MAX))
         except queue.Empty:
             self._end()
             raise ChildCrashed(f"did not answer within {self.timeout:g} s", is_late=True) from None

@@ -141,6 +141,13 @@ def test_the_error_names_the_position_in_the_text(tmp_path: Path, monkeypatch: p
     assert caught.value.message == mentions(2, "a" * 20)
 
 
+@pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e11])
+def test_limits_beyond_any_clock(seconds: float, tmp_path: Path) -> None:
+    path, given = file_of(Case("RegexNormalization", [*packed("abab"), chars("a"), chars("x")], 3), tmp_path)
+    found = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=seconds)(given)
+    assert found[2].tobytes() == b"xbxb"
+
+
 def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
     timer = patterns.MatchTimer(0)
     limits: list[float] = []
