@@ -22,6 +22,9 @@ _SYMBOL_BYTES = 320
 _CHECKED = 2**10 - 1
 """The time is checked at steps without these bits."""
 
+_FOUND = 2**6 - 1
+"""The time is checked after so many symbols."""
+
 
 class BytePairs:
     """Tokenizer of words by rules that merge neighbouring tokens.
@@ -71,9 +74,11 @@ class BytePairs:
 
     def _symbols(self, text: bytes) -> list[int]:
         """The tokens before merging."""
-        symbols = []
+        symbols: list[int] = []
         at = 0
         while at < len(text):
+            if len(symbols) & _FOUND == _FOUND:
+                check_time()
             token, end = self._first.find(text, at)
             if end == at:
                 token, end = self._bytes[text[at]], at + 1

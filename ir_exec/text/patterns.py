@@ -12,34 +12,21 @@ PCRE2 rejects `\u`, `\U`, `\L`, `\l` and `\N{...}`, counts above 65,535, and mor
 ignores a pattern that does not compile, and leaves the text unchanged; `compiled` returns None for it, and `check`
 reports it.
 
-Matching may take exponential time. `MatchTimer` ends it at the time limit of the run, or after `MATCH_SECONDS`.
-
 Source: the pages pcre2pattern and pcre2unicode of PCRE2 10.45.
 """
 
 from __future__ import annotations
 
 import re
-from array import array
-from collections.abc import Callable
 from functools import lru_cache
-from time import monotonic
-from typing import Any, TypeVar
+from typing import Any
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError
-from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.limits import current_limits
 from ir_exec.text.libraries import library
 
-__all__ = ["MATCH_SECONDS", "MatchTimer", "compiled", "find_spans", "refusal"]
-
-Result = TypeVar("Result")
-
-MATCH_SECONDS = 10.0
-"""Seconds for all matches of a layer without `max_seconds`, in addition to those for long texts."""
-
-_SECONDS_PER_BYTE = 1e-5
-"""Additional seconds without `max_seconds`: a hundred times the time of the patterns of tokenizers."""
+__all__ = ["compiled", "refusal"]
 
 _MOST_PATTERN = 2**21
 """Maximum bytes of a pattern. One that lists 16,384 special tokens has 280 KB; compiling this size takes 6 seconds."""
@@ -136,81 +123,6 @@ def compiled(pattern: bytes) -> Any:
 
 
 _SHOWN = 200
-
-
-class MatchTimer:
-    """The time for all matches of a layer: the rest of `max_seconds` of the run, or a default by the size of the texts.
-
-    Args:
-        size: The total bytes of the texts.
-    """
-
-    def __init__(self, size: int) -> None:
-        limits = current_limits()
-        left = limits.seconds_left if limits.is_timed else MATCH_SECONDS + _SECONDS_PER_BYTE * size
-        self._seconds = left if limits.max_seconds is None else limits.max_seconds
-        self._end = monotonic() + left
-
-    def run(self, match: Callable[[float], Result], text: str, position: Callable[[], int]) -> Result:
-        """Return the result of `match`, which is called with its time limit in seconds.
-
-        `regex` measures the processor time of all threads of the process. If it ends a match before the time is over,
-        `match` is called again, with more of it.
-
-        Args:
-            text: The text, for the error.
-            position: Returns the position that was reached in the text, in characters.
-
-        Raises:
-            ResourceError: If the time is over.
-        """
-        factor = 1
-        while (left := self._end - monotonic()) > 0:
-            try:
-                return match(min(factor * left, _LONGEST_TRY))
-            except TimeoutError:
-                factor *= 2
-        place = position()
-        shown = repr(text[place : place + _SHOWN_TEXT])
-        message = f"the pattern takes longer than {self._seconds:g} seconds, at character {place} of the text, {shown}"
-        hint = "simplify the pattern, or set max_seconds of compile_model to more seconds"
-        raise ResourceError(message, hint=hint)
-
-
-_LONGEST_TRY = 1e6
-"""Maximum seconds that `regex` can measure."""
-
-_SHOWN_TEXT = 20
-
-
-def find_spans(search: Any, text: str, timer: MatchTimer, *, with_groups: bool = False) -> array[int]:
-    """Return begin and end of the matches in a text, one after the other, up to the first empty match.
-
-    Args:
-        with_groups: Return begin and end of the last group, too, or of the match if it has none.
-
-    Raises:
-        ResourceError: If the matches exceed the time or the memory of the run.
-    """
-    spans: array[int] = array("q")
-    step = 4 if with_groups else 2
-
-    def match(timeout: float) -> array[int]:
-        del spans[:]
-        meter = MemoryMeter()
-        for one in search.finditer(text, timeout=timeout):
-            begin, end = one.span()
-            if begin == end:
-                break
-            meter.add(9 * step)
-            spans.append(begin)
-            spans.append(end)
-            if with_groups:
-                first, last = one.span(one.lastindex) if one.lastindex else (begin, end)
-                spans.extend((first, last) if first != last else (begin, end))
-        return spans
-
-    return timer.run(match, text, lambda: spans[1 - step] if spans else 0)
 
 
 def _translated(pattern: str) -> str:

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ir_exec.kernels.limits import check_time
-
 __all__ = ["LongestEntry"]
-
-
-_CHECKED = 2**6 - 1
-"""The time is checked at positions without these bits."""
 
 
 class LongestEntry:
@@ -25,13 +19,7 @@ class LongestEntry:
         self._lengths = {first: sorted(found, reverse=True) for first, found in lengths.items()}
 
     def find(self, text: bytes, at: int) -> tuple[int, int]:
-        """Return the token of the longest entry that begins at `at`, and its end; -1 and `at` if there is none.
-
-        Raises:
-            ResourceError: If the run exceeds its time limit.
-        """
-        if not at & _CHECKED:
-            check_time()
+        """Return the token of the longest entry that begins at `at`, and its end; -1 and `at` if there is none."""
         if at < len(text):
             entries, left = self._entries, len(text) - at
             for length in self._lengths.get(text[at], ()):

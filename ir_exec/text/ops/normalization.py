@@ -16,6 +16,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter
 from ir_exec.kernels.strings import join_strings
 from ir_exec.text.charsmap import CharsMap, Normalizer, folded, without_faults
+from ir_exec.text.matching import MatchTimer, is_quick
 from ir_exec.text.ops.base import (
     STRINGS,
     TextOp,
@@ -26,7 +27,7 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
-from ir_exec.text.patterns import MatchTimer, compiled
+from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, TensorType
 
 __all__ = ["CaseFold", "CharsMapNormalization", "NormalizeUnicode", "RegexNormalization"]
@@ -105,6 +106,8 @@ class RegexNormalization(Normalization):
             replacing = _Replacing(template)
             string = text.decode("utf-8", "surrogateescape")
             try:
+                if timer.seconds_left and is_quick(search, string):
+                    return str(search.sub(replacing.fill, string, count=count)).encode("utf-8", "surrogateescape")
                 changed = timer.run(
                     lambda timeout: search.sub(replacing.restarted().fill, string, count=count, timeout=timeout),
                     string,

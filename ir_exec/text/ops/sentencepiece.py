@@ -15,6 +15,7 @@ from ir_exec.kernels.strings import join_strings
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.text.libraries import library
+from ir_exec.text.matching import MatchTimer, find_spans
 from ir_exec.text.ops.base import (
     STRINGS,
     GrowingVector,
@@ -25,7 +26,7 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
-from ir_exec.text.patterns import MatchTimer, compiled, find_spans
+from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SentencepieceDetokenizer", "SentencepieceStreamDetokenizer", "SentencepieceTokenizer"]

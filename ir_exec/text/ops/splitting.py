@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
 from typing import Any, Literal
@@ -11,6 +11,7 @@ import numpy as np
 
 from ir_exec.kernels.limits import MemoryMeter, current_limits
 from ir_exec.kernels.strings import join_strings
+from ir_exec.text.matching import MatchTimer, find_spans
 from ir_exec.text.ops.base import (
     BOOLEAN,
     RAGGED_STRINGS,
@@ -26,7 +27,7 @@ from ir_exec.text.ops.base import (
     text_op,
     vector,
 )
-from ir_exec.text.patterns import MatchTimer, compiled, find_spans
+from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit", "chars_of_bytes"]
@@ -52,29 +53,54 @@ class Splitting(TextOp):
         """Return the begins and ends of the new rows, of the substrings, and the skips."""
         starts = begins.ravel().tolist()
         meter = MemoryMeter()
-        row_begins, row_ends, piece_begins, piece_ends = (GrowingVector(meter) for _ in range(4))
-        piece_skips = bytearray()
+        row_begins, row_ends, found = GrowingVector(meter), GrowingVector(meter), _Substrings(meter)
         for first, last in rows:
-            row_begins.append(len(piece_skips))
+            row_begins.append(len(found))
             for index in range(first, last):
                 at, text = starts[index], strings[index]
-                is_skipped = skips is not None and skips[index]
-                remaining = iter([(0, len(text), True)]) if is_skipped else pieces(text)
-                while some := list(islice(remaining, _PIECES_AT_ONCE)):
-                    piece_begins.extend([at + begin for begin, _, _ in some])
-                    piece_ends.extend([at + end for _, end, _ in some])
-                    piece_skips += bytes([skip for _, _, skip in some])
-            row_ends.append(len(piece_skips))
-        return (
-            row_begins.array(),
-            row_ends.array(),
-            piece_begins.array(),
-            piece_ends.array(),
-            np.frombuffer(piece_skips, bool),
-        )
+                if skips is not None and skips[index]:
+                    found.append((at, at + len(text), True))
+                    continue
+                remaining = ((at + begin, at + end, skip) for begin, end, skip in pieces(text))
+                # A list of all pieces of a long text would take far more memory than the vectors.
+                while len(text) > _PIECES_AT_ONCE and (some := list(islice(remaining, _PIECES_AT_ONCE))):
+                    found.extend(some)
+                found.extend(remaining)
+            row_ends.append(len(found))
+        return (row_begins.array(), row_ends.array(), *found.arrays())
 
 
 _PIECES_AT_ONCE = 2**12
+
+
+class _Substrings:
+    """Substrings in growing vectors."""
+
+    def __init__(self, meter: MemoryMeter) -> None:
+        self._begins, self._ends = GrowingVector(meter), GrowingVector(meter)
+        self._skips = bytearray()
+        self._pending: list[Piece] = []
+
+    def __len__(self) -> int:
+        return len(self._skips) + len(self._pending)
+
+    def append(self, piece: Piece) -> None:
+        self.extend((piece,))
+
+    def extend(self, pieces: Iterable[Piece]) -> None:
+        self._pending.extend(pieces)
+        if len(self._pending) >= _PIECES_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._begins.extend([begin for begin, _, _ in self._pending])
+        self._ends.extend([end for _, end, _ in self._pending])
+        self._skips += bytes([skip for _, _, skip in self._pending])
+        self._pending.clear()
+
+    def arrays(self) -> tuple[Array, Array, Array]:
+        self._flush()
+        return self._begins.array(), self._ends.array(), np.frombuffer(self._skips, bool)
 
 
 @text_op("RegexSplit")

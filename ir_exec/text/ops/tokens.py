@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
-from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.limits import MemoryMeter, check_time, current_limits
 from ir_exec.ops.base.attributes import NonNegative
 from ir_exec.text.byte_pairs import BytePairs
 from ir_exec.text.ops.base import (
@@ -57,10 +57,16 @@ class Tokenizer(TextOp):
         tokens_of = self.tokenizer(vocabulary)
         meter = MemoryMeter()
         tokens, row_begins, row_ends = (GrowingVector(meter) for _ in range(3))
+        pending: list[int] = []
         for first, last in rows:
             row_begins.append(len(tokens))
             for index in range(first, last):
-                tokens.extend(tokens_of(strings[index]))
+                pending += tokens_of(strings[index])
+                if len(pending) >= _PENDING:
+                    tokens.extend(pending)
+                    pending.clear()
+            tokens.extend(pending)
+            pending.clear()
             row_ends.append(len(tokens))
         shape = ragged_begins.shape
         return row_begins.array(shape), row_ends.array(shape), tokens.array()
@@ -70,8 +76,20 @@ class Tokenizer(TextOp):
         raise NotImplementedError
 
 
-_TOKEN_BYTES = 8
-"""Bytes of a token in a list, which takes at least one byte of the text."""
+_PENDING = 2**10
+"""Tokens that are appended at once."""
+
+_TOKEN_BYTES = 9
+"""Bytes of a token in a list, with its reserve."""
+
+_CHECKED = 2**6 - 1
+"""Tokens of a text after which time and memory are checked."""
+
+
+def _check_list(tokens: Sequence[int]) -> None:
+    current_limits().require(_TOKEN_BYTES * len(tokens))
+    check_time()
+
 
 _ADDED = ("added_begins", "added_ends", "added_chars", "added_ids")
 _MERGES = ("merge_begins", "merge_ends", "merge_chars")
@@ -194,10 +212,11 @@ class WordpieceTokenizer(Tokenizer):
         def tokens(text: bytes) -> list[int]:
             if len(text) > self.max_bytes_per_word:
                 return [unknown]
-            current_limits().require(_TOKEN_BYTES * len(text))
             token, at = first.find(text, 0)
             found = [token]
             while token >= 0 and at < len(text):
+                if not len(found) & _CHECKED:
+                    _check_list(found)
                 token, at = further.find(text, at)
                 found.append(token)
             return found if token >= 0 else [unknown]
@@ -248,9 +267,11 @@ class TrieTokenizer(Tokenizer):
         entries = kept_with([vocabulary[name] for name in (*VOCABULARY, "ids")], "trie", made)
 
         def tokens(text: bytes) -> list[int]:
-            found, at = [], 0
-            current_limits().require(_TOKEN_BYTES * len(text))
+            found: list[int] = []
+            at = 0
             while at < len(text):
+                if len(found) & _CHECKED == _CHECKED:
+                    _check_list(found)
                 token, end = entries.find(text, at)
                 if end == at:
                     message = f"no entry of the vocabulary matches the text at byte {at}, {text[at]:#04x}"

@@ -12,7 +12,7 @@ import ir_exec
 from ir_exec import ResourceError
 from ir_exec.codes import Code
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
-from ir_exec.text import patterns
+from ir_exec.text import matching, patterns
 from ir_exec.types import Array
 from tests.helpers.facts import coded, mentions
 from tests.text.ops.test_ops_operators import I32, Case, chars, file_of, packed
@@ -125,8 +125,8 @@ SLOW = [
 def test_matches_end_at_the_time_limit(
     case: Case, has_limit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patterns, "MATCH_SECONDS", 0.05)
-    monkeypatch.setattr(patterns, "_SECONDS_PER_BYTE", 0.0)
+    monkeypatch.setattr(matching, "MATCH_SECONDS", 0.05)
+    monkeypatch.setattr(matching, "_SECONDS_PER_BYTE", 0.0)
     path, given = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=0.3 if has_limit else None)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
@@ -134,11 +134,39 @@ def test_matches_end_at_the_time_limit(
 
 
 def test_the_error_names_the_position_in_the_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "MATCH_SECONDS", 0.05)
+    monkeypatch.setattr(matching, "MATCH_SECONDS", 0.05)
     path, given = file_of(SLOW[3], tmp_path)
     with pytest.raises(ResourceError) as caught:
         ir_exec.compile_model(ir_exec.read_model(path))(given)
     assert caught.value.message == mentions(2, "a" * 20)
+
+
+QUICK = [
+    r"\s+",
+    r"'s|'t| ?\p{L}+| ?[^\s\p{L}]+|\s+(?!\S)",
+    r"\bab\b",
+    r"(^)(.)",
+    r"(\<\|a\|\>|b)",
+    "[&(a+)*]",
+    "a{2,}b*",
+]
+SLOW_ONES = [
+    *["(a|aa)+", "(a+)+", "(a*|b)(a*|b)", "(?:a){2,}", "a*a*a*b", r"(a)\1", "(?R)?a", "(?P<x>a)(?&x)", "(?1)(a)"],
+    *["((a|a))*", "(?>a+)+b", "(?|(a)|(b))*", "(?x)( a )+", "a" * 6000],
+]
+
+
+@pytest.mark.parametrize("pattern", [*QUICK, *SLOW_ONES], ids=lambda pattern: pattern[:20])
+def test_patterns_without_a_time_limit_for_short_texts(pattern: str) -> None:
+    search = patterns.compiled(pattern.encode())
+    assert matching.is_quick(search, "a" * 32) == (pattern in QUICK)
+    assert not matching.is_quick(search, "a" * 33)
+
+
+def test_short_texts_end_at_the_time_limit_too(tmp_path: Path) -> None:
+    path, given = file_of(Case("RegexSplit", [*rows(overlapping(b"a a", 10)), chars(" ")], 5), tmp_path)
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
+        ir_exec.compile_model(ir_exec.read_model(path), max_seconds=1e-9)(given)
 
 
 @pytest.mark.parametrize("seconds", [float("inf"), 1e300, 1e11])
@@ -149,7 +177,7 @@ def test_limits_beyond_any_clock(seconds: float, tmp_path: Path) -> None:
 
 
 def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    timer = patterns.MatchTimer(0)
+    timer = matching.MatchTimer(0)
     limits: list[float] = []
 
     def match(timeout: float) -> str:
