@@ -20,6 +20,7 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (
     MODEL,
+    MOST_RUNS,
     REFERENCE,
     ToleranceType,
     format_option,
@@ -142,7 +143,7 @@ _WIDE = 120
     type=click.Path(),
     help="Inputs of the next call, which continues with the variables; repeatable.",
 )
-@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Number of consecutive calls.")
+@click.option("--calls", type=click.IntRange(1, MOST_RUNS), metavar="N", help="Number of consecutive calls.")
 @click.option(
     "--rtol",
     "rtols",

@@ -17,7 +17,7 @@ from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tel
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
+from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
 from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
@@ -74,10 +74,10 @@ def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable
 )
 @click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --expected: relative tolerance.")
 @click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --expected: absolute tolerance.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Number of timed runs.")
+@click.option("--repeat", type=click.IntRange(1, MOST_RUNS), default=1, show_default=True, help="Number of timed runs.")
 @click.option(
     "--warmup",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_RUNS),
     default=0,
     show_default=True,
     help="With --repeat: number of untimed runs after the first one.",
