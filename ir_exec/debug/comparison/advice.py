@@ -80,7 +80,7 @@ def judged(
         sides = {"ir_exec": made, "its run of the model": wanted}
         agrees = [name for name, side in sides.items() if difference(array, side, tolerance).is_within]
         if len(agrees) == 1:
-            notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
+            notes.append(f"{_ADVISERS.get(who, who)} agrees with {agrees[0]}")
             agree |= agrees[0] == "ir_exec"
     return Advice("; ".join(notes) or None, agree)
 

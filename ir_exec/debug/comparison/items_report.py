@@ -111,7 +111,7 @@ def junit(report: Comparison | Comparisons) -> str:
     test suite.
     """
     if isinstance(report, Comparison):
-        suites = [_suite(f"{report.model} against {report.reference}", report, None)]
+        suites = [_suite(f"{report.model} against {report.reference_title}", report, None)]
     else:
         about = f"{report.model} against {report.reference}"
         suites = [_suite(f"{item.item}: {about}", item.comparison, item.error) for item in report.items]

@@ -37,7 +37,8 @@ __all__ = [
 Verdict = Literal["equal", "different", "reference", "not compared", "failed"]
 """equal: every output is within its tolerance. different: an output is not. reference: an output is not, but a second
 answer of the reference agrees with this model. not compared: an output has no finite element on either side, which
-would hide any fault. failed: the reference produced no results, or only some of them."""
+would hide any fault, or the runtime refuses the file. failed: the reference produced no results, or only some of
+them."""
 
 OutputStatus = Literal["equal", "close", "step", "different", "not compared", "unmatched"]
 """equal: bit-identical. close: within the tolerance. step: beyond it, but only on steps and in ties. different: beyond
@@ -193,6 +194,10 @@ class Comparison(Record):
     """The report of `compare`.
 
     Attributes:
+        reference: The name of the reference, or the path of its file.
+        runtime: The program that computed its values, with "exported" or "lowered by ir_exec" if it did not run the
+            file itself; None for stored values, and for runs that failed before they started.
+        settings: Settings of the file or of the runtime that change the reference's outputs beyond the tolerance.
         verdict: The result in one word.
         equal: True if the verdict is "equal": outputs were compared, each has a partner and is within its tolerance.
         output_results: The outputs, in the order of the model.
@@ -226,6 +231,8 @@ class Comparison(Record):
     format: Literal[1] = 1
     model: str
     reference: str
+    runtime: str | None = None
+    settings: tuple[str, ...] = ()
     verdict: Verdict
     equal: bool
     output_results: tuple[ComparedOutput, ...] = ()
@@ -262,6 +269,12 @@ class Comparison(Record):
             failed = data.get("failure") is not None
             return {**data, "verdict": "failed" if failed else "equal" if data["equal"] else "different"}
         return data
+
+    @property
+    def reference_title(self) -> str:
+        """The reference, with the program that runs its file if that is not ir_exec."""
+        is_plain = self.runtime in (None, "ir_exec", self.reference)
+        return self.reference if is_plain else f"{self.reference} (run by {self.runtime})"
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each layer, as written by `--format csv`."""
