@@ -262,7 +262,7 @@ def command(
     by onnx.reference if onnxruntime rejects it or with onnx-reference:FILE.onnx.
 
     If MODEL is an .onnx file, openvino and onnxruntime run that file, and with --lowered what ir_exec lowers it to. For
-    IR, onnxruntime runs an export. The first line names the program, and says if the model is exported or lowered.
+    IR, onnxruntime runs an export. The first line names the program, and an export or a lowering.
 
     The first line states whether the outputs agree. If they differ, each layer has two errors. The own error compares
     the layer with the reference for the same inputs of the layer; the carried error compares both complete runs.

@@ -214,7 +214,7 @@ def _explained_by_ports(error: IRError, model: Model, reference: Reference) -> I
     if not isinstance(reference, IRReference):
         return error
     try:
-        require_same_ports(model, reference.model, "the model", "the reference")
+        require_same_ports(model, reference.model, "the model", reference.title)
     except EvaluationError as different:
         return different.changed(hint=error.hint)
     return error

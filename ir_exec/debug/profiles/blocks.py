@@ -1,8 +1,8 @@
 """Timing of several contestants in one process, in blocks of calls.
 
-Threads of onnxruntime and OpenVINO spin for some milliseconds after a call, and take the cores from whatever runs next.
-Call by call in turns, each contestant would be measured with the threads of the previous one. Therefore each block of
-calls of a contestant starts with a pause and a call that is not counted.
+Threads of onnxruntime and OpenVINO spin for some milliseconds after a call, and occupy cores meanwhile. Call by call in
+turns, each contestant would be measured with the threads of the previous one. Therefore each block of calls of a
+contestant starts with a pause and a call that is not counted.
 """
 
 from __future__ import annotations

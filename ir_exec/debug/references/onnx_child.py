@@ -322,7 +322,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
         for way, answer in (("evaluator", _evaluated), ("f32", _in_f32)):
             try:
                 arrays = answer(node, inputs, model)
-            except Exception:  # not every way knows every operator
+            except Exception:  # not every way supports every operator
                 continue
             names = [name for name in node.output if name]
             ways[way] = stored.add_all((f"{way}:{name}", array) for name, array in zip(names, arrays, strict=True))

@@ -18,7 +18,7 @@ from tests.debug.references.quantized_files import KINDS, write_kind
 from tests.helpers.facts import mentions, naming
 
 NEARLY_EQUAL, GROSS = 1e-3, 2e-2
-"""Errors relative to the rms of the output, below which it must be equal, and above which it must not be."""
+"""Errors relative to the rms of the output: less than the first must be equal, more than the second different."""
 
 
 def run_directly(path: Path, inputs: dict[str, Array]) -> Array | None:
