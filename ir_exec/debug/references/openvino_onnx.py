@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ir_exec.debug.references.child import ChildCrashed, ChildRefused
+from ir_exec.debug.references.child import ChildCrashed, ChildRefused, store_arrays
 from ir_exec.debug.references.devices import settings_of
-from ir_exec.debug.references.openvino import OpenVINOReference
+from ir_exec.debug.references.openvino import MOST_OPINIONS, OpenVINOReference
 from ir_exec.debug.references.reference import LOWERED_HINT
 from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.graph import Node
 from ir_exec.model import Model
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array, ElementType, TensorType
+
+if TYPE_CHECKING:
+    from onnx import ModelProto
 
 __all__ = ["OpenVINOONNXReference"]
 
@@ -35,6 +38,12 @@ class OpenVINOONNXReference(OpenVINOReference):
         self._input_order: list[int] = []
         self._output_order: list[int] = []
         self._refusal: ChildCrashed | ChildRefused | None = None
+        self._proto: ModelProto | None = None
+        self._keys = {name: entry.key for entry in entries_of(model) for name in entry.names if not entry.scope}
+        nodes = model.graph.nodes
+        self._types: dict[Key, TensorType] = {
+            ((), node.id, one.position): model.types[one.number] for node in nodes for one in node.outputs
+        }
         self._own_constants, self._constants = self._constants, {}
         try:
             self._find_places(self._child.ask(do="tensors", **self._request))
@@ -106,11 +115,79 @@ class OpenVINOONNXReference(OpenVINOReference):
         by_name: dict[str, Any] = answer["constants"]
         self._stored |= {key: by_name[layer] for key, (layer, _) in constants.items() if layer in by_name}
 
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        """Return a value of the last run, in the shape of the model's value if only axes of size 1 differ.
+
+        OpenVINO's importer may keep such axes until a later layer removes them, for example in a DFT.
+        """
+        array = super().value(key, iterations)
+        type = self._types.get(key)
+        if array is None or type is None or key in self._outputs or not type.shape.is_static:
+            return array
+        shape = type.shape.static
+        is_alike = [size for size in array.shape if size != 1] == [size for size in shape if size != 1]
+        return array.reshape(shape) if is_alike else array
+
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
     ) -> dict[str, list[Array | None]]:
-        """Return nothing: a layer is lowered by ir_exec, and may differ from what OpenVINO reads."""
-        return {}
+        """Run the node of the file that computes a layer `alone`, with OpenVINO's values of its inputs.
+
+        The layer itself is lowered by ir_exec, and may differ from what OpenVINO reads.
+        """
+        names = [next((name for name in value.names if name in self._keys), "") for value in node.outputs]
+        if not any(names) or self._asked == MOST_OPINIONS:
+            return {}
+        self._asked += 1
+        folder = self._new_folder(f"opinion{self._asked}")
+        try:
+            feeds, outputs = self._write_alone(next(filter(None, names)), folder / "layer.onnx")
+            request = {**self._request, "xml": str(folder / "layer.onnx"), "shapes": {}}
+            calls = [store_arrays(feeds, folder)]
+            answer = self._child.ask(do="run", probes=[], calls=calls, folder=str(folder), **request)
+        except (LookupError, ValueError, OSError, ChildCrashed, ChildRefused):
+            return {}
+        found = dict(zip(outputs, answer["outputs"], strict=True))
+        return {"alone": [self._load(found[name]) if name in found else None for name in names]}
+
+    def _write_alone(self, name: str, path: Path) -> tuple[list[Array], list[str]]:
+        """Write a model of the node that computes a tensor, and return its inputs and the names of its outputs.
+
+        Raises:
+            LookupError: If no node of the main graph computes it, or if OpenVINO's value of an input is not available.
+        """
+        import onnx  # an optional package
+
+        if self._proto is None:
+            self._proto = onnx.load(self._path, load_external_data=False)
+        proto = self._proto
+        node = next((one for one in proto.graph.node if name in one.output), None)
+        if node is None or any(one.HasField("g") or one.graphs for one in node.attribute):
+            raise LookupError(name)
+        used = [one for one in dict.fromkeys(node.input) if one]
+        constants = {one.name: one for one in proto.graph.initializer if one.name in used}
+        feeds = {one: self.value(self._keys[one], ()) for one in used if one not in constants}
+        arrays = [array for array in feeds.values() if array is not None]
+        if len(arrays) < len(feeds):
+            raise LookupError(name)
+        code, from_array = onnx.helper.np_dtype_to_tensor_dtype, onnx.numpy_helper.from_array
+        outputs = [one for one in node.output if one]
+        graph = onnx.helper.make_graph(
+            [node],
+            "layer",
+            [
+                onnx.helper.make_tensor_value_info(one, code(array.dtype), array.shape)
+                for one, array in zip(feeds, arrays, strict=True)
+            ],
+            [onnx.ValueInfoProto(name=one) for one in outputs],
+            [
+                from_array(onnx.numpy_helper.to_array(tensor, str(self._path.parent)), one)
+                for one, tensor in constants.items()
+            ],
+        )
+        imports = {"opset_imports": proto.opset_import, "ir_version": proto.ir_version, "functions": proto.functions}
+        onnx.save(onnx.helper.make_model(graph, **imports), path)
+        return arrays, outputs
 
     def _fail(self, error: ChildCrashed | ChildRefused) -> None:
         super()._fail(error)
