@@ -394,6 +394,10 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     echo(styled("error" if report.verdict in ("different", "failed") else "message", printable(headline(report))))
+    if report.verdict == "not compared" and report.failure is not None:
+        for note in report.notes:
+            echo(printable(f"  note: {note}"))
+        return
     if report.equal and not every:
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import difference, tolerance_of
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
-from ir_exec.debug.references.reference import LOWERED_HINT, ReferenceState
+from ir_exec.debug.references.reference import ReferenceState, lowered_hint
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
@@ -166,8 +166,8 @@ class ONNXReference(ReferenceState):
         except (ChildCrashed, ChildRefused) as error:
             self.is_refused = isinstance(error, ChildRefused)
             self.failure = f"{self._program} {'refuses ' + self._name + ': ' if self.is_refused else ''}{error}"
-            if self.is_refused and self._engine == "only onnxruntime":
-                self._note(LOWERED_HINT)
+            if self.is_refused and self.shares_names and self._runs_as_is:
+                self._note(lowered_hint("onnxruntime"))
             return
         self._stored, self._plain = answer["tensors"], answer.get("outputs", {})
         self._note_runs(answer)
@@ -208,8 +208,7 @@ class ONNXReference(ReferenceState):
             except (ChildCrashed, ChildRefused):
                 continue
             if self._is_same(answer["tensors"]):
-                if text not in self.settings:
-                    self.settings.append(text)
+                self._add_setting(text)
                 return
 
     def _is_same(self, outputs: Mapping[str, Stored]) -> bool:
@@ -248,12 +247,19 @@ class ONNXReference(ReferenceState):
             )
         except (ChildCrashed, ChildRefused):
             return {}
-        titles = {"f32": f"onnxruntime with accuracy_level 1 instead of {answer['accuracy_level']}"}
+        level = answer["accuracy_level"]
         found = {}
         for way, outputs in answer["ways"].items():
-            arrays = {name.removeprefix(f"{way}:"): load_stored(stored) for name, stored in outputs.items()}
-            found[titles.get(way, way)] = [arrays.get(name) if name else None for name in partners]
+            stored = {name.removeprefix(f"{way}:"): one for name, one in outputs.items()}
+            if way == "f32" and not self._is_same(stored):
+                self._add_setting(f"accuracy_level {level} of {', '.join(map(repr, names))}")
+            title = way if way == "evaluator" else f"onnxruntime with accuracy_level 1 instead of {level}"
+            found[title] = [load_stored(stored[name]) if name in stored else None for name in partners]
         return found
+
+    def _add_setting(self, text: str) -> None:
+        if text not in self.settings:
+            self.settings.append(text)
 
     def output(self, key: Key) -> Array | None:
         """An output of the file as it is; it differs from `value` if graph optimizations change it."""

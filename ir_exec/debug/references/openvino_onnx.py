@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.debug.references.child import ChildCrashed, ChildRefused, store_arrays
 from ir_exec.debug.references.devices import settings_of
 from ir_exec.debug.references.openvino import MOST_OPINIONS, OpenVINOReference
-from ir_exec.debug.references.reference import LOWERED_HINT
+from ir_exec.debug.references.reference import lowered_hint
 from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.graph import Node
 from ir_exec.model import Model
@@ -194,7 +194,7 @@ class OpenVINOONNXReference(OpenVINOReference):
         if isinstance(error, ChildRefused) and self._absent(error) is None:
             self.is_refused = True
             self.failure = f"OpenVINO refuses {self._path.name}: {error}"
-            self._note(LOWERED_HINT)
+            self._note(lowered_hint("openvino"))
 
     def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
         answer = super()._run(entries)

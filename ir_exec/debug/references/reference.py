@@ -25,7 +25,6 @@ from ir_exec.runtime.precision import Precision
 from ir_exec.types import Array, ElementType
 
 __all__ = [
-    "LOWERED_HINT",
     "Adviser",
     "ArraysReference",
     "IRReference",
@@ -36,11 +35,13 @@ __all__ = [
     "arrays_in",
     "differences",
     "kinds_of",
+    "lowered_hint",
 ]
 
 
-LOWERED_HINT = "--lowered runs the model as ir_exec lowers it, not the file itself"
-"""Note of a comparison whose runtime refuses the file of the model."""
+def lowered_hint(runtime: str) -> str:
+    """Return a note for a comparison whose runtime refuses the file of the model."""
+    return f"--with {runtime} --lowered runs the model as ir_exec lowers it, not the file itself"
 
 
 class Reference(Protocol):

@@ -88,6 +88,13 @@ def test_activations_of_8_bits_are_named_with_the_node(tmp_path: Path) -> None:
     assert layer.path == "second"
     assert layer.note == mentions("accuracy_level", 1, 4)
     assert layer.note in str(report).splitlines()[0]
+    assert report.settings == (mentions("accuracy_level", 4, "second"),)
+    assert report.isolation is None
+    alone = compare(path, "onnxruntime", inputs, isolate=True)
+    assert (alone.verdict, alone.settings) == (report.verdict, report.settings)
+    assert alone.isolation is not None
+    assert alone.isolation.verdict == "right"
+    assert alone.isolation.device == mentions("onnxruntime", "CPU", "ir_exec")
 
 
 def test_products_in_f32_have_no_such_setting(tmp_path: Path) -> None:
