@@ -144,13 +144,16 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
 def _run_as_is(request: dict[str, Any]) -> dict[str, Any]:
     """The outputs of the file itself with the default optimizations, and all values of a run without optimizations.
 
-    If only one of the two runs, the error of the other is `unprobed` or `unoptimized`.
+    If only one of the two runs, the error of the other is `unprobed` or `unoptimized`. A file that is refused with the
+    default optimizations runs without them only if onnxruntime was not requested by name.
     """
     answer: dict[str, Any] = {}
     refusal: Exception | None = None
     try:
         answer["outputs"] = _outputs(request)["tensors"]
     except Exception as error:  # the optimizations may be the cause
+        if request["engine"] == "only onnxruntime":
+            raise
         refusal = error
         answer["unoptimized"] = _message(error)
     try:

@@ -28,7 +28,8 @@ _MOST_OPINIONS = 10
 _BY_REFERENCE = "computed by onnx.reference because onnxruntime refuses the file:"
 
 ONNXEngine = Literal["onnxruntime", "only onnxruntime", "reference"]
-"""onnxruntime, with onnx.reference for a file that it refuses; onnxruntime alone; or onnx.reference alone."""
+"""onnxruntime, without optimizations or with onnx.reference for a file that it refuses; onnxruntime with its default
+settings; or onnx.reference alone."""
 
 _SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     (
@@ -190,6 +191,7 @@ class ONNXReference(ReferenceState):
             self.title = self.runtime if is_title else self.title
             self._note(f"{_BY_REFERENCE} {answer['refusal']}")
         if "unoptimized" in answer:
+            self.runtime = "onnxruntime (without optimizations)"
             self._note(f"onnxruntime runs the file only without graph optimizations: {answer['unoptimized']}")
         if "unprobed" in answer:
             self._note(f"onnxruntime refuses its intermediate values as outputs: {answer['unprobed']}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -13,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from ir_exec import EvaluationError, build, compile_model, read_model
 from ir_exec.build.compress import Compression, compress_weights
 from ir_exec.debug import Comparison, compare
+from ir_exec.debug.references import onnx_child
+from ir_exec.debug.references.child import Child
 from ir_exec.types import Array
 from tests.debug.references.quantized_files import KINDS, write_kind
 from tests.helpers.facts import mentions, naming
@@ -75,6 +78,26 @@ def test_a_lowering_that_onnxruntime_refuses_is_evaluated_by_onnx_and_says_so(tm
     report = compare(path, "onnxruntime", inputs, lowered=True)
     assert report.equal, str(report)
     assert report.runtime == report.reference == mentions("onnx.reference", "ir_exec")
+
+
+@pytest.mark.parametrize("reference", ["file", "onnxruntime"])
+def test_a_run_without_optimizations_is_named(reference: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The optimizations of onnxruntime refuse a file; only a comparison with the file goes on without them."""
+    path, inputs = write_kind("qlinear_matmul", tmp_path)
+    monkeypatch.setattr(onnx_child, "_outputs", refuse_outputs)
+    monkeypatch.setattr(Child, "ask", lambda self, **request: onnx_child._ANSWERS[request["do"]](request))
+    if reference == "onnxruntime":
+        with pytest.raises(RuntimeError):
+            compare(path, "onnxruntime", inputs)
+        return
+    report = compare(path, path, inputs)
+    assert report.equal, str(report)
+    assert report.runtime == "onnxruntime (without optimizations)"
+    assert any("onnxruntime" in note for note in report.notes)
+
+
+def refuse_outputs(_: dict[str, Any]) -> dict[str, Any]:
+    raise RuntimeError("the optimizer fails")
 
 
 def test_activations_of_8_bits_are_named_with_the_node(tmp_path: Path) -> None:
