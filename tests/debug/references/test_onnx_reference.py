@@ -242,3 +242,21 @@ def test_a_wrong_layer_is_found_in_the_file_itself(tmp_path: Path) -> None:
     onnx.save(proto, path)
     report = compare(model, "onnxruntime", inputs)
     assert [(fault.type, fault.path) for fault in report.faults] == [("ReLU", "r")]
+
+
+def test_floats_of_16_bits_are_named(tmp_path: Path) -> None:
+    """The file computes in f16, ir_exec in f32: a note of a report that is not equal names the option."""
+    text = """<ir_version: 10, opset_import: ["": 21]>
+    g (float16[2,4] x) => (float16[2,4] y) { h = Tanh(x) y = Neg(h) }"""
+    path = tmp_path / "halves.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    inputs = {"x": np.linspace(-1, 1, 8).reshape(2, 4).astype(np.float16)}
+    model = read_model(path)
+    equal = compare(model, "onnxruntime", inputs)
+    assert equal.equal, str(equal)
+    assert equal.notes == ()
+    onnx.save(onnx.parser.parse_model(text.replace("Neg", "Exp")), path)
+    report = compare(model, "onnxruntime", inputs)
+    assert report.verdict == "different"
+    assert any(note == mentions("--precision") for note in report.notes)
+    assert not any("--precision" in note for note in compare(model, "onnxruntime", inputs, precision="file").notes)

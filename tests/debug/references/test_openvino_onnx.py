@@ -121,6 +121,33 @@ def test_inputs_and_outputs_in_another_order(tmp_path: Path) -> None:
     assert [one.name for one in report.output_results] == ["n", "d"]
 
 
+def test_a_reshape_applies_to_the_reading_of_openvino(tmp_path: Path) -> None:
+    model = read_model(write_file(tmp_path / "net.onnx")).reshape({"x": [3, 4]})
+    report = compare(model, "openvino", [X])
+    assert report.equal, str(report)
+
+
+def test_axes_of_size_1_that_the_importer_keeps_are_no_difference(tmp_path: Path) -> None:
+    """OpenVINO's DFT keeps an axis, which the Reshape removes."""
+    nodes = [
+        helper.make_node("Unsqueeze", ["x", "last"], ["u"]),
+        helper.make_node("DFT", ["u", "", "first"], ["f"], onesided=1),
+        helper.make_node("Reshape", ["f", "shape"], ["y"]),
+    ]
+    ends = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in (("x", [3, 8]), ("y", None))
+    ]
+    constants = {"last": np.array([-1]), "first": np.array(1), "shape": np.array([3, 10])}
+    tensors = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], tensors)
+    path = tmp_path / "dft.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+    report = compare(path, "openvino", {"x": np.random.default_rng(0).standard_normal((3, 8)).astype(np.float32)})
+    assert report.equal, str(report)
+    assert report.faults == ()
+    assert {layer.status for layer in report.layers} <= {"equal", "close", "unmatched"}
+
+
 def test_a_file_that_openvino_refuses_is_not_compared(tmp_path: Path) -> None:
     path, inputs = write_kind("matmul_bnb4", tmp_path)
     report = compare(path, "openvino", inputs)
