@@ -1,4 +1,4 @@
-"""Hints for names of layers and files that do not exist: similar names."""
+"""Hints for names of layers and files that do not exist (similar names), and for packages that are not installed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import islice
 
 from ir_exec.readers import ENDINGS
 
-__all__ = ["completed", "path_hint", "suggested"]
+__all__ = ["completed", "install_hint", "path_hint", "suggested"]
 
 _MOST_NAMES = 3
 _MOST_FILES = 5
@@ -21,6 +21,11 @@ _FIRST = ("openvino_model.xml", "model.xml", "model.onnx")
 """File names that tools use for the main model of a folder that also contains tokenizers and other models."""
 
 _PART = re.compile(r"[/.:]+")
+
+
+def install_hint(extra: str) -> str:
+    """A hint with the command that installs an extra of ir_exec, which is installed from a clone."""
+    return f"in a clone of ir_exec, run pip install '.[{extra}]'"
 
 
 def suggested(name: str, known: Iterable[str]) -> str | None:

@@ -67,9 +67,11 @@ def compare_folder(
             source=options.source,
             timeout=options.timeout,
         )
-        text = found.model_dump_json(indent=2) if output_format == "json" else _compared(found, pipeline)
+        lines = _compared(found, pipeline)
+        text = found.model_dump_json(indent=2) if output_format == "json" else lines
     if output is not None:
         write_text(text + "\n", output)
+        echo(lines.split("\n", 1)[0])
     else:
         echo(text)
     raise click.exceptions.Exit(0 if found.equal else 1)

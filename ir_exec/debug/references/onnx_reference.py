@@ -16,6 +16,7 @@ from ir_exec.debug.references.reference import ReferenceState, lowered_hint
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
+from ir_exec.hints import install_hint
 from ir_exec.model import Model, read_model
 from ir_exec.types import Array, ElementType
 
@@ -70,7 +71,7 @@ class ONNXReference(ReferenceState):
         needed = ("onnx",) if engine == "reference" else ("onnx", "onnxruntime")
         missing = [name for name in needed if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnx]' installs it"
+            hint = install_hint("onnx")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         if not path.is_file():
             raise EvaluationError(f"{path} cannot be read: there is no such file", code=Code.unknown_input)
