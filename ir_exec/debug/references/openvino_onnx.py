@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from onnx import ModelProto
 
 __all__ = ["OpenVINOONNXReference"]
+
+
+_SOURCE = re.compile(r"(Exception from|Check '[^']*' failed at) \S+:\d+: ?")
+"""The places of OpenVINO's source in its messages."""
 
 
 class OpenVINOONNXReference(OpenVINOReference):
@@ -193,7 +198,7 @@ class OpenVINOONNXReference(OpenVINOReference):
         super()._fail(error)
         if isinstance(error, ChildRefused) and self._absent(error) is None:
             self.is_refused = True
-            self.failure = f"OpenVINO refuses {self._path.name}: {error}"
+            self.failure = f"OpenVINO refuses {self._path.name}: {_SOURCE.sub('', str(error))}"
             self._note(lowered_hint("openvino"))
 
     def _run(self, entries: Sequence[Entry]) -> dict[str, Any]:
