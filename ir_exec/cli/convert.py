@@ -12,7 +12,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.check.releases import Release, first_release, newer_than, target_release
 from ir_exec.cli.arrays import Asked
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location, NotKnownError
@@ -100,7 +100,7 @@ _FIRST_OPSET = 8
 @click.option(
     "--partial", is_flag=True, help="To ONNX: write layers that ONNX cannot express as operators of a custom domain."
 )
-@extension_option
+@extension_options
 def command(
     model: str,
     output: str,

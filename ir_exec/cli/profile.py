@@ -9,8 +9,8 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
-from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import (
     MODEL,

@@ -15,8 +15,8 @@ from ir_exec.batch.input_files import outputs_of_data_set
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
-from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
@@ -296,7 +296,7 @@ def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision)
             network, arrays, bar.advance if bar.is_wanted else None, precision=precision
         )
     if found is not None:
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + found.message)}", to_stderr=True)
+        echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(found.message))}", to_stderr=True)
         echo(f"  --> {found.location}", to_stderr=True)
         sys.exit(1)
 
