@@ -459,7 +459,7 @@ def load(
             model.document,
             model.left_out,
             model.stand_ins,
-            model.lowered_from,
+            lowered_from=model.lowered_from,
         )
     return _load_ir(source, weights, report)
 

@@ -91,7 +91,7 @@ class OnnxModel(PartialModel):
             model.document,
             model.left_out,
             model.stand_ins,
-            self._file.path,
+            lowered_from=self._file.path,
         )
         super().__init__(loaded, model.types)
         self._places = converted.outputs
