@@ -1,10 +1,12 @@
-"""The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, warm in one process.
+"""The interpreter, the engine onnxruntime, OpenVINO, and onnxruntime on the original ONNX file, warm.
 
-Models are the .xml files of folders: by default `tests/networks` and `../shared/models`. NAME.inputs.npz has the inputs
-of NAME.xml, NAME.onnx is the original of a converted model. The contestants take turns, and the result is the
-median of each; the geometric means are of ratios to OpenVINO's time.
+Models are those of `benchmarks.networks` and of `tests/networks`, or the .xml files of folders: NAME.inputs.npz has the
+inputs of NAME.xml, NAME.onnx is the original of a converted model. Each contestant has a process of its own and is
+measured in blocks of calls with a pause and a discarded call before each block (`benchmarks.measure`). The result is
+the median. --together measures them in one process, one block after another: the import of onnxruntime alone makes
+OpenVINO slower there. Geometric means are of speedups over OpenVINO.
 
-    python -m benchmarks.engines [FOLDER ...] [--only TEXT] [--seconds 2] [--threads 2] [--least] [--first]
+    python -m benchmarks.engines [FOLDER ...] [--only TEXT] [--seconds 2] [--threads 2] [--together] [--first]
 
 --first measures from a loaded library to the first output, interpreter against engine, each time in a fresh process.
 """
@@ -12,13 +14,12 @@ median of each; the geometric means are of ratios to OpenVINO's time.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import statistics
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,15 +31,14 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
 
 import ir_exec
-from benchmarks.measure import RESULTS, geometric_mean, machine
+from benchmarks.measure import RESULTS, geometric_mean, machine, measure_blocks
+from benchmarks.networks import networks, without_state, without_state_in_openvino
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
 
 ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ROOT / "tests" / "networks", ROOT.parent / "shared" / "models"
 TOLERANCE = 2e-3
 """Tolerance, relative to the largest absolute value of an output."""
-SHORTEST = 1e-3
 CONTESTANTS = "interpreter", "engine", "openvino", "onnx"
 
 
@@ -53,42 +53,85 @@ class Row:
     faults: list[str] = field(default_factory=list)
 
 
-def networks(folders: list[Path], only: str) -> Iterator[Path]:
-    """Return the .xml files, each name once."""
-    seen = set()
+def stored_networks(folders: list[Path]) -> Iterator[tuple[str, Path, list[Array]]]:
+    """Yield name, path and inputs of the .xml files in folders."""
     for folder in folders:
         for path in sorted(folder.glob("*.xml")):
-            if only in path.stem and path.stem not in seen and path.with_suffix(".inputs.npz").exists():
-                seen.add(path.stem)
-                yield path
+            if path.with_suffix(".inputs.npz").exists():
+                yield path.stem, path, read_arrays(path.with_suffix(".inputs.npz"))
 
 
-def measured(path: Path, seconds: float, threads: int, *, least: bool) -> Row:
-    """Time all contestants in turns for about this many seconds each; least: minimum times instead of medians."""
-    with np.load(path.with_suffix(".inputs.npz"), allow_pickle=False) as stored:
-        inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
+def read_arrays(path: Path) -> list[Array]:
+    """Return the arrays `in0`, `in1`, ... of an .npz file in order."""
+    with np.load(path, allow_pickle=False) as stored:
+        return [stored[f"in{i}"] for i in range(len(stored.files))]
+
+
+def select_networks(folders: list[Path], only: str) -> Iterator[tuple[str, Path, list[Array]]]:
+    """Yield name, path and inputs of each model once."""
+    names = set()
+    default = (*networks(), *stored_networks([ROOT / "tests" / "networks"]))
+    for name, path, inputs in stored_networks(folders) if folders else default:
+        if only in name and name not in names:
+            names.add(name)
+            yield name, path, inputs
+
+
+def measure(name: str, path: Path, inputs: list[Array], seconds: float, threads: int, *, contestant: str = "") -> Row:
+    """Time all contestants, or one of them, in blocks, for about this many seconds each."""
     interpreter = ir_exec.compile_model(path, threads=threads)
-    engine: Any = ir_exec.compile_model(path, engine="onnxruntime", threads=threads)
     expected = list(interpreter(inputs).to_tuple())
-    partition = engine.partition
-    row = Row(path.stem, {}, f"{partition.on_engine}/{partition.layers} in {len(partition.parts)}")
-    row.faults += _differing("engine", expected, engine(inputs).to_tuple())
-    # A cache that grows from call to call does not fit repeated masks.
-    ours, fast = (interpreter, engine) if not len(interpreter.state) else (_anew(interpreter), _anew(engine))
-    calls: dict[str, Callable[[], object]] = {"interpreter": lambda: ours(inputs), "engine": lambda: fast(inputs)}
-    _add_openvino(calls, path, inputs, threads, row)
-    _add_original(calls, path, interpreter, inputs, threads, row)
-    row.seconds = _in_turns(calls, seconds, min if least else statistics.median)
-    engine.close()
+    row = Row(name, {}, "")
+    calls: dict[str, Callable[[], object]] = {"interpreter": without_state(interpreter, inputs)}
+    engine: Any = None
+    if contestant in ("", "engine"):
+        engine = ir_exec.compile_model(path, engine="onnxruntime", threads=threads)
+        partition = engine.partition
+        row.on_engine = f"{partition.on_engine}/{partition.layers} in {len(partition.parts)}"
+        row.faults += _differing("engine", expected, engine(inputs).to_tuple())
+        calls["engine"] = without_state(engine, inputs)
+    if contestant in ("", "openvino"):
+        _add_openvino(calls, path, inputs, threads, row)
+    if contestant in ("", "onnx"):
+        _add_original(calls, path, interpreter, inputs, threads, row)
+    if contestant:
+        calls = {key: call for key, call in calls.items() if key == contestant}
+    times = measure_blocks(calls, seconds=seconds * len(calls), least=5)
+    row.seconds = {key: statistics.median(blocks) for key, blocks in times.items()}
+    if engine is not None:
+        engine.close()
     return row
 
 
-def _anew(model: Any) -> Callable[[list[Array]], object]:
-    def call(inputs: list[Array]) -> object:
-        model.reset_state()
-        return model(inputs)
+_APART = """
+import json, sys
+from pathlib import Path
+from benchmarks.engines import measure, read_arrays
+from ir_exec.cli.process import keep_freed_memory
+keep_freed_memory()
+name, path, inputs, seconds, threads, contestant = sys.argv[1:]
+row = measure(name, Path(path), read_arrays(Path(inputs)), float(seconds), int(threads), contestant=contestant)
+print(json.dumps(vars(row)))
+"""
 
-    return call
+
+def measure_apart(name: str, path: Path, inputs: list[Array], seconds: float, threads: int) -> Row:
+    """Time each contestant in a process of its own."""
+    row = Row(name, {}, "")
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "inputs.npz"
+        np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
+        for contestant in CONTESTANTS:
+            if contestant == "onnx" and not path.with_suffix(".onnx").exists():
+                continue
+            command = [sys.executable, "-c", _APART, name, path, stored, str(seconds), str(threads), contestant]
+            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+            fields = json.loads(done.stdout.splitlines()[-1])
+            row.seconds |= fields["seconds"]
+            row.on_engine = row.on_engine or fields["on_engine"]
+            row.note = row.note or fields["note"]
+            row.faults += fields["faults"]
+    return row
 
 
 def _add_openvino(
@@ -103,14 +146,7 @@ def _add_openvino(
     except Exception as error:
         row.note = f"OpenVINO: {str(error).splitlines()[0][:60]}"
         return
-    states = request.query_state()
-
-    def infer() -> object:
-        if states:
-            request.reset_state()
-        return request.infer(inputs)
-
-    calls["openvino"] = infer
+    calls["openvino"] = without_state_in_openvino(request, inputs)
 
 
 def _add_original(
@@ -142,34 +178,6 @@ def _fed(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
     return {name: by_name.get(name, inputs[place]) for place, name in enumerate(names)}
 
 
-def _in_turns(
-    calls: Mapping[str, Callable[[], object]],
-    seconds: float,
-    usual: Callable[[list[float]], float],
-) -> dict[str, float]:
-    repeats = {}
-    for name, call in calls.items():
-        call()
-        start = time.perf_counter()
-        call()
-        repeats[name] = max(1, round(SHORTEST / max(time.perf_counter() - start, 1e-7)))
-    found: dict[str, list[float]] = {name: [] for name in calls}
-    gc.collect()
-    gc.disable()
-    try:
-        end = time.perf_counter() + seconds * len(calls)
-        while time.perf_counter() < end or len(found["engine"]) < 5:
-            for name, call in calls.items():
-                call()  # refill the caches after the others
-                start = time.perf_counter()
-                for _ in range(repeats[name]):
-                    call()
-                found[name].append((time.perf_counter() - start) / repeats[name])
-    finally:
-        gc.enable()
-    return {name: usual(times) for name, times in found.items()}
-
-
 def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> list[str]:
     faults = []
     for place, (ours, theirs) in enumerate(zip(expected, found, strict=True)):
@@ -187,26 +195,24 @@ def _differing(who: str, expected: list[Array], found: tuple[Array, ...]) -> lis
 
 
 def _show(rows: list[Row]) -> None:
-    heads = f"{'interpreter':>11} {'engine':>9} {'OpenVINO':>9} {'ONNX':>9} {'int/OV':>7} {'eng/OV':>7}"
-    print(f"{'model':32} {heads}  layers")
+    heads = f"{'interpreter':>11} {'engine':>9} {'OpenVINO':>9} {'ONNX':>9} {'interp.':>8} {'engine':>8}"
+    print(f"{'model, ms and speedups':32} {heads}  layers")
     for row in rows:
-        known = [row.seconds.get(name) for name in CONTESTANTS]
-        cells = [f"{1e3 * one:.3f}" if one else "-" for one in known]
+        cells = [f"{1e3 * row.seconds[name]:.3f}" if name in row.seconds else "-" for name in CONTESTANTS]
         base = row.seconds.get("openvino")
-        ratios = [f"{row.seconds[name] / base:.2f}" if base else "-" for name in CONTESTANTS[:2]]
-        told = "; ".join(filter(None, [row.note, *row.faults]))
+        speedups = [f"{base / row.seconds[name]:.2f}x" if base else "-" for name in CONTESTANTS[:2]]
+        remarks = "; ".join(filter(None, [row.note, *row.faults]))
         print(
-            f"{row.name:32} {cells[0]:>11} {cells[1]:>9} {cells[2]:>9} {cells[3]:>9} {ratios[0]:>7} {ratios[1]:>7}"
-            f"  {row.on_engine}{told and '  ' + told}"
+            f"{row.name:32} {cells[0]:>11} {cells[1]:>9} {cells[2]:>9} {cells[3]:>9} {speedups[0]:>8} {speedups[1]:>8}"
+            f"  {row.on_engine}{remarks and '  ' + remarks}"
         )
     for name in CONTESTANTS[:2]:
-        ratios_of = [row.seconds[name] / row.seconds["openvino"] for row in rows if "openvino" in row.seconds]
-        if ratios_of:
-            mean, most = geometric_mean(ratios_of), max(ratios_of)
-            print(f"{name}: geometric mean {mean:.3f} of OpenVINO's time, maximum {most:.2f}")
-    both = [row.seconds["engine"] / row.seconds["onnx"] for row in rows if "onnx" in row.seconds]
+        ratios = [row.seconds["openvino"] / row.seconds[name] for row in rows if "openvino" in row.seconds]
+        if ratios:
+            print(f"{name}: speedup over OpenVINO {geometric_mean(ratios):.3f}x, minimum {min(ratios):.2f}x")
+    both = [row.seconds["onnx"] / row.seconds["engine"] for row in rows if "onnx" in row.seconds]
     if both:
-        print(f"engine: geometric mean {geometric_mean(both):.3f} of onnxruntime's time on the original ONNX file")
+        print(f"engine: speedup over onnxruntime on the original ONNX file {geometric_mean(both):.3f}x")
 
 
 def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
@@ -214,7 +220,7 @@ def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
     content = {
         "machine": machine(),
         "threads": arguments.threads,
-        "time": "least" if arguments.least else "median",
+        "processes": "one for all" if arguments.together else "one for each",
         "rows": [{"name": row.name, "on_engine": row.on_engine, **row.seconds} for row in rows],
     }
     (RESULTS / "engines.json").write_text(json.dumps(content, indent=1) + "\n")
@@ -222,47 +228,51 @@ def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
 
 _FIRST = """
 import sys, time, numpy, ir_exec, ir_exec.runtime.compiled
-with numpy.load(sys.argv[1][:-4] + ".inputs.npz") as stored:
-    inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
+from benchmarks.engines import read_arrays
+inputs = read_arrays(sys.argv[2])
 start = time.perf_counter()
-how = dict(engine=sys.argv[2]) if sys.argv[2] else {}
-ir_exec.compile_model(sys.argv[1], threads=int(sys.argv[3]), **how)(inputs)
+how = dict(engine=sys.argv[3]) if sys.argv[3] else {}
+ir_exec.compile_model(sys.argv[1], threads=int(sys.argv[4]), **how)(inputs)
 print(time.perf_counter() - start)
 """
 
 
-def _first(path: Path, threads: int, runs: int = 3) -> tuple[float, float]:
+def _first(path: Path, inputs: list[Array], threads: int, runs: int = 3) -> tuple[float, float]:
     times: dict[str, list[float]] = {"": [], "onnxruntime": []}
-    for _ in range(runs):
-        for engine, found in times.items():
-            command = [sys.executable, "-c", _FIRST, str(path), engine, str(threads)]
-            done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
-            found.append(float(done.stdout))
+    with tempfile.TemporaryDirectory() as folder:
+        stored = Path(folder) / "inputs.npz"
+        np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
+        for _ in range(runs):
+            for engine, seconds in times.items():
+                command = [sys.executable, "-c", _FIRST, str(path), str(stored), engine, str(threads)]
+                done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+                seconds.append(float(done.stdout))
     return statistics.median(times[""]), statistics.median(times["onnxruntime"])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folders", nargs="*", type=Path, default=list(FOLDERS))
+    parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--seconds", type=float, default=2.0, help="seconds per contestant")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--least", action="store_true", help="minimum times, for a busy machine")
+    parser.add_argument("--together", action="store_true", help="measure all contestants in one process")
     parser.add_argument("--first", action="store_true", help="measure up to the first output, in fresh processes")
     arguments = parser.parse_args()
     keep_freed_memory()
     rows: list[Row] = []
     ratios = []
-    for path in networks(arguments.folders, arguments.only):
+    for name, path, inputs in select_networks(arguments.folders, arguments.only):
         if arguments.first:
-            ours, engine = _first(path, arguments.threads)
+            ours, engine = _first(path, inputs, arguments.threads)
             ratios.append(engine / ours)
-            print(f"{path.stem:32} interpreter {ours:.3f} s, engine {engine:.3f} s, {engine / ours:.2f}", flush=True)
+            print(f"{name:32} interpreter {ours:.3f} s, engine {engine:.3f} s, {engine / ours:.2f}", flush=True)
             continue
         try:
-            rows.append(measured(path, arguments.seconds, arguments.threads, least=arguments.least))
+            measure_model = measure if arguments.together else measure_apart
+            rows.append(measure_model(name, path, inputs, arguments.seconds, arguments.threads))
         except Exception as error:
-            print(f"{path.stem}: {type(error).__name__}: {error}"[:300], flush=True)
+            print(f"{name}: {type(error).__name__}: {error}"[:300], flush=True)
     if ratios:
         print(f"first output: geometric mean {geometric_mean(ratios):.2f} of the interpreter's time")
     if rows:

@@ -1,7 +1,9 @@
-"""Shared code of the benchmarks: paired timing, tables, geometric means, JSON files and charts.
+"""Shared code of the benchmarks: timing in blocks, tables, geometric means, JSON files and charts.
 
-On a busy machine, a run one second later may take twice as long. Therefore two contestants take turns, and the result
-is the median of the ratios of neighbouring runs.
+On a busy machine, a run one second later may take twice as long, so contestants are measured in short blocks, one after
+another, and the result is the median over rounds of blocks. Before each block there is a pause and a discarded call:
+threads of onnxruntime and OpenVINO spin for milliseconds after a call, and would slow down the next contestant.
+`benchmarks.turns` shows the effect.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -24,14 +26,21 @@ __all__ = [
     "format_size",
     "geometric_mean",
     "machine",
+    "measure_blocks",
     "measure_pair",
     "print_table",
     "write_json",
 ]
 
 RESULTS = Path(__file__).parent / "results"
+LARGE_WEIGHTS = 50_000_000
+"""Bytes of weights that separate large from small models."""
 SHORTEST = 2e-3
 """Minimum seconds of a sample: shorter calls are repeated within it."""
+PAUSE = 0.03
+"""Seconds before each block, until the threads of the contestant before it sleep."""
+BLOCK = 0.1
+"""Maximum seconds of a block, but a block has at least one sample."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +62,60 @@ def measure_pair(
     least: int = 7,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Paired:
-    """Time two calls in turns for about this many seconds, each at least `least` times, by this clock."""
-    repeats = [_repeats(ours), _repeats(theirs)]
-    times: tuple[list[float], list[float]] = ([], [])
+    """Time two calls in blocks for about this many seconds, each in at least `least` blocks, by this clock."""
+    contestants = {"ours": ours, "theirs": theirs}
+    times = measure_blocks(contestants, seconds=seconds, least=least, clock=clock)
+    ratio = statistics.median(theirs / max(ours, 1e-9) for ours, theirs in zip(*times.values(), strict=True))
+    return Paired(name, statistics.median(times["ours"]), statistics.median(times["theirs"]), ratio)
+
+
+def measure_blocks(
+    contestants: Mapping[str, Callable[[], object]],
+    *,
+    seconds: float,
+    least: int = 7,
+    clock: Callable[[], float] = time.perf_counter,
+) -> dict[str, list[float]]:
+    """Time contestants in blocks of calls, one contestant after another, for about this many seconds in total.
+
+    Each block starts with a pause and a discarded call.
+
+    Args:
+        contestants: The calls, by name.
+        seconds: Seconds for all contestants. The blocks become shorter if `least` of them do not fit.
+        least: Minimum number of blocks of each contestant.
+        clock: The clock, wall time by default.
+
+    Returns:
+        The seconds per call of each block, as the median of the samples in the block, by contestant. Entry `i` of all
+        contestants comes from the same round.
+    """
+    repeats = {name: _repeats(call) for name, call in contestants.items()}
+    block = min(BLOCK, seconds / (least * len(contestants)))
+    times: dict[str, list[float]] = {name: [] for name in contestants}
     gc.collect()
     gc.disable()
     try:
         end = time.perf_counter() + seconds
-        while len(times[0]) < least or time.perf_counter() < end:
-            for call, count, found in zip((ours, theirs), repeats, times, strict=True):
-                found.append(_time(call, count, clock))
+        for rounds in range(2**31):
+            if rounds >= least and time.perf_counter() >= end:
+                break
+            for name, call in contestants.items():
+                times[name].append(_time_block(call, repeats[name], block, clock))
     finally:
         gc.enable()
-    ratio = statistics.median(theirs / max(ours, 1e-9) for ours, theirs in zip(*times, strict=True))
-    return Paired(name, statistics.median(times[0]), statistics.median(times[1]), ratio)
+    return times
+
+
+def _time_block(call: Callable[[], object], repeats: int, block: float, clock: Callable[[], float]) -> float:
+    """Return the median of the samples of a block of this many seconds, in seconds per call."""
+    time.sleep(PAUSE)
+    call()
+    samples = []
+    end = time.perf_counter() + block
+    while not samples or time.perf_counter() < end:
+        samples.append(_time(call, repeats, clock))
+    return statistics.median(samples)
 
 
 def _repeats(call: Callable[[], object]) -> int:
@@ -92,6 +141,7 @@ def machine() -> dict[str, object]:
     return {
         "processor": _processor(),
         "vectors": _vectors(),
+        "blas": _blas(),
         "date": time.strftime("%Y-%m-%d"),
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
@@ -115,6 +165,16 @@ def _vectors() -> str:
 
     widest = (("AVX512_SKX", "AVX-512"), ("AVX2", "AVX2"), ("SVE", "SVE"), ("NEON", "NEON"))
     return next((name for feature, name in widest if features.get(feature)), "unknown")
+
+
+def _blas() -> str:
+    """Return the kernels that NumPy's BLAS uses here; environment variables can select slower ones."""
+    from threadpoolctl import threadpool_info
+
+    cores = [
+        info["architecture"] for info in threadpool_info() if info["user_api"] == "blas" and "architecture" in info
+    ]
+    return cores[0] if cores else "unknown"
 
 
 def _version(package: str) -> str | None:

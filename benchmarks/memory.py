@@ -1,8 +1,9 @@
-"""Peak memory of a model, ir_exec and OpenVINO's CPU plugin, each in a separate process.
+"""Peak memory of a model: interpreter, engine onnxruntime and OpenVINO's CPU plugin, each in a separate process.
 
 The result is the peak of a process minus its memory before loading the model: pages of the weights file, prepared
-weights, and the tensors of a run without the inputs. The models are those of `benchmarks.networks`, with large gathers
-and scatters and attention over 8,192 tokens, which are built here (Linux only).
+weights, and the tensors of a run without the inputs. Imports are excluded. The models are those of
+`benchmarks.networks`, the large ones also with f16 weights, and large gathers and scatters and attention over 8,192
+tokens, which are built here (Linux only).
 
     python -m benchmarks.memory [--only TEXT] [--runs 3]
 """
@@ -29,7 +30,7 @@ import openvino as ov
 from openvino import opset16 as ops
 
 import ir_exec
-from benchmarks.measure import Paired, draw_chart, format_size, print_table, write_json
+from benchmarks.measure import LARGE_WEIGHTS, Paired, draw_chart, format_size, print_table, write_json
 from benchmarks.networks import networks
 from ir_exec.types import Array
 
@@ -57,17 +58,23 @@ for _ in range(2):
     outputs = [np.asarray(output) for output in run(arrays).values()]
 print(json.dumps(peak() - before))
 """
+SMALL = str(ROOT / "samples" / "gather_elements.xml")
 # Imports by the first loaded model belong to the library, so a small model is loaded first.
 OURS = f"""{_START}
 import ir_exec
-ir_exec.compile_model({str(ROOT / "samples" / "scatter_update.xml")!r})
+ir_exec.compile_model({SMALL!r})
 load = lambda: ir_exec.compile_model(path)
+{_END}"""
+ENGINE = f"""{_START}
+import ir_exec
+ir_exec.compile_model({SMALL!r}, engine="onnxruntime")([np.zeros((2, 2, 3), np.float32), np.zeros((2, 1, 3), np.int64)])
+load = lambda: ir_exec.compile_model(path, engine="onnxruntime")
 {_END}"""
 THEIRS = f"""{_START}
 sys.modules["openvino_telemetry"] = None
 import openvino
 core = openvino.Core()
-core.compile_model({str(ROOT / "samples" / "scatter_update.xml")!r}, "CPU")
+core.compile_model({SMALL!r}, "CPU")
 load = lambda: core.compile_model(path, "CPU", {{"INFERENCE_PRECISION_HINT": "f32"}})
 {_END}"""
 
@@ -108,13 +115,28 @@ def built(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
         yield name, path, arrays
 
 
-def measure(name: str, path: Path, inputs: list[Array], runs: int) -> Paired:
-    """Return the peak bytes of a process, as the medians of this many processes per library."""
+def models(folder: Path) -> Iterator[tuple[str, Path, list[Array]]]:
+    """Yield name, file and inputs of every model."""
+    for name, path, inputs in networks():
+        yield name, path, inputs
+        if path.with_suffix(".bin").stat().st_size >= LARGE_WEIGHTS:
+            yield f"{name}, f16", in_f16(path, folder), inputs
+    yield from built(folder)
+
+
+def in_f16(path: Path, folder: Path) -> Path:
+    """Write the model with f16 weights."""
+    copy = folder / f"{path.stem}_f16.xml"
+    ov.save_model(ov.Core().read_model(path), copy, compress_to_fp16=True)
+    return copy
+
+
+def measure(program: str, path: Path, inputs: list[Array], runs: int) -> float:
+    """Return the peak bytes of a process, as the median of this many processes."""
     with tempfile.TemporaryDirectory() as folder:
         stored = Path(folder) / "inputs.npz"
         np.savez(stored, **{f"in{index}": array for index, array in enumerate(inputs)})
-        ours, theirs = ([_peak(program, path, stored) for _ in range(runs)] for program in (OURS, THEIRS))
-    return Paired(name, *map(statistics.median, (ours, theirs)), statistics.median(theirs) / statistics.median(ours))
+        return statistics.median(_peak(program, path, stored) for _ in range(runs))
 
 
 def _peak(program: str, path: Path, inputs: Path) -> float:
@@ -138,17 +160,25 @@ def main() -> None:
     parser.add_argument("--only", default="", help="models whose name contains this text")
     parser.add_argument("--runs", type=int, default=3, help="number of processes per library")
     arguments = parser.parse_args()
-    rows, plans = [], {}
+    rows: list[Paired] = []
+    details: dict[str, dict[str, float]] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for name, path, inputs in (*networks(), *built(Path(folder))):
-            if arguments.only in name:
-                rows.append(measure(name, path, inputs, arguments.runs))
-                plans[name] = planned(path, inputs)
+        for name, path, inputs in models(Path(folder)):
+            if arguments.only not in name:
+                continue
+            ours, engine, theirs = (
+                measure(program, path, inputs, arguments.runs) for program in (OURS, ENGINE, THEIRS)
+            )
+            rows.append(Paired(name, ours, theirs, theirs / ours))
+            weights = path.with_suffix(".bin")
+            size = weights.stat().st_size if weights.exists() else 0
+            details[name] = {"weights": size, "engine": engine, "planned": planned(path, inputs)}
     print_table(rows, form=format_size)
-    print("\nplanned before the run:")
+    print("\nthe engine, and planned for the interpreter before the run:")
     for row in rows:
-        print(f"{row.name:42} {format_size(plans[row.name]):>10}, measured {format_size(row.ours):>10}")
-    write_json("memory", rows, planned=plans)
+        engine, plan = (format_size(details[row.name][key]) for key in ("engine", "planned"))
+        print(f"{row.name:42} {engine:>10}  {plan:>10}, measured {format_size(row.ours):>10}")
+    write_json("memory", rows, details=details)
     draw_chart("memory", rows, "Peak memory: OpenVINO relative to ir_exec", theirs="ir_exec")
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,9 @@ import click
 
 from ir_exec import __version__
 from ir_exec.cli.process import endings, seldom_collected
+from ir_exec.cli.settings_options import add_no_config
+from ir_exec.hints import suggested
+from ir_exec.printable import printable
 
 __all__ = ["main"]
 
@@ -69,6 +73,8 @@ class _Commands(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         with endings():
+            if not extra.get("resilient_parsing"):
+                _check_options(args)
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -82,13 +88,38 @@ class _Commands(click.Group):
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, line in _COMMANDS.items() if line is not None])
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not ctx.resilient_parsing and name not in _COMMANDS and not name.startswith("-"):
+            if os.path.exists(name):
+                hint: str | None = f"use a command before the path, such as `ir-exec check {name}`"
+            else:
+                hint = suggested(name, [name for name, line in _COMMANDS.items() if line is not None])
+            raise click.UsageError("; ".join(filter(None, (f"there is no command {name!r}", hint))), ctx)
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
         command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every command module defines `command`"
         command.context_class = _Context
+        add_no_config(command)
         return command
+
+
+def _check_options(args: Sequence[str]) -> None:
+    """Raise an error for an option that is also the name of a file: shells expand `*` to such names."""
+    for text in args:
+        if text == "--":
+            return
+        if text.startswith("-") and text != "-" and os.path.lexists(text):
+            path = os.path.join(os.curdir, text)
+            raise click.UsageError(
+                f"{printable(text)} is an option and a file, expected {printable(path)} or -- before it"
+            )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -9,7 +9,7 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
@@ -95,6 +95,9 @@ def command(
             command=until,
         )
     _show(made, output)
+    if made.anonymous and reports:
+        names = ", ".join(map(os.path.basename, reports))
+        echo(printable(f"not anonymous: {names} may contain names of the model"), to_stderr=True)
     if made.fails is False:
         echo("the fault does not persist: the command does not fail on the anonymous model", to_stderr=True)
         sys.exit(1)

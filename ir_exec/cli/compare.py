@@ -13,9 +13,9 @@ import click
 
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, tell_drawn
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (
@@ -32,7 +32,16 @@ from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
+from ir_exec.cli.terminal import (
+    UNUSABLE,
+    Unusable,
+    check_hint,
+    echo,
+    errors_as_messages,
+    show,
+    show_verdict,
+    terminal_width,
+)
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
@@ -88,11 +97,17 @@ def compare_many(network: Model, question: CompareItem, many: Many, output_forma
         _show_items(whole)
     else:
         write_text(_rendered(whole, output_format, question.model, question.weights), output)
+        if output is not None:
+            _show_items_verdict(whole)
     raise click.exceptions.Exit(whole.exit_code)
 
 
+def _show_items_verdict(report: Comparisons) -> None:
+    show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
+
+
 def _show_items(report: Comparisons) -> None:
-    echo(styled("message" if report.equal else "error", str(report).split("\n", 1)[0]))
+    _show_items_verdict(report)
     shown = table("Items that differ", item="left", verdict="left")
     for item in report.items:
         if not item.equal:
@@ -315,7 +330,7 @@ def command(
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     # Recordings and traces contain inputs.
     has_inputs = inputs is not None or str(reference).endswith(".npz") or os.path.isdir(str(reference))
-    run_hint = None if has_inputs else DRAWN_HINT
+    run_hint = None if has_inputs else drawn_hint
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
@@ -348,6 +363,8 @@ def command(
         _show(report, metrics, every)
     else:
         write_text(_rendered(report, output_format, model, weights), output)
+        if output is not None:
+            _show_headline(report)
     sys.exit(report.exit_code)
 
 
@@ -369,11 +386,15 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
     return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
+def _show_headline(report: Comparison) -> None:
+    is_bad = report.verdict in ("different", "different in a layer", "failed")
+    show_verdict(headline(report), is_good=not is_bad)
+
+
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
-    is_error = report.verdict in ("different", "different in a layer", "failed")
-    echo(styled("error" if is_error else "message", printable(headline(report))))
+    _show_headline(report)
     if report.equal and not every:
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):
@@ -448,6 +469,8 @@ def _precision(
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
     write_text(text + "\n", output)
+    if output is not None:
+        show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
     sys.exit(0 if report.equal else 1)
 
 

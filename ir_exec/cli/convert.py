@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ir_exec.check import printable
-from ir_exec.check.releases import Release, first_release, newer_than
+from ir_exec.check.releases import Release, first_release, newer_than, target_release
 from ir_exec.cli.arrays import Asked
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location, NotKnownError
@@ -100,7 +100,7 @@ _FIRST_OPSET = 8
 @click.option(
     "--partial", is_flag=True, help="To ONNX: write layers that ONNX cannot express as operators of a custom domain."
 )
-@extension_option
+@extension_options
 def command(
     model: str,
     output: str,
@@ -175,7 +175,8 @@ def command(
         "to_opset": str(to_opset or ""),
         "target": target or "",
     }
-    with errors_as_messages(hint=check_hint(model)):
+    # A fault that the requested shapes cause is not in the file.
+    with errors_as_messages(hint=None if shapes else check_hint(model)):
         if model.lower().endswith(".xml"):
             _refuse_of_ir(stateful=stateful, state=states)
             converted, used = _from_ir(model, shapes, static=static), frozenset[str]()
@@ -340,7 +341,7 @@ def _in_release(release: Release) -> Callable[[str, str], bool]:
 
 def _release(text: str) -> Release:
     try:
-        return Release.parse(text)
+        return target_release(text)
     except ValueError as error:
         raise Unusable(f"--target: {error}") from None
 

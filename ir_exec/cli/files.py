@@ -12,9 +12,7 @@ from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import BinaryIO
 
-import click
-
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import Unusable, print_report
 from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
 from ir_exec.readers import ENDINGS
 
@@ -99,9 +97,9 @@ def write_bytes(path: str, content: bytes) -> None:
 
 
 def write_text(text: str, path: str | None) -> None:
-    """Write a file with `writing`, or print the text if the path is None."""
+    """Write a file with `writing`, or print the text with `print_report` if the path is None."""
     if path is None:
-        click.echo(text, nl=False)
+        print_report(text)
     else:
         write_bytes(path, text.encode("utf-8", "surrogateescape"))
 

@@ -10,7 +10,7 @@ import click
 from pydantic import TypeAdapter
 
 from ir_exec.check import printable
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.facts import (
     ConstantFacts,
     LayerFacts,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, list every layer.  [default: 100 in a terminal]")
 @click.option("--summary", is_flag=True, help="In json, write the summary instead of the document.")
-@extension_option
+@extension_options
 def command(
     model: str,
     weights: str | None,
@@ -112,7 +112,7 @@ def command(
     is_json = format_name == "json"
     if is_json and (summary + all_layers + bool(names)) > 1:
         raise Unusable("--format json shows one view, expected --summary, --layers or --layer")
-    with errors_as_messages(hint=check_hint(model)):
+    with errors_as_messages(hint=None if shapes else check_hint(model)):
         if is_json and not (summary or all_layers or names):
             if shapes:
                 raise Unusable("--shape does not change the document, expected --summary, --layers or --layer with it")

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ir_exec.cli.names import ELLIPSIS, columns_of, middles_cut, shared_prefix, without_prefix
+from ir_exec.printable import printable
 
 __all__ = ["Table", "table", "wrapped"]
 
@@ -72,8 +73,9 @@ class Table:
     spare: tuple[str, ...] = ()
 
     def add_row(self, *cells: str) -> None:
+        """Add a row; control characters in its cells are escaped."""
         assert len(cells) == len(self.columns), "a row has a cell for each column"
-        self.rows.append(cells)
+        self.rows.append(tuple([printable(cell) for cell in cells]))
 
     def without_empty_columns(self) -> Table:
         """Return the table without columns of empty cells."""
@@ -90,7 +92,7 @@ class Table:
         Args:
             width: Columns of the terminal.
         """
-        yield "title", self.title
+        yield "title", printable(self.title)
         gap = _GAP
         shown, widths, notes = self, self._widths(), list[str]()
         if width is not None and _total(widths, gap) > width:

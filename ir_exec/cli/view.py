@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ir_exec.cli.arrays import Asked, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.progress import LayerBar

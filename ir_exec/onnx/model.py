@@ -11,6 +11,7 @@ from ir_exec.build import Value
 from ir_exec.build.network import needed_layers, with_conversion_parameters
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
+from ir_exec.hints import shell_word
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter
 from ir_exec.onnx.demands import Demands, asking
@@ -126,8 +127,8 @@ def _converted(
     if is_lenient and (converter.left_out or not results):
         results += _dead_ends(results, scope, converter)
     parameters = [*ends.parameters, *converter.stand_ins]
-    if not results and outputs and demands is not None:
-        # All outputs are empty lists for these inputs.
+    if not results and outputs and not is_lenient:
+        # All outputs are empty lists.
         model = build.model(build.constant(0), parameters, name=graph.name or "model")
         model.graph.results.clear()
     else:
@@ -319,7 +320,7 @@ def _hint_of(graph: GraphProto) -> str:
             shape = tensor_type_of(one.type).shape
             if not shape.is_static:
                 shown = "..." if shape.dims is None else ",".join(str(dim) if dim.is_static else "1" for dim in shape)
-                return f'{_RUN_HINT} or --shape "{one.name}[{shown}]"'
+                return f"{_RUN_HINT} or --shape {shell_word(f'{one.name}[{shown}]')}"
     return _RUN_HINT
 
 
