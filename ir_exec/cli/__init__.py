@@ -12,6 +12,7 @@ import click
 from ir_exec import __version__
 from ir_exec.cli.process import endings, seldom_collected
 from ir_exec.cli.settings_options import add_no_config
+from ir_exec.hints import path_word, suggested
 from ir_exec.printable import printable
 
 __all__ = ["main"]
@@ -86,6 +87,18 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, line in _COMMANDS.items() if line is not None])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not ctx.resilient_parsing and name not in _COMMANDS and not name.startswith("-"):
+            if os.path.exists(name):
+                hint: str | None = f"use a command before the path, such as `ir-exec check {path_word(name)}`"
+            else:
+                hint = suggested(name, [name for name, line in _COMMANDS.items() if line is not None])
+            raise click.UsageError("; ".join(filter(None, (f"there is no command {name!r}", hint))), ctx)
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:

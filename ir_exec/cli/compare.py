@@ -13,7 +13,7 @@ import click
 
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, tell_drawn
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
@@ -32,7 +32,16 @@ from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
+from ir_exec.cli.terminal import (
+    UNUSABLE,
+    Unusable,
+    check_hint,
+    echo,
+    errors_as_messages,
+    show,
+    show_verdict,
+    terminal_width,
+)
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
@@ -90,6 +99,8 @@ def compare_many(
         _show_items(whole)
     else:
         write_text(_rendered(whole, output_format, question.model, question.weights), output)
+        if output is not None:
+            _show_items_verdict(whole)
     passes = all(item.comparison is not None and _passes(item.comparison, fail_on) for item in found)
     raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if passes else 1)
 
@@ -100,8 +111,12 @@ def _passes(report: Comparison, fail_on: str) -> bool:
     return report.equal and (fail_on == "outputs" or is_right)
 
 
+def _show_items_verdict(report: Comparisons) -> None:
+    show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
+
+
 def _show_items(report: Comparisons) -> None:
-    echo(styled("message" if report.equal else "error", str(report).split("\n", 1)[0]))
+    _show_items_verdict(report)
     shown = table("Items that differ", item="left", verdict="left")
     for item in report.items:
         if not item.equal:
@@ -322,7 +337,7 @@ def command(
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     # Recordings and traces contain inputs.
     has_inputs = inputs is not None or str(reference).endswith(".npz") or os.path.isdir(str(reference))
-    run_hint = None if has_inputs else DRAWN_HINT
+    run_hint = None if has_inputs else drawn_hint
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
@@ -354,6 +369,8 @@ def command(
         _show(report, metrics, every)
     else:
         write_text(_rendered(report, output_format, model, weights), output)
+        if output is not None:
+            _show_headline(report)
     is_unusable = report.verdict in ("failed", "not compared")
     sys.exit(UNUSABLE if is_unusable else 0 if _passes(report, fail_on) else 1)
 
@@ -376,10 +393,14 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
     return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
+def _show_headline(report: Comparison) -> None:
+    show_verdict(headline(report), is_good=report.verdict not in ("different", "failed"))
+
+
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
-    echo(styled("error" if report.verdict in ("different", "failed") else "message", printable(headline(report))))
+    _show_headline(report)
     if report.equal and not every:
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):
@@ -454,6 +475,8 @@ def _precision(
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
     write_text(text + "\n", output)
+    if output is not None:
+        show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
     sys.exit(0 if report.equal else 1)
 
 

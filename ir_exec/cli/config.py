@@ -33,7 +33,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ir_exec.check import code_prefix
-from ir_exec.check.releases import Release
+from ir_exec.check.releases import target_release
 from ir_exec.cli.files import read_text
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.errors import Severity
@@ -51,7 +51,7 @@ class Config(BaseModel):
     ignore: tuple[str, ...] = ()
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict, alias="per-file-ignores")
     severity: dict[str, Severity] = Field(default_factory=dict)
-    level: Severity = "info"
+    level: Severity | None = None
     strict: bool = False
     target: str | None = None
     baseline: str | None = None
@@ -207,7 +207,7 @@ def _check_words(config: Config, path: str) -> None:
         prefixes(texts, f"{path}: {name}")
     if config.target is not None:
         try:
-            Release.parse(config.target)
+            target_release(config.target)
         except ValueError as error:
             raise Unusable(f"{path}: target: {error}") from None
 

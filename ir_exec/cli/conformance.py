@@ -11,7 +11,7 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.options import format_option, hint_option, timeout_option
 from ir_exec.cli.parallel import Bar
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
 from ir_exec.debug.tables.cases import cases_of
 from ir_exec.debug.tables.pages import conformance_html, conformance_junit
 from ir_exec.debug.tables.report import STATUSES, Conformance
@@ -86,6 +86,8 @@ def command(
         _show(report, every)
     else:
         write_text(_rendered(report, output_format, every), output)
+        if output is not None:
+            show_verdict(report.headline, is_good=report.ok)
     sys.exit(0 if report.ok else 1)
 
 
@@ -100,7 +102,7 @@ def _rendered(report: Conformance, output_format: str, every: bool) -> str:
 
 
 def _show(report: Conformance, every: bool) -> None:
-    echo(styled("message" if report.ok else "error", printable(report.headline)))
+    show_verdict(report.headline, is_good=report.ok)
     lines = [printable(line) for line in report.lines(every)][1:]
     parts: list[Table | str] = [_operators(report)]
     if lines:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ir_exec.check import printable
-from ir_exec.check.releases import Release, first_release, newer_than
+from ir_exec.check.releases import Release, first_release, newer_than, target_release
 from ir_exec.cli.arrays import Asked
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
@@ -175,7 +175,8 @@ def command(
         "to_opset": str(to_opset or ""),
         "target": target or "",
     }
-    with errors_as_messages(hint=check_hint(model)):
+    # A fault that the requested shapes cause is not in the file.
+    with errors_as_messages(hint=None if shapes else check_hint(model)):
         if model.lower().endswith(".xml"):
             _refuse_of_ir(stateful=stateful, state=states)
             converted, used = _from_ir(model, shapes, static=static), frozenset[str]()
@@ -340,7 +341,7 @@ def _in_release(release: Release) -> Callable[[str, str], bool]:
 
 def _release(text: str) -> Release:
     try:
-        return Release.parse(text)
+        return target_release(text)
     except ValueError as error:
         raise Unusable(f"--target: {error}") from None
 

@@ -72,6 +72,8 @@ def command(
             echo(line)
     else:
         _put(_rendered(found, output_format, every), output)
+    if output is not None:
+        echo(styled("message", found.summary))
     sys.exit(0 if found.equal else 1)
 
 

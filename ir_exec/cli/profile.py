@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
@@ -122,7 +122,7 @@ def command(
         network = asked.network(model, weights)
     given = asked.given(network.inputs)
     if shows_plan:
-        with errors_as_messages(hint=DRAWN_HINT):
+        with errors_as_messages(hint=drawn_hint):
             inputs = asked.drawn(network, given)
             compiled = compile_model(network, threads=threads, precision=precision, passes=passes, **engine)
             plan = compiled.explain({name: array.shape for name, array in inputs.items()})
@@ -139,7 +139,7 @@ def command(
     if passes is not None:
         raise Unusable("--passes requires --plan; `ir-exec run` also has --passes")
     drawn = [port.name for port in network.inputs if port.name not in given]
-    with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
+    with errors_as_messages(hint=drawn_hint if drawn else None), Steps() as steps:
         report = profile(
             network,
             asked.drawn(network, given),

@@ -17,7 +17,7 @@ from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, row
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled
+from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
 from ir_exec.debug.comparison.report_text import number
 from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.quantization.ranges import range_line
@@ -108,6 +108,8 @@ def command(
         _show(report, most)
     else:
         write_text(_rendered(report, output_format, model, weights), output)
+        if output is not None:
+            show_verdict(report.headline, is_good=report.is_within)
     sys.exit(0 if report.is_within else 1)
 
 
@@ -141,7 +143,7 @@ def _rendered(report: QuantizationReport, output_format: str, model: str, weight
 
 
 def _show(report: QuantizationReport, most: int | None) -> None:
-    echo(styled("message" if report.is_within else "error", printable(report.headline)))
+    show_verdict(report.headline, is_good=report.is_within)
     if report.verdict is not None:
         echo(printable(report.verdict))
     for line in report.kept_lines():

@@ -13,7 +13,7 @@ import numpy as np
 
 from ir_exec.batch.input_files import outputs_of_data_set
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tell_drawn, write_arrays
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
@@ -156,7 +156,7 @@ def command(
     names = labels_in(labels)
     ports = compiled.inputs
     given = asked.given(ports)
-    with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
+    with errors_as_messages(hint=drawn_hint if any(port.name not in given for port in ports) else None):
         redraw = asked.redraw(network, given)
         if validate:
             _validate(network, redraw.arrays, precision)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.arrays import Asked, input_options
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
 from ir_exec.cli.progress import LayerBar
@@ -62,7 +62,8 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         network = asked.network(model, weights)
     given = asked.given(network.inputs)
-    with errors_as_messages(), LayerBar(network.graph) as bar:
+    has_drawn = any(port.name not in given for port in network.inputs)
+    with errors_as_messages(hint=drawn_hint if has_drawn else None), LayerBar(network.graph) as bar:
         written = trace(
             network,
             asked.drawn(network, given),

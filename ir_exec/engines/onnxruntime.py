@@ -24,6 +24,7 @@ from ir_exec.engines.guards import guarded
 from ir_exec.engines.interface import EngineSetting, LayerTime, PartRefused
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.graph import Graph, Node
+from ir_exec.hints import install_hint
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.types import Array
@@ -75,7 +76,7 @@ class OnnxRuntime:
     def __init__(self, setting: EngineSetting) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            hint = install_hint("onnxruntime")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         import onnxruntime
 

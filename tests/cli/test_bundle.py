@@ -101,3 +101,12 @@ def test_reports_in_an_anonymous_one_are_mentioned(tmp_path: Path) -> None:
     options = ["--report", report, "--output", tmp_path / "b.zip"]
     assert "compare.json" not in run("bundle", GNN, *options).stderr
     assert mentions("compare.json") in run("bundle", GNN, *options, "--anonymous").stderr.splitlines()
+
+
+def test_a_bundle_that_is_run_as_a_model(tmp_path: Path) -> None:
+    path = tmp_path / "b.zip"
+    assert CliRunner().invoke(main, ["bundle", str(GNN), "-o", str(path)]).exit_code == 0
+    for command in ("run", "check", "inspect"):
+        result = CliRunner().invoke(main, [command, str(path)])
+        assert "ir-exec bundle --run" in result.output
+        assert "PyTorch" not in result.output

@@ -205,4 +205,14 @@ WEIGHT_RULES = (
         bad="model.xml\nmodel.bin   (copied from another export)",
         good="model.xml\nmodel.bin   (written together with the .xml)",
     ),
+    Rule(
+        Code.overlapping_constants,
+        "error",
+        "The bytes of a constant overlap those of another constant.",
+        why="Writers store each constant in bytes of its own, or let equal constants share all of them. After an edit "
+        "of an offset or a size, a constant reads bytes of a weight: axes and shapes become absurd numbers. The "
+        "severity is error if a layer that reads the constant is faulty, and warning otherwise.",
+        bad='offset="0" size="12"\noffset="4" size="8"',
+        good='offset="0" size="12"\noffset="12" size="8"',
+    ),
 )

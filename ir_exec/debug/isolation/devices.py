@@ -15,6 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, load_stored, store_arrays
 from ir_exec.debug.references.devices import absent_device, require_device, require_openvino, settings_of
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.hints import install_hint
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision, as_f32
 from ir_exec.types import Array, ElementType
@@ -137,7 +138,7 @@ class ONNXRuntimeDevice:
     def __init__(self, device: str, *, timeout: float, precision: Precision) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            hint = install_hint("onnxruntime")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         self.title = f"onnxruntime ({device})"
         self.computes_in: ElementType | None = None

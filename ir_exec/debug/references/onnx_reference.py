@@ -14,6 +14,7 @@ from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, St
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
+from ir_exec.hints import install_hint
 from ir_exec.model import Model, read_model
 from ir_exec.types import Array, ElementType
 
@@ -43,7 +44,7 @@ class ONNXReference:
         needed = ("onnx", "onnxruntime") if engine == "onnxruntime" else ("onnx",)
         missing = [name for name in needed if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnx]' installs it"
+            hint = install_hint("onnx")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         if not path.is_file():
             raise EvaluationError(f"{path} cannot be read: there is no such file", code=Code.unknown_input)
