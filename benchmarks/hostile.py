@@ -3,22 +3,33 @@
 Markup that never closes is read at two sizes: time may grow with the size, not with its square.
 
     python -m benchmarks.hostile [--files 300] [--mebibytes 2]
+
+With --hours, cases of all subjects of `tests.fuzz` run for this time instead, with other seeds than those of the tests,
+in processes with a limit of memory. A case that is a fault, ends its process or does not end in a minute is printed.
+
+    python -m benchmarks.hostile --hours 1 [--subjects wav npz] [--seed 1000]
 """
 
 from __future__ import annotations
 
 import argparse
+import queue
+import subprocess
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from random import Random
-from time import process_time
+from time import monotonic, process_time, time
 
 sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.parent)]
 
 from ir_exec import check_model
+from tests.fuzz.frame import all_subjects
 
-NETWORKS = Path(__file__).resolve().parent.parent / "tests" / "networks"
+ROOT = Path(__file__).resolve().parent.parent
+NETWORKS = ROOT / "tests" / "networks"
 
 OPENINGS = ("<!--", "<![CDATA[", "<?x ", "<", "<a ", "<!", "&", "<a>", "<net>", "<!DOCTYPE net [")
 
@@ -31,12 +42,27 @@ SECONDS = 3.0
 NOISE = 0.05
 """Minimum seconds for comparing growth."""
 
+CASES = 200
+"""Cases of a process that fuzzes a subject."""
+
+LONGEST_CASE = 60.0
+"""Maximum seconds of a case; typical are some hundredths."""
+
+GIBIBYTES = 4.0
+"""Memory of a process that fuzzes, with the mapped libraries."""
+
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--files", type=int, default=300, help="number of damaged files")
     parser.add_argument("--mebibytes", type=float, default=2.0, help="size of the larger files with open markup")
+    parser.add_argument("--hours", type=float, help="fuzz all subjects for this time")
+    parser.add_argument("--subjects", nargs="*", metavar="NAME", help="with --hours: only these subjects")
+    parser.add_argument("--seed", type=int, help="with --hours: first seed; default: from the clock")
     options = parser.parse_args()
+    if options.hours is not None:
+        first = int(time()) * 1000 if options.seed is None else options.seed
+        return _fuzz(options.subjects or list(all_subjects()), first, options.hours * 3600)
     slow = 0
     for opening in OPENINGS:
         size = int(options.mebibytes * 2**20)
@@ -48,6 +74,67 @@ def main() -> int:
     slow += sum(one > SECONDS for one in times)
     print(f"{len(times)} damaged files: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s")
     return 1 if slow else 0
+
+
+def _fuzz(names: Sequence[str], first: int, seconds: float) -> int:
+    """Fuzz the subjects in turn until the time has passed; print the faults, and the number of cases of each."""
+    start = monotonic()
+    seeds = dict.fromkeys(names, first)
+    faults = 0
+    for number in count():
+        if monotonic() - start >= seconds:
+            break
+        name = names[number % len(names)]
+        seeds[name], new_faults = _fuzz_chunk(name, seeds[name])
+        faults += new_faults
+    for name, seed in seeds.items():
+        print(f"{name:20} {seed - first:8,} cases")
+    print(f"{faults} faults, first seed {first}")
+    return 1 if faults else 0
+
+
+def _fuzz_chunk(name: str, seed: int) -> tuple[int, int]:
+    """Run the cases from a seed in a process.
+
+    Returns:
+        The seed after the last case, and the number of faults.
+    """
+    options = ["--seed", str(seed), "--cases", str(CASES), "--gibibytes", str(GIBIBYTES), "--progress"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.fuzz", name, *options],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="backslashreplace",
+    )
+    lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+    threading.Thread(target=_forward, args=(process, lines), daemon=True).start()
+    last, faults = seed - 1, 0
+    try:
+        while (line := lines.get(timeout=LONGEST_CASE)) is not None:
+            if line.startswith(f"{name} ") and line.split()[1].isdecimal():
+                last = int(line.split()[1])
+                continue
+            faults += line.startswith("fault: ")
+            if line != "0 faults\n":
+                print(line, end="", flush=True)
+    except queue.Empty:
+        faults += 1
+        print(f"fault: {name} --seed {last} --cases 1 does not end in {LONGEST_CASE:g} s", flush=True)
+        process.kill()
+    if process.wait() not in (0, 1, -9):
+        faults += 1
+        print(f"fault: {name} --seed {last} --cases 1 ends the process with {process.returncode}", flush=True)
+    return max(last, seed) + 1, faults
+
+
+def _forward(process: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) -> None:
+    """Forward the lines of a process, and None at the end."""
+    assert process.stdout is not None
+    for line in process.stdout:
+        lines.put(line)
+    lines.put(None)
 
 
 def _seconds(raw: bytes, weights: bytes = b"") -> float:

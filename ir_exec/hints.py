@@ -1,15 +1,18 @@
-"""Hints for names of layers and files that do not exist (similar names), and for packages that are not installed."""
+"""Hints for names of layers and files that do not exist (similar names), for packages that are not installed, and words
+of commands in hints.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Iterable
 from itertools import islice
 
 from ir_exec.readers import ENDINGS
 
-__all__ = ["completed", "install_hint", "path_hint", "suggested"]
+__all__ = ["completed", "install_hint", "path_hint", "path_word", "shell_word", "suggested"]
 
 _MOST_NAMES = 3
 _MOST_FILES = 5
@@ -52,6 +55,18 @@ def _near(name: str, known: Iterable[str]) -> list[str]:
         like = difflib.get_close_matches(part, list(dict.fromkeys(last.values())), n=_MOST_NAMES, cutoff=0.7)
         found = [text for one in like for text in names if last[text] == one]
     return list(dict.fromkeys(found))[:_MOST_NAMES]
+
+
+def shell_word(text: str) -> str:
+    """Return a text as one word of a command line."""
+    if os.name == "nt":
+        return text if re.fullmatch(r"[\w.:/\\-]+", text) else '"' + text.replace('"', '""') + '"'
+    return shlex.quote(text)
+
+
+def path_word(path: str) -> str:
+    """Return a path as one word of a command line that is not an option."""
+    return shell_word(os.path.join(os.curdir, path) if path.startswith("-") else path)
 
 
 def completed(path: str, endings: Iterable[str] = ENDINGS) -> list[str]:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, Report, raise_error
+from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
@@ -159,6 +159,11 @@ class Model:
         """
         return chosen_port(self.inputs, key, "input")
 
+    @property
+    def output_values(self) -> list[Value | None]:
+        """The values of `outputs`, in their order; None for an output that only the inputs of a call determine."""
+        return [node.values_in[0] for node in self.graph.results]
+
     def output(self, key: PortKey | None = None) -> ModelPort:
         """Return the output with this name or position, or the only output.
 
@@ -235,6 +240,9 @@ class Model:
         from ir_exec.ir.writer import write_document
 
         document = self.current_document()
+        if not self.graph.results and any(layer.is_result for layer in document.layers):
+            message = "every output is an empty list, expected a tensor: IR has no lists"
+            raise GraphError(message, code=Code.no_result)
         if not compress_to_fp16 or self.weights is None:
             write_document(document, self.weights, path)
             return

@@ -40,7 +40,7 @@ COMMANDS = [
 ]
 """What makes a file where a shell reads it as part of a script."""
 
-OURS = f'exec {sys.executable} -c "from ir_exec.cli import main; main()" "$@"'
+OURS = f'exec {sys.executable} -P -c "from ir_exec.cli import main; main()" "$@"'
 TELLS_WORDS = """printf '%s\\n' "$@\""""
 
 
@@ -57,6 +57,21 @@ def errors(schema: str, document: Any) -> list[str]:
     return [error.message for error in jsonschema.Draft7Validator(rules).iter_errors(document)]
 
 
+@pytest.fixture
+def evil(tmp_path: Path) -> Path:
+    """A folder with files whose names are options that run code, and with modules that Python itself may find."""
+    folder = tmp_path / "evil"
+    (folder / "evil").mkdir(parents=True)
+    code = f"open({str(folder / 'ran')!r}, 'w').close()"
+    (folder / "evil" / "__init__.py").write_text(code)
+    for name in ("pip", "click", "numpy"):
+        (folder / f"{name}.py").write_text(code)
+    for name in ("--extension=evil.xml", "--help.xml", "-.xml", "good.xml"):
+        shutil.copy(CONV, folder / name)
+        shutil.copy(CONV.with_suffix(".bin"), (folder / name).with_suffix(".bin"))
+    return folder
+
+
 class TestPreCommit:
     @pytest.fixture
     def hook(self) -> dict[str, Any]:
@@ -67,7 +82,8 @@ class TestPreCommit:
     def test_the_hook_has_what_pre_commit_asks_for(self, hook: dict[str, Any]) -> None:
         """https://pre-commit.com/#creating-new-hooks."""
         assert {"id", "name", "entry", "language"} <= hook.keys()
-        assert hook.keys() <= {"id", "name", "entry", "language", "files", "description", "require_serial"}
+        keys = {"id", "name", "entry", "args", "language", "files", "description", "require_serial"}
+        assert hook.keys() <= keys
         assert hook["language"] == "python"
 
     @pytest.mark.parametrize(
@@ -77,7 +93,7 @@ class TestPreCommit:
         assert bool(re.search(hook["files"], path)) is is_meant
 
     def test_what_it_runs(self, hook: dict[str, Any], tmp_path: Path) -> None:
-        command = shlex.split(hook["entry"])
+        command = [*shlex.split(hook["entry"]), *hook["args"]]
         assert command[0] == "ir-exec"
         (tmp_path / "records.bin").write_bytes(bytes(100))
         others = [str(BAD / "IR004-other-xml.xml"), str(tmp_path / "records.bin")]
@@ -89,6 +105,18 @@ class TestPreCommit:
             ([str(BAD / "IR204-constant-size.bin")], 1),
         ):
             assert CliRunner().invoke(main, [*command[1:], *paths]).exit_code == exit_code
+
+    @pytest.mark.parametrize("options", [None, [], ["--strict"], ["--strict", "--"]])
+    def test_names_of_files_are_no_options(
+        self, hook: dict[str, Any], options: list[str] | None, evil: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Neither with the arguments of the hook nor with those of a user."""
+        monkeypatch.chdir(evil)
+        arguments = hook["args"] if options is None else options
+        names = sorted(path.name for path in evil.iterdir() if re.search(hook["files"], path.name))
+        result = CliRunner().invoke(main, [*shlex.split(hook["entry"])[1:], *arguments, *names])
+        assert not (evil / "ran").exists()
+        assert result.exit_code == (0 if "--" in arguments else 2)
 
     def test_the_example_of_the_readme(self, hook: dict[str, Any]) -> None:
         (example,) = (one for one in EXAMPLES if "repos" in one)
@@ -115,11 +143,17 @@ class TestAction:
             assert "${{" not in step.get("run", "")
 
     def run(
-        self, action: dict[str, Any], folder: Path, tool: str = OURS, **inputs: str
+        self,
+        action: dict[str, Any],
+        folder: Path,
+        tool: str = OURS,
+        variables: dict[str, str] | None = None,
+        **inputs: str,
     ) -> subprocess.CompletedProcess[str]:
         """The shell steps, one after the other, as GitHub would run them; only `python` is another one.
 
         tool: what `ir-exec` runs.
+        variables: of the environment, as GitHub sets them.
         """
         tools = folder / "tools"
         tools.mkdir()
@@ -134,7 +168,13 @@ class TestAction:
                 continue
             assert step["shell"] == "bash"
             own = {name: self.filled(value, given) for name, value in step.get("env", {}).items()}
-            environment = {"PATH": path, "GITHUB_ACTION_PATH": str(ROOT), "PYTHONPATH": str(ROOT), **own}
+            environment = {
+                "PATH": path,
+                "GITHUB_ACTION_PATH": str(ROOT),
+                "PYTHONPATH": str(ROOT),
+                **(variables or {}),
+                **own,
+            }
             # GitHub fills in scripts too, as text.
             script = self.filled(step["run"], given)
             command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
@@ -159,7 +199,7 @@ class TestAction:
 
     def test_it_installs_what_it_lies_in_and_annotates(self, action: dict[str, Any], folder: Path) -> None:
         done = self.run(action, folder)
-        assert (folder / "installed").read_text() == f"python -m pip install --quiet {ROOT}\n"
+        assert (folder / "installed").read_text() == f"python -P -m pip install --quiet {ROOT}\n"
         assert (ROOT / "pyproject.toml").exists()
         assert done.returncode == 1, done.stderr
         assert done.stdout.startswith("::error file=models/broken.xml,line=21,")
@@ -167,7 +207,7 @@ class TestAction:
 
     def test_it_installs_extras(self, action: dict[str, Any], folder: Path) -> None:
         self.run(action, folder, extras="onnx,text")
-        assert (folder / "installed").read_text() == f"python -m pip install --quiet {ROOT}[onnx,text]\n"
+        assert (folder / "installed").read_text() == f"python -P -m pip install --quiet {ROOT}[onnx,text]\n"
 
     @pytest.mark.parametrize("text", COMMANDS)
     def test_extras_are_no_commands(self, action: dict[str, Any], folder: Path, text: str) -> None:
@@ -181,6 +221,28 @@ class TestAction:
         assert done.stdout.startswith("1 file: ")
         assert '"ruleId": "IR119"' in (folder / "report.sarif").read_text()
 
+    def test_names_of_files_are_no_options(self, action: dict[str, Any], evil: Path) -> None:
+        (evil / ".git").mkdir()
+        done = self.run(action, evil, paths="*.xml", options="--strict")
+        assert not (evil / "ran").exists()
+        assert (done.returncode, done.stdout) == (0, ""), done.stderr
+        assert done.stderr.startswith("4 files: ")
+
+    def test_only_paths_are_expanded(self, action: dict[str, Any], folder: Path) -> None:
+        done = self.run(action, folder, tool=TELLS_WORDS, paths="models/*.xml", options="--select models/*.xml")
+        words = done.stdout.splitlines()
+        assert words[: words.index("--")] == ["check", "--format", "github", "--select", "models/*.xml"]
+        assert words[words.index("--") + 1 :] == ["models/broken.xml", "models/good.xml"]
+
+    def test_settings_of_a_pull_request_run_no_code(self, action: dict[str, Any], folder: Path) -> None:
+        (folder / "code.py").write_text(f"open({str(folder / 'ran')!r}, 'w').close()")
+        (folder / "ir-exec.toml").write_text('extensions = ["code.py"]')
+        done = self.run(action, folder, variables={"CI": "true"}, paths="models/good.xml")
+        assert (done.returncode, (folder / "ran").exists()) == (2, False)
+        shutil.rmtree(folder / "tools")
+        done = self.run(action, folder, variables={"CI": "true"}, paths="models/good.xml", options="--trust")
+        assert (done.returncode, (folder / "ran").exists()) == (0, True)
+
     def test_good_files_pass(self, action: dict[str, Any], folder: Path) -> None:
         done = self.run(action, folder, paths="models/good.xml", options="--strict")
         assert (done.returncode, done.stdout) == (0, ""), done.stderr
@@ -192,8 +254,8 @@ class TestAction:
         assert not (folder / "done").exists()
         words = text.split()
         assert done.stdout.splitlines() == [
-            *("check", "models/good.xml", *words),
-            *("--format", "github", "--strict", *words),
+            *("check", "--format", "github", "--strict", *words),
+            *("--", "models/good.xml", *words),
         ], done.stderr
 
     @pytest.mark.parametrize(

@@ -212,10 +212,13 @@ def _open_npy(path: str) -> Array:
 
 
 def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
-    return {
-        name: np.asarray(stored[...] if rows is None else stored[slice(*rows)])
-        for name, stored in _open_zarr(path, ports).items()
-    }
+    arrays = _open_zarr(path, ports)
+    try:
+        return {
+            name: np.asarray(stored[...] if rows is None else stored[slice(*rows)]) for name, stored in arrays.items()
+        }
+    except Exception as error:  # codecs raise any exception for damaged chunks
+        raise damaged(path, error) from None
 
 
 def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
@@ -229,8 +232,14 @@ def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
     except Exception as error:
         raise damaged(path, error) from None
     if isinstance(opened, zarr.Array):
-        return {UNNAMED: opened}
-    return {name: array for name, array in opened.arrays() if port_of_key(name, ports) is not None}
+        arrays = {UNNAMED: opened}
+    else:
+        arrays = {name: array for name, array in opened.arrays() if port_of_key(name, ports) is not None}
+    for array in arrays.values():
+        # Versions of numcodecs before 0.16.6 decode pickles, which run code.
+        if any(getattr(codec, "codec_id", "") == "pickle" for codec in (*array.filters, *array.compressors)):
+            raise damaged(path, ValueError("Object arrays are stored as pickles"))
+    return arrays
 
 
 def _read_parquet(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:

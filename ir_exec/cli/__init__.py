@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -11,7 +11,9 @@ import click
 
 from ir_exec import __version__
 from ir_exec.cli.process import endings, seldom_collected
+from ir_exec.cli.settings_options import add_no_config
 from ir_exec.hints import suggested
+from ir_exec.printable import printable
 
 __all__ = ["main"]
 
@@ -80,6 +82,8 @@ class _Commands(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         with endings():
+            if not extra.get("resilient_parsing"):
+                _check_options(args)
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -111,7 +115,20 @@ class _Commands(click.Group):
         command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every command module defines `command`"
         command.context_class = _Context
+        add_no_config(command)
         return command
+
+
+def _check_options(args: Sequence[str]) -> None:
+    """Raise an error for an option that is also the name of a file: shells expand `*` to such names."""
+    for text in args:
+        if text == "--":
+            return
+        if text.startswith("-") and text != "-" and os.path.lexists(text):
+            path = os.path.join(os.curdir, text)
+            raise click.UsageError(
+                f"{printable(text)} is an option and a file, expected {printable(path)} or -- before it"
+            )
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

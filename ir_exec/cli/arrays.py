@@ -16,7 +16,7 @@ import numpy as np
 
 from ir_exec.batch.input_files import SUFFIXES, Color, Pixels, input_of_file, inputs_of_data_set
 from ir_exec.batch.items import IMAGES, port_of_key
-from ir_exec.cli.config import extension_option
+from ir_exec.cli.extensions import extension_options
 from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input, weights_option
 from ir_exec.cli.terminal import Unusable, echo
@@ -267,7 +267,7 @@ _OPTIONS = (
     click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers."
     ),
-    extension_option,
+    extension_options,
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,7 +11,7 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.outputs import Output, output_option
 from ir_exec.cli.reduce import outcomes, timeout_option
@@ -100,6 +101,9 @@ def command(
             command=until,
         )
     _show(made, output)
+    if made.anonymous and reports:
+        names = ", ".join(map(os.path.basename, reports))
+        echo(printable(f"not anonymous: {names} may contain names of the model"), to_stderr=True)
     if made.fails is False:
         echo("the fault does not persist: the command does not fail on the anonymous model", to_stderr=True)
         sys.exit(1)

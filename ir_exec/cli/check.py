@@ -31,12 +31,13 @@ from ir_exec.check import (
 from ir_exec.check.releases import target_release
 from ir_exec.cli.check_output import TextOutput, from_level, lines_of_file
 from ir_exec.cli.check_output import statistics as statistics_of
-from ir_exec.cli.config import Config, extension_option, find_config, import_extensions, prefixes, read_config
+from ir_exec.cli.config import Config, prefixes, read_config
+from ir_exec.cli.extensions import extension_options, import_extensions, resolve_extensions, settings_path
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
 from ir_exec.cli.outputs import Output, add_sources, output_option, report_output
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, styled
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, print_report, styled
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 from ir_exec.hints import install_hint
@@ -119,14 +120,14 @@ def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[
 @click.option("--quiet", is_flag=True, help="In text, show only errors.")
 @click.option("--statistics", is_flag=True, help="In text, show the number of findings per rule.")
 @click.option("--skip-others", is_flag=True, help="Skip files that are not IR, also if they are named.")
-@extension_option
+@extension_options
 @worker_options
 @click.option(
     "--config",
     "config_path",
     metavar="FILE.toml",
     type=click.Path(),
-    help="Settings file.  [default: ir-exec.toml or pyproject.toml in the nearest parent folder]",
+    help="Settings file.  [default: ir-exec.toml or pyproject.toml in the nearest folder of the repository]",
 )
 def command(
     paths: tuple[str, ...],
@@ -170,10 +171,10 @@ def command(
 
     Exit code: 0 without errors, 1 with errors, 2 for an unreadable path, an invalid argument or a failed write.
     """
-    settings = config_path if config_path is not None else find_config(".")
+    settings = settings_path(config_path)
     config = read_config(settings)
     strict = strict or config.strict
-    modules = (*config.extensions, *extensions)
+    modules = resolve_extensions(config, settings, extensions)
     import_extensions(modules)
     add_sources(*filter(None, [settings, None if write_baseline else config.baseline]))
     known = None if write_baseline else _known(baseline, config, settings)
@@ -291,8 +292,10 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: Tex
         write_bytes(output, (content + "\n").encode("utf-8", "backslashreplace"))
         echo(styled(_role(reports.summary), line))
     elif not is_text:
-        if content:
-            click.echo(content)
+        if output_format == "github":
+            click.echo(content, nl=bool(content))
+        else:
+            print_report(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
 
 

@@ -15,7 +15,7 @@ from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (
@@ -79,9 +79,7 @@ def _read(model: str, weights: str | None) -> Model:
     return read_model(model, weights=weights)
 
 
-def compare_many(
-    network: Model, question: CompareItem, many: Many, output_format: str, output: str | None, *, fail_on: str
-) -> NoReturn:
+def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
     """Report on every item, and exit with 0 if all are equal, 1 if one differs, 2 if one fails."""
     ports = network.inputs
     found: list[ComparedItem] = []
@@ -102,14 +100,7 @@ def compare_many(
         write_text(_rendered(whole, output_format, question.model, question.weights), output)
         if output is not None:
             _show_items_verdict(whole)
-    passes = all(item.comparison is not None and _passes(item.comparison, fail_on) for item in found)
-    raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if passes else 1)
-
-
-def _passes(report: Comparison, fail_on: str) -> bool:
-    isolation = report.isolation
-    is_right = not report.faults and (isolation is None or isolation.verdict in ("right", "carried"))
-    return report.equal and (fail_on == "outputs" or is_right)
+    raise click.exceptions.Exit(whole.exit_code)
 
 
 def _show_items_verdict(report: Comparisons) -> None:
@@ -187,7 +178,7 @@ _WIDE = 120
     type=click.Choice(["outputs", "layers"]),
     default="outputs",
     show_default=True,
-    help="Exit with 1 for a different output, or also for a wrong layer.",
+    help="Exit with 1 for a different output or a gross error of a layer, or for every wrong layer.",
 )
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="Show this column, or module:function; repeatable."
@@ -286,8 +277,9 @@ def command(
     If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
     (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
 
-    Exit code: 0 if the outputs are equal, 1 if one differs (with --fail-on layers, also a layer), 2 if nothing could be
-    compared, for example because all elements are NaN or infinite on both sides.
+    Exit code: 0 if the outputs are equal and no layer has a gross error, 1 if one differs (with --fail-on layers, also
+    for a small error of a layer), 2 if nothing could be compared, for example because all elements are NaN or infinite
+    on both sides.
     """
     if os.path.isdir(model):
         tokens = TokenOptions(prompt, ids, max_new_tokens, device, source, timeout)
@@ -326,11 +318,12 @@ def command(
             "probe": probe,
             "timeout": timeout,
             "precision": precision,
+            "fail_on": fail_on,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         question = CompareItem(model, weights, reference, settings)
-        compare_many(network, question, many, output_format, output, fail_on=fail_on)
+        compare_many(network, question, many, output_format, output)
     if is_rounded and (then or calls):
         raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
     given = asked.given(network.inputs)
@@ -363,6 +356,7 @@ def command(
             timeout=timeout,
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
+            fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
             **options,
         )
@@ -372,8 +366,7 @@ def command(
         write_text(_rendered(report, output_format, model, weights), output)
         if output is not None:
             _show_headline(report)
-    is_unusable = report.verdict in ("failed", "not compared")
-    sys.exit(UNUSABLE if is_unusable else 0 if _passes(report, fail_on) else 1)
+    sys.exit(report.exit_code)
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -395,7 +388,7 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show_headline(report: Comparison) -> None:
-    show_verdict(headline(report), is_good=report.verdict not in ("different", "failed"))
+    show_verdict(headline(report), is_good=report.verdict not in ("different", "different in a layer", "failed"))
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:

@@ -1,4 +1,4 @@
-"""Settings of `check`, and extensions: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder.
+"""Settings: `[tool.ir-exec]` of pyproject.toml, or ir-exec.toml, in the nearest folder.
 
     [tool.ir-exec]
     ignore = ["unbounded-dim"]
@@ -15,41 +15,31 @@
 
 ir-exec.toml has the same keys without the prefix `tool.ir-exec`. Options of the command line override the settings.
 Extensions are Python modules and files that register custom operators; --extension adds more of them.
+
+The search ends at the root of the repository or at the home folder. Elsewhere it ends below the first folder in which
+other users can write. `extensions` and `baseline` of a file that another user owns are not used.
 """
 
 from __future__ import annotations
 
 import difflib
-import hashlib
 import os
-import sys
+import stat
 import tomllib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ir_exec.check import code_prefix
 from ir_exec.check.releases import target_release
 from ir_exec.cli.files import read_text
-from ir_exec.cli.outputs import add_sources
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.errors import Severity
+from ir_exec.printable import printable
 
-__all__ = [
-    "Config",
-    "extension_option",
-    "find_config",
-    "import_extensions",
-    "load_extensions",
-    "prefixes",
-    "read_config",
-]
+__all__ = ["Config", "find_config", "is_foreign", "prefixes", "read_config"]
 
 
 class Config(BaseModel):
@@ -68,6 +58,13 @@ class Config(BaseModel):
     jobs: int = Field(default=1, ge=1)
     weights_values: bool = Field(default=False, alias="weights-values")
     extensions: tuple[str, ...] = ()
+
+
+_RUNS_OR_READS = {"extensions": (), "baseline": None}
+"""Settings that import code or name a file to read, with their defaults."""
+
+_LARGEST = 2**22
+"""Maximum bytes of a settings file."""
 
 
 _EXPECTED = {
@@ -89,16 +86,67 @@ _EXPECTED_INSIDE = {"severity": "error, warning or info", "per-file-ignores": "a
 
 
 def find_config(start: str) -> str | None:
-    """Return the nearest ir-exec.toml, or pyproject.toml with [tool.ir-exec], in a folder or its parents."""
-    folder = Path(os.path.abspath(start))
-    for place in (folder, *folder.parents):
-        own = place / "ir-exec.toml"
-        if own.is_file():
+    """Return the nearest ir-exec.toml, or pyproject.toml with [tool.ir-exec], in a folder or its parents.
+
+    The root of the repository and the home folder are the last folders that are searched.
+    """
+    try:
+        first = Path(os.path.abspath(start))
+    except OSError:
+        return None  # the current folder was removed
+    for folder in _searched_folders(first):
+        own = folder / "ir-exec.toml"
+        if os.path.isfile(own):
             return str(own)
-        shared = place / "pyproject.toml"
-        if shared.is_file() and "ir-exec" in _tool(_parsed(str(shared))):
+        shared = folder / "pyproject.toml"
+        if os.path.isfile(shared) and "ir-exec" in _tool(_parsed(str(shared))):
             return str(shared)
     return None
+
+
+def _searched_folders(start: Path) -> Iterator[Path]:
+    folders = (start, *start.parents)
+    last = next((folder for folder in folders if _is_boundary(folder)), None)
+    for folder in folders:
+        if last is None and folder != start and _is_shared(folder):
+            return
+        yield folder
+        if folder == last:
+            return
+
+
+def _is_boundary(folder: Path) -> bool:
+    """Return True for the root of a Git repository, worktree or submodule, and for the home folder."""
+    if os.path.lexists(folder / ".git"):
+        return True
+    try:
+        return os.path.samefile(folder, os.path.expanduser("~"))
+    except OSError:
+        return False
+
+
+def _is_shared(folder: Path) -> bool:
+    """Return True if other users than this one and root can write in a folder."""
+    try:
+        return is_foreign(folder) or (os.name == "posix" and bool(os.stat(folder).st_mode & stat.S_IWOTH))
+    except OSError:
+        return True
+
+
+def is_foreign(path: str | os.PathLike[str]) -> bool:
+    """Return True if another user than this one and root owns a file, or the link at its path.
+
+    Root is also the user that called sudo. Windows has no user ids: files there are never foreign.
+
+    Raises:
+        OSError: If the file does not exist.
+    """
+    if not hasattr(os, "geteuid"):
+        return False
+    users = {0, os.geteuid()}
+    if os.geteuid() == 0 and os.environ.get("SUDO_UID", "").isdecimal():
+        users.add(int(os.environ["SUDO_UID"]))
+    return not {os.stat(path).st_uid, os.lstat(path).st_uid} <= users
 
 
 def read_config(path: str | None) -> Config:
@@ -113,14 +161,24 @@ def read_config(path: str | None) -> Config:
     except ValidationError as error:
         raise Unusable(f"{path}: {_fault(error)}") from None
     _check_words(config, path)
+    config = _without_foreign_paths(config, path)
     folder = os.path.dirname(os.path.abspath(path))
     extensions = [_beside(folder, text) if text.endswith(".py") else text for text in config.extensions]
     baseline = None if config.baseline is None else _beside(folder, config.baseline)
     return config.model_copy(update={"baseline": baseline, "extensions": tuple(extensions)})
 
 
+def _without_foreign_paths(config: Config, path: str) -> Config:
+    """Return the settings of a file without code and paths if another user owns the file, with a line on stderr."""
+    names = [name for name, default in _RUNS_OR_READS.items() if getattr(config, name) != default]
+    if not names or not is_foreign(path):
+        return config
+    echo(printable(f"not used: {' and '.join(names)} of {path}, which another user owns"), to_stderr=True)
+    return config.model_copy(update={name: _RUNS_OR_READS[name] for name in names})
+
+
 def _beside(folder: str, path: str) -> str:
-    return os.path.relpath(os.path.join(folder, path))
+    return path if os.path.isabs(path) else os.path.relpath(os.path.join(folder, path))
 
 
 def _fault(error: ValidationError) -> str:
@@ -165,6 +223,8 @@ def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
 
 def _parsed(path: str) -> dict[str, Any]:
     try:
+        if os.path.isfile(path) and os.path.getsize(path) > _LARGEST:
+            raise Unusable(f"{path} has {os.path.getsize(path):,} bytes, expected at most {_LARGEST:,}")
         return tomllib.loads(read_text(path, "the settings"))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise Unusable(f"{path} is not valid TOML: {error}") from None
@@ -173,70 +233,3 @@ def _parsed(path: str) -> dict[str, Any]:
 def _tool(content: dict[str, Any]) -> dict[str, Any]:
     tool = content.get("tool", {})
     return tool if isinstance(tool, dict) else {}
-
-
-extension_option = click.option(
-    "--extension",
-    "extensions",
-    multiple=True,
-    metavar="MODULE|FILE.py",
-    type=click.Path(),
-    help="Python module or file with custom operators (docs/extensions.md), also set by `extensions`; repeatable.",
-)
-
-
-def load_extensions(given: Sequence[str]) -> None:
-    """Import the extensions of the settings in the nearest folder, then those of the command line."""
-    path = find_config(".")
-    add_sources(*filter(None, [path]))
-    import_extensions((*read_config(path).extensions, *given))
-
-
-def import_extensions(wanted: Sequence[str]) -> None:
-    """Import extensions, modules or files.
-
-    Raises:
-        Unusable: If one of them fails.
-    """
-    add_sources(*wanted)
-    for text in wanted:
-        try:
-            if text.endswith(".py"):
-                _import_file(text)
-            else:
-                with _importing_from(os.getcwd()):
-                    import_module(text)
-        except Exception as error:
-            raise Unusable(f"extension {text}: {type(error).__name__}: {error}") from error
-
-
-def _import_file(path: str) -> None:
-    real = os.path.realpath(path)
-    stem = os.path.splitext(os.path.basename(real))[0]
-    name = f"{stem}_{hashlib.sha256(os.fsencode(real)).hexdigest()[:12]}"
-    if name in sys.modules:
-        return
-    if not os.path.isfile(real):
-        raise FileNotFoundError("the file does not exist")
-    spec = spec_from_file_location(name, real)
-    assert spec is not None, "a file whose name ends in .py has a loader"
-    assert spec.loader is not None, "a file whose name ends in .py has a loader"
-    module = module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        with _importing_from(os.path.dirname(real)):
-            spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-
-
-@contextmanager
-def _importing_from(folder: str) -> Iterator[None]:
-    """Make the modules of a folder importable, like those in the folder of a script."""
-    before = sys.path.copy()
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path[:] = before

@@ -12,7 +12,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.check.releases import Release, first_release, newer_than, target_release
 from ir_exec.cli.arrays import Asked
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
 from ir_exec.cli.outputs import Output, model_output, output_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
@@ -111,7 +111,7 @@ def _converted_output(path: str | None, parameters: Mapping[str, Any]) -> Iterat
 @click.option(
     "--partial", is_flag=True, help="To ONNX: write layers that ONNX cannot express as operators of a custom domain."
 )
-@extension_option
+@extension_options
 def command(
     model: str,
     output: str,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import click
 
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.outputs import output_option, report_output
@@ -32,7 +32,7 @@ from ir_exec.printable import printable
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every difference, also inferred types.")
 @click.option("--textconv", is_flag=True, help="Print one model as lines for `git diff`.")
-@extension_option
+@extension_options
 def command(
     a: str,
     b: str | None,

@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
 from ir_exec.cli.outputs import model_output, output_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
@@ -93,7 +93,7 @@ from ir_exec.types import Array
     type=click.Path(),
     help="With --weights: inputs whose activations weight the rounding errors; repeatable.",
 )
-@extension_option
+@extension_options
 def command(
     model: str,
     output: str,

@@ -8,7 +8,7 @@ from click.core import ParameterSource
 from ir_exec.build.cutting import is_counted
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.outputs import output_option, part_output
 from ir_exec.cli.tables import Table, table

@@ -7,9 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import BinaryIO
 
-import click
-
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.terminal import Unusable, print_report
 from ir_exec.ir.storage import reason_of, replacing
 from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
 from ir_exec.readers import ENDINGS
@@ -95,9 +93,9 @@ def write_bytes(path: str, content: bytes, *, is_source: bool = False) -> None:
 
 
 def write_text(text: str, path: str | None) -> None:
-    """Write a file with `writing`, or print the text if the path is None."""
+    """Write a file with `writing`, or print the text with `print_report` if the path is None."""
     if path is None:
-        click.echo(text, nl=False)
+        print_report(text)
     else:
         write_bytes(path, text.encode("utf-8", "surrogateescape"))
 

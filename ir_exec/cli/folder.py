@@ -10,7 +10,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.files import write_text
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, show, show_json, styled
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, print_report, show, show_json, styled
 
 if TYPE_CHECKING:
     from ir_exec.text.comparing import TokenComparison
@@ -73,7 +73,7 @@ def compare_folder(
         write_text(text + "\n", output)
         echo(lines.split("\n", 1)[0])
     else:
-        echo(text)
+        print_report(text)
     raise click.exceptions.Exit(0 if found.equal else 1)
 
 

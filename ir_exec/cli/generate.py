@@ -16,6 +16,7 @@ from ir_exec.cli.files import read_text
 from ir_exec.cli.folder import tokens_of
 from ir_exec.cli.outputs import arrays_output, output_option
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show_json
+from ir_exec.printable import PrintableStream
 from ir_exec.runtime import compile_model
 
 if TYPE_CHECKING:
@@ -145,9 +146,9 @@ def command(
 
         pipeline = load(folder, partial(compile_model, **engine))
         starts: list[str | list[int]] = [*prompts, *tokens]
+        stream = _TextStream() if is_text and "detokenizer" in pipeline.folder.parts else None
         if messages is not None:
             starts = [pipeline.encode(pipeline.chat(messages), special_tokens=False)]
-        has_text = "detokenizer" in pipeline.folder.parts
         keep_logits = logits_path is not None
         if len(starts) > 1:
             found = pipeline.generate_batch(
@@ -163,14 +164,14 @@ def command(
                 language=language,
                 task=task,
                 keep_logits=keep_logits,
-                on_text=_tell if is_text and has_text else None,
+                on_text=stream.add if stream is not None else None,
                 **settings,
             )
             found = [one]
     if logits_path is not None:
         write_arrays(logits_path, _logits(found))
     if is_text:
-        _show(found, has_text=has_text)
+        _show(found, stream)
         return
     with errors_as_messages():
         records = [
@@ -180,13 +181,15 @@ def command(
     show_json(json.dumps(records[0] if len(records) == 1 else {"format": 1, "generations": records}, indent=1))
 
 
-def _show(found: Sequence[Generation], *, has_text: bool) -> None:
+def _show(found: Sequence[Generation], stream: _TextStream | None) -> None:
     """End the streamed text, or print the texts of a batch line by line; print times on stderr."""
     for generation in found:
-        if not has_text:
+        if stream is None:
             click.echo(", ".join(map(str, generation.ids)))
         else:
-            click.echo(generation.text if len(found) > 1 else "")
+            if len(found) > 1 and generation.text is not None:
+                stream.add(generation.text)
+            stream.end()
         times = f"first after {generation.first_seconds:.2f} s, {generation.tokens_per_second:.1f} tokens/s"
         echo(f"{len(generation.ids)} tokens, stopped by {generation.stopped_by}; {times}", to_stderr=True)
 
@@ -202,8 +205,18 @@ def _logits(found: Sequence[Generation]) -> dict[str, Any]:
     return arrays
 
 
-def _tell(text: str) -> None:
-    click.echo(text, nl=False)
+class _TextStream:
+    """Text on stdout as it is generated, with escapes as in all output; line ends and tabs are kept."""
+
+    def __init__(self) -> None:
+        self._printer = PrintableStream()
+
+    def add(self, text: str) -> None:
+        click.echo(self._printer.add(text), nl=False)
+
+    def end(self) -> None:
+        """End the line."""
+        click.echo(self._printer.end())
 
 
 def _messages(path: str) -> Sequence[dict[str, Any]]:

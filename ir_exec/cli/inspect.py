@@ -10,7 +10,7 @@ import click
 from pydantic import TypeAdapter
 
 from ir_exec.check import printable
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.facts import (
     ConstantFacts,
     LayerFacts,
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, list every layer.  [default: 100 in a terminal]")
 @click.option("--summary", is_flag=True, help="In json, write the summary instead of the document.")
-@extension_option
+@extension_options
 def command(
     model: str,
     weights: str | None,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import click
 
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import Unusable, echo, show, styled
@@ -172,7 +172,7 @@ def _escaped(text: str) -> str:
 @click.option("--markdown", is_flag=True, help="Print the page docs/operators.md.")
 @click.option("--stub", is_flag=True, help="Print the stub ir_exec/build/__init__.pyi.")
 @click.option("--onnx", is_flag=True, help="List the operators of ONNX and their support.")
-@extension_option
+@extension_options
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, list every operator.  [default: 100 in a terminal]")
 def command(

@@ -15,7 +15,7 @@ import click
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.pools import Pool, pool_of
 from ir_exec.check import Diagnostic, Report, check_model
-from ir_exec.cli.config import import_extensions
+from ir_exec.cli.extensions import import_extensions
 from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, internal_error

@@ -8,7 +8,7 @@ from typing import NoReturn
 from ir_exec.check import printable
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, show_json
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import number
 from ir_exec.debug.passes.bisecting import PassBisection, bisect_passes
@@ -28,7 +28,7 @@ def reduce_passes(
     with errors_as_messages(exit_code=UNUSABLE), Steps() as steps:
         report = bisect_passes(model, inputs, rtol=rtol, atol=atol, progress=steps.tell)
     if output_format == "json":
-        echo(report.model_dump_json(indent=1))
+        show_json(report.model_dump_json(indent=1))
     else:
         _show(report)
     sys.exit(0 if report.is_within else 1)

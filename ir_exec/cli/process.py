@@ -17,6 +17,8 @@ from contextlib import contextmanager, suppress
 
 import click
 
+from ir_exec.printable import printable
+
 __all__ = ["endings", "keep_freed_memory", "seldom_collected"]
 
 _COULD_NOT = 2
@@ -81,7 +83,7 @@ def endings() -> Iterator[None]:
     except OSError as error:
         _drop_output()
         if error.errno != errno.EPIPE:
-            place = error.filename or "the output"
+            place = printable(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes) else "the output"
             with suppress(OSError):
                 click.echo(f"error: cannot write {place}: {error.strerror or error}", err=True)
         raise click.exceptions.Exit(_COULD_NOT) from None

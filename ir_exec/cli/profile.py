@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import click
 
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
-from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import (
     MODEL,
@@ -42,8 +42,11 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
+from ir_exec.model import Model
 from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import Array
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
 """Columns that are omitted in narrow terminals, first ones first."""
@@ -124,16 +127,17 @@ def command(
     given = asked.given(network.inputs)
     if shows_plan:
         with errors_as_messages(hint=drawn_hint):
-            inputs = asked.drawn(network, given)
-            compiled = compile_model(network, threads=threads, precision=precision, passes=passes, **engine)
-            plan = compiled.explain({name: array.shape for name, array in inputs.items()})
+            complete, (arrays,) = _completed(network, asked.drawn(network, given))
+            compiled = compile_model(complete, threads=threads, precision=precision, passes=passes, **engine)
+            shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
+            plan = compiled.explain(shapes)
         partition = _partition(compiled) if engine else None
         if partition is not None:
             plan = EnginePlan(**dict(plan), partition=partition)
         if output_format == "json" or output is not None:
             write_text(plan.model_dump_json(indent=1) + "\n", output)
         elif partition is not None:
-            show_partition(partition, {node.name: node.type for node in network.graph.nodes}, most)
+            show_partition(partition, {node.name: node.type for node in complete.graph.nodes}, most)
         else:
             show_plan(plan, most)
         return
@@ -162,6 +166,14 @@ def command(
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
     write_text(_rendered(report, output_format, model, weights), output)
+
+
+def _completed(network: Model, inputs: Mapping[str, Array]) -> tuple[Model, list[list[Array]]]:
+    """Return a complete model for the inputs, and their arrays in its order."""
+    if not network.is_partial:
+        return network, [[inputs[port.name] for port in network.inputs]]
+    found = for_calls(network, inputs)
+    return found.model, found.calls
 
 
 def _partition(compiled: CompiledModel) -> PartitionReport:

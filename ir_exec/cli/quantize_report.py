@@ -11,7 +11,7 @@ import click
 
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.batch import Many, is_many
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
 from ir_exec.cli.outputs import output_option, report_output, text_output

@@ -13,7 +13,7 @@ import click
 from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, format_option
 from ir_exec.cli.outputs import Output, output_option, part_output
 from ir_exec.cli.pass_output import reduce_passes

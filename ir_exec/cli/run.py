@@ -15,8 +15,8 @@ from ir_exec.batch.input_files import outputs_of_data_set
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
-from ir_exec.cli.config import load_extensions
 from ir_exec.cli.engine import engine_options
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
 from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
@@ -157,7 +157,6 @@ def command(
             passes=passes,
             **engine,
         )
-    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     is_text = output_format == "text"
     names = labels_in(labels)
     ports = compiled.inputs
@@ -180,6 +179,7 @@ def command(
             require_labels(names, found)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
+    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     specialised = compiled.specialisations[-1] if compiled.specialisations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
@@ -294,7 +294,7 @@ def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision)
             network, arrays, bar.advance if bar.is_wanted else None, precision=precision
         )
     if found is not None:
-        echo(f"{styled('error', 'error')}{styled('message', ': ' + found.message)}", to_stderr=True)
+        echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(found.message))}", to_stderr=True)
         echo(f"  --> {found.location}", to_stderr=True)
         sys.exit(1)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.config import extension_option, load_extensions
+from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option, weights_option
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show
+from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
 
@@ -16,7 +16,7 @@ from ir_exec.model import read_model
 @click.command("shapes")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @weights_option
-@extension_option
+@extension_options
 @format_option("json", help="Format of the report. schemas/shapes.schema.json describes json.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every dim.  [default: 100 in a terminal]")
@@ -42,7 +42,7 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         report = shapes(read_model(model, weights=weights))
     if output_format == "json":
-        click.echo(report.model_dump_json(indent=1))
+        show_json(report.model_dump_json(indent=1))
     else:
         _show(report, most)
     if not report.inputs and report.notes:
@@ -60,8 +60,7 @@ def _show(report: ShapesReport, most: int | None) -> None:
     if report.outputs:
         gives = table("Outputs", dim="left", size="left")
         for out in report.outputs[:most]:
-            size = f"not linear, or dependent on values{f' ({out.size} here)' if out.size is not None else ''}"
-            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(out.formula or size))
+            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(str(out)))
         parts += [gives, *left_out(len(report.outputs), most)]
     show(*parts)
     lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ir_exec.cli.names import ELLIPSIS, columns_of, middles_cut, shared_prefix, without_prefix
+from ir_exec.printable import printable
 
 __all__ = ["Table", "table", "wrapped"]
 
@@ -72,12 +73,14 @@ class Table:
     spare: tuple[str, ...] = ()
 
     def add_row(self, *cells: str) -> None:
+        """Add a row; control characters in its cells are escaped."""
         assert len(cells) == len(self.columns), "a row has a cell for each column"
-        self.rows.append(cells)
+        self.rows.append(tuple([printable(cell) for cell in cells]))
 
     def without_empty_columns(self) -> Table:
-        """Return the table without columns of empty cells."""
-        return self._with_columns([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
+        """Return the table without columns of empty cells; a table without rows keeps its columns."""
+        places = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        return self._with_columns(places) if places else self
 
     def _with_columns(self, places: Sequence[int]) -> Table:
         columns = list(self.columns.items())
@@ -90,7 +93,7 @@ class Table:
         Args:
             width: Columns of the terminal.
         """
-        yield "title", self.title
+        yield "title", printable(self.title)
         gap = _GAP
         shown, widths, notes = self, self._widths(), list[str]()
         if width is not None and _total(widths, gap) > width:

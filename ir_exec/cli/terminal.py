@@ -18,6 +18,7 @@ from ir_exec.cli.names import columns_of
 from ir_exec.cli.tables import Table, table, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
+from ir_exec.hints import path_word
 from ir_exec.model import Model
 from ir_exec.printable import inert, printable
 
@@ -28,6 +29,7 @@ __all__ = [
     "check_hint",
     "echo",
     "errors_as_messages",
+    "print_report",
     "show",
     "show_json",
     "show_verdict",
@@ -44,7 +46,10 @@ UNUSABLE = 2
 HintOf: TypeAlias = Callable[[IRError], str | None]
 """A function that returns the hint for an error without one; None for errors that the hint does not concern."""
 
-_NOT_PLAIN = re.compile(r"[^\x00-\x7e]+")
+_NOT_PLAIN = re.compile(r"[^\n\t\x20-\x7e]+")
+
+_STYLE = re.compile(r"(\x1b\[[0-9;]*m)")
+"""The sequences of `click.style`."""
 
 _STYLES = {
     "error": {"fg": "red", "bold": True},
@@ -67,9 +72,18 @@ def styled(role: str, text: str) -> str:
 
 
 def echo(text: str, *, to_stderr: bool = False) -> None:
-    """Print lines, with colors on a terminal or if FORCE_COLOR is set, never if NO_COLOR is set."""
+    """Print lines, with colors on a terminal or if FORCE_COLOR is set, never if NO_COLOR is set.
+
+    Control characters other than line ends and styles are escaped.
+    """
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
-    click.echo("\n".join(map(inert, text.split("\n"))), err=to_stderr, color=color)
+    click.echo("\n".join(map(_escaped_line, text.split("\n"))), err=to_stderr, color=color)
+
+
+def _escaped_line(line: str) -> str:
+    if not (line.isascii() and line.isprintable()):
+        line = "".join(part if _STYLE.fullmatch(part) else printable(part) for part in _STYLE.split(line))
+    return inert(line)
 
 
 def terminal_width() -> int | None:
@@ -107,7 +121,7 @@ def check_hint(path: str) -> HintOf:
         is_of_file = place.path is not None or place.layer_id is not None
         if not is_of_file or error.code in _NOT_FOUND_BY_CHECK or not rule_of(error.code).in_files:
             return None
-        return f"`ir-exec check {path}` shows all faults of the file"
+        return f"`ir-exec check {path_word(path)}` shows all faults of the file"
 
     return suggest
 
@@ -162,6 +176,18 @@ def show_json(text: str) -> None:
 def show_verdict(line: str, *, is_good: bool) -> None:
     """Print the first line of a report, also if the report itself is written to a file."""
     echo(styled("message" if is_good else "error", printable(line)))
+
+
+def print_report(text: str) -> None:
+    """Print a report that a file may contain, too: JSON, markup, or lines in which control characters are escaped."""
+    if text.startswith(("{", "[")):
+        show_json(text.removesuffix("\n"))
+    elif text.startswith("<?xml"):
+        click.echo(text.removesuffix("\n").replace("##[", "&#35;#["))
+    elif text.startswith("<"):
+        click.echo(text.removesuffix("\n"))
+    elif text:
+        echo(text.removesuffix("\n"))
 
 
 def show_written(title: str, model: Model, path: str) -> None:

@@ -6,7 +6,7 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
 from ir_exec.cli.outputs import folder_output, output_option
 from ir_exec.cli.progress import LayerBar

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from ir_exec.cli.arrays import Asked, input_options
-from ir_exec.cli.config import load_extensions
+from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.outputs import Output, output_option, text_output

@@ -31,7 +31,8 @@ MAX_BODY_DEPTH = 32
 
 _BODIES = ("body", "then_body", "else_body")
 _BODY_PARTS = frozenset((*_BODIES, "port_map", "then_port_map", "else_port_map", "back_edges"))
-_EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
+_EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "execTimeMcs", "outputLayouts"))
+"""Attributes of executed layers. Model Optimizer also wrote `originalLayersNames` into models."""
 
 _PORT_MAP = (
     *("external_port_id", "internal_layer_id", "internal_port_id"),

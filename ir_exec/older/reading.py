@@ -20,6 +20,7 @@ from ir_exec.build.values import BuiltLayer
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, WeightsError, raise_error
 from ir_exec.graph import build_graph
+from ir_exec.hints import path_word
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.markup import Markup
@@ -71,7 +72,7 @@ def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
     writer = writer_of(document)
     by = f", written by {writer}" if writer else ""
     message = f"IR version {document.version}{by} cannot be read by OpenVINO 2022.1 and later; ir_exec reads it"
-    name = os.path.basename(document.path) if document.path else "OLD.xml"
+    name = path_word(os.path.basename(document.path)) if document.path else "OLD.xml"
     hint = f"convert it to version 11: `ir-exec convert {name} -o NEW.xml`"
     place = Location(document.path, markup.line_of(markup.root))
     return ParseError(message, code=Code.ir_version, severity="warning", hint=hint, location=place)

@@ -62,6 +62,8 @@ def read_wav(path: str | os.PathLike[str]) -> Wave:
     samples = _samples(sound, kind, bits)
     if samples is None or not channels or not rate:
         raise _unreadable(path, f"format {kind} with {bits} bits, expected PCM with 8, 16, 24 or 32 bits, or float")
+    if not np.isfinite(samples).all():
+        raise _unreadable(path, "its samples are not finite numbers in f32")
     frames = samples[: samples.size // channels * channels].reshape(-1, channels)
     return Wave(frames.mean(axis=1, dtype=np.float32), rate)
 
@@ -81,7 +83,8 @@ def _samples(sound: bytes, kind: int, bits: int) -> Array | None:
     width = bits // 8
     sound = sound[: len(sound) // width * width] if width else b""
     if kind == 3 and bits in (32, 64):
-        return np.frombuffer(sound, f"<f{width}").astype(np.float32)
+        with np.errstate(over="ignore"):
+            return np.frombuffer(sound, f"<f{width}").astype(np.float32)
     if kind != 1 or bits not in (8, 16, 24, 32):
         return None
     if bits == 8:

@@ -72,9 +72,11 @@ def _transformers(request: dict[str, Any]) -> list[int]:
     import torch  # type: ignore[import-not-found]  # not installed by the tests
     import transformers as hf  # type: ignore[import-not-found]  # not installed by the tests
 
-    has_encoder = hf.AutoConfig.from_pretrained(request["source"]).is_encoder_decoder
+    # Without trust_remote_code, no Python file of the folder is imported; by default transformers prompts for consent.
+    source, is_trusted = request["source"], False
+    has_encoder = hf.AutoConfig.from_pretrained(source, trust_remote_code=is_trusted).is_encoder_decoder
     kind = hf.AutoModelForSeq2SeqLM if has_encoder else hf.AutoModelForCausalLM
-    model = kind.from_pretrained(request["source"], torch_dtype=torch.float32).eval()
+    model = kind.from_pretrained(source, trust_remote_code=is_trusted, torch_dtype=torch.float32).eval()
     model.generation_config.eos_token_id = None
     prompt = torch.tensor([request["ids"]])
     with torch.no_grad():

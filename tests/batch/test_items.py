@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +152,37 @@ def test_names_come_before_positions(key: str, expected: str | None) -> None:
     ports = build.model([build.result(build.add(*inputs))], inputs).inputs
     port = port_of_key(key, ports)
     assert (port and port.name) == expected
+
+
+def test_zarr_with_pickles_runs_no_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("zarr", reason="Zarr is not installed")
+    pickles = pytest.importorskip("numcodecs.pickles", reason="Zarr is not installed")
+    # As in versions that decode pickles by default.
+    monkeypatch.setattr(pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
+    path = tmp_path / "stack.zarr"
+    path.mkdir()
+    metadata = {
+        "zarr_format": 2,
+        "shape": [1],
+        "chunks": [1],
+        "dtype": "|O",
+        "order": "C",
+        "fill_value": None,
+        "compressor": None,
+        "filters": [{"id": "pickle", "protocol": 4}],
+    }
+    (path / ".zarray").write_text(json.dumps(metadata))
+    (path / "0").write_bytes(pickle.dumps(_Touch(str(tmp_path / "ran"))))
+    with pytest.raises(EvaluationError):
+        [item.load(X) for _, item in items_in([StoredFile(str(path))], X, 1)]
+    assert not (tmp_path / "ran").exists()
+
+
+class _Touch:
+    """An object whose pickle makes a file when it is loaded."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return open, (self.path, "w")

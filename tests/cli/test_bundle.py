@@ -144,3 +144,11 @@ def test_a_bundle_that_is_run_as_a_model(tmp_path: Path) -> None:
         result = CliRunner().invoke(main, [command, str(path)])
         assert "ir-exec bundle --run" in result.output
         assert "PyTorch" not in result.output
+
+
+def test_reports_in_an_anonymous_one_are_mentioned(tmp_path: Path) -> None:
+    report = tmp_path / "compare.json"
+    report.write_text("{}")
+    options = ["--report", report, "--output", tmp_path / "b.zip"]
+    assert "compare.json" not in run("bundle", GNN, *options).stderr
+    assert mentions("compare.json") in run("bundle", GNN, *options, "--anonymous").stderr.splitlines()

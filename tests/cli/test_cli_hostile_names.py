@@ -85,3 +85,69 @@ def test_a_diff_is_no_command(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["check", str(path), "--diff"])
     assert "error::x" in result.stdout
     assert harmless(result.stdout)
+
+
+OTHERS = [
+    ["profile", "m.xml", "--repeat", "1"],
+    ["profile", "m.xml", "--repeat", "1", "--format", "json"],
+    ["profile", "m.xml", "--repeat", "1", "--format", "csv"],
+    ["profile", "m.xml", "--plan"],
+    ["profile", "m.xml", "--plan", "--format", "json"],
+    ["compare", "m.xml", "--with", "m.xml", "--all"],
+    ["compare", "m.xml", "--with", "m.xml", "--format", "json"],
+    ["compare", "m.xml", "--with", "m.xml", "--format", "csv"],
+    ["compare", "m.xml", "--precision", "f16"],
+    ["compare", "m.xml", "--precision", "f16", "--format", "json"],
+    ["shapes", "m.xml"],
+    ["shapes", "m.xml", "--format", "json"],
+    ["trace", "m.xml", "--output", "trace"],
+    ["reduce", "m.xml", "--passes"],
+    ["reduce", "m.xml", "--passes", "--format", "json"],
+    ["diff", "m.xml", "--textconv"],
+    ["diff", "m.xml", "other.xml"],
+    ["diff", "m.xml", "other.xml", "--format", "json"],
+    ["convert", "m.xml", "--output", "c.xml"],
+    ["convert", "m.xml", "--output", "c.onnx"],
+    ["edit", "m.xml", "--output", "e.xml", "--rename", "a=b"],
+    ["extract", "m.xml", "--output", "x.xml", "--to", "a"],
+    ["run", "m.xml", "--print", "values"],
+    ["run", "m.xml", "--print", "top5"],
+    ["run", "m.xml", "--validate"],
+    ["bundle", "m.xml", "--output", "b.zip"],
+    ["view", "m.xml", "--output", "v.html"],
+]
+
+
+@pytest.mark.parametrize("arguments", OTHERS, ids=" ".join)
+@pytest.mark.parametrize("old", ['name="relu"', 'name="x"', 'type="ReLU"', 'name="net"'])
+def test_other_commands(arguments: list[str], old: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in (("m.xml", NAME), ("other.xml", f"{NAME}&#x9b;")):
+        write(tmp_path / name, old, f'{old.partition(chr(34))[0]}"{text}"')
+    result = CliRunner().invoke(main, arguments)
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    assert result.exit_code in (0, 1, 2)
+    assert harmless(result.stdout)
+    assert harmless(result.stderr)
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "text", "html"])
+@pytest.mark.parametrize(
+    "file",
+    ["::error::a.xml", "a\n::error::b.xml", "%0A::error::c.xml", "\x1b[31md\x07.xml", "##[x]\x85.xml", "\udcff]]>.xml"],
+)
+def test_names_of_files(name: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / file, 'type="ReLU"', 'type="Nothing"')
+    result = CliRunner().invoke(main, ["check", "--format", name, "--", file])
+    assert result.exit_code == 1
+    lines = result.stdout.split("\n")
+    own = [line for line in lines if line.startswith("::error file=")] if name == "github" else []
+    printed = "\n".join(line for line in lines if line not in own)
+    # Names are in the data of the page, which a browser shows.
+    assert harmless(printed.replace("##[", "") if name == "html" else printed)
+    assert harmless(result.stderr)
+    for line in own:
+        command, _, message = line.removeprefix("::").partition("::")
+        assert command.startswith("error file=")
+        assert (command + message).isprintable()

@@ -13,6 +13,7 @@ from ir_exec import EvaluationError, GraphError, UnsupportedError
 from ir_exec.text.audio import Wave, log_mel, mel_filters, read_wav
 from ir_exec.text.folder import Folder, SettingsFile
 from ir_exec.types import Array
+from tests.helpers.facts import coded
 
 BANDS, FRAMES = (0, 7, 20, 40, 60, 79), (0, 1, 50, 100, 150, 199, 200, 2999)
 STORED = [
@@ -124,3 +125,13 @@ def test_a_folder_without_a_description() -> None:
     with pytest.raises(GraphError) as caught:
         log_mel(Wave(np.zeros(10, np.float32), 16000), Folder("model", "speech", {}, {}, None))
     assert caught.value.code == "IR801"
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e300])
+def test_samples_that_are_no_numbers(value: float, tmp_path: Path) -> None:
+    sound = np.array([0.0, value, -value], "<f8").tobytes()
+    header = struct.pack("<HHIIHH", 3, 1, 16000, 128000, 8, 64)
+    body = b"WAVEfmt " + struct.pack("<I", 16) + header + b"data" + struct.pack("<I", len(sound)) + sound
+    (tmp_path / "a.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
+    with pytest.raises(EvaluationError, check=coded("IR704")):
+        read_wav(tmp_path / "a.wav")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -351,3 +352,32 @@ def test_an_engine_gives_the_same_tokens(folder: Path, loaded: Pipeline) -> None
     fast = load(folder, partial(ir_exec.compile_model, engine="onnxruntime"))
     expected = loaded.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids
     assert fast.generate(PROMPT, max_new_tokens=6, ignore_eos=True).ids == expected
+
+
+@pytest.mark.parametrize("prompts", [1, 2])
+def test_control_characters_of_a_vocabulary_are_not_printed(prompts: int, tmp_path: Path) -> None:
+    """Letters of the vocabulary become escape sequences, bells and commands of CI services."""
+    folder = pipeline(tmp_path / "model")
+    (data,) = re.findall(
+        r'element_type="u8" shape="\d{4}" offset="(\d+)" size="(\d+)"', _detokenizer(folder, "xml").read_text()
+    )
+    start, size = map(int, data)
+    stored = bytearray(_detokenizer(folder, "bin").read_bytes())
+    table = bytes.maketrans(b"aeiortn", b"\x1b\x07:\x08\x7f\n\r")
+    stored[start : start + size] = stored[start : start + size].translate(table)
+    _detokenizer(folder, "bin").write_bytes(stored)
+    arguments = ["generate", str(folder), "--max-new-tokens", "60", "--ignore-eos", "--temperature", "100"]
+    arguments += [f"--ids={number},45,120,7" for number in range(prompts)]
+    raw = CliRunner().invoke(main, [*arguments, "--format", "json"])
+    assert raw.exit_code == 0, raw.output
+    record = json.loads(raw.stdout)
+    text = "".join(one["text"] for one in (record["generations"] if prompts > 1 else [record]))
+    assert {"\x1b", "\x07", "\x7f"} <= set(text)
+    result = CliRunner().invoke(main, arguments)
+    assert all(char.isprintable() or char in "\n\t" for char in result.stdout)
+    assert not any(line.lstrip().startswith("::") for line in result.stdout.splitlines())
+    assert all(char.isprintable() for char in raw.stdout.replace("\n", ""))
+
+
+def _detokenizer(folder: Path, ending: str) -> Path:
+    return folder / f"openvino_detokenizer.{ending}"

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
+from ir_exec.errors import IRError
 from ir_exec.graph import build_graph
 from ir_exec.infer import infer_types
-from ir_exec.ir import NO_RT_INFO, Body, Document, Layer, Port, RtInfo, Weights, encode
+from ir_exec.ir import NO_RT_INFO, Body, Document, Layer, Port, PortMapEntry, RtInfo, Weights, encode
 from ir_exec.model import Loaded, Model
+from ir_exec.ops.base.attributes import Field
+from ir_exec.ops.base.registry import resolve
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import BOOLEAN, STRING, Array, ElementType, element_types
 
@@ -20,7 +24,28 @@ _RECORDS = element_types("u1 u3 u6 nf4")
 _KEPT_INFO = frozenset(
     {"decompression", "precise", "layout", "old_api_map_order", "old_api_map_element_type", "nonconvertible_divide"}
 )
-"""Entries of rt_info of layers and ports that OpenVINO uses and that contain no names."""
+"""Entries of rt_info of layers and ports that OpenVINO uses."""
+
+_PLAIN_VALUE = re.compile(
+    r"[-+0-9., ]*|\[([A-Za-z?]|\.\.\.)(,([A-Za-z?]|\.\.\.))*\]|[a-z]{1,4}[0-9]{1,2}|boolean|dynamic"
+)
+"""Values of these entries that contain no names: numbers, layouts with dims of one letter, element types."""
+
+_RELEASE = re.compile(r"[0-9]{4}(\.[0-9]+)+(-[0-9]+-[0-9a-f]+)?")
+
+_PLAIN_ATTRIBUTE = re.compile(r"[-+0-9.,eE?\[\] ]*|true|false", re.IGNORECASE)
+"""Values of attributes without a class: numbers, shapes and booleans."""
+
+_PURPOSES = frozenset({"current_iteration", "execution_condition"})
+
+_LEAST_PACKED = 16
+"""Minimum elements of a vector of bytes that is neither a shape nor a list of axes."""
+
+_LEAST_PRINTABLE = 0.8
+"""Minimum share of printable characters in a text. Vocabularies also contain single bytes and control characters."""
+
+_LETTERS = np.frombuffer(b"bcdfghjklmnpqrstvwxz", np.uint8)
+"""The letters of random texts. Without vowels they are no words."""
 
 _QUANTILES = 256
 
@@ -31,13 +56,14 @@ _LARGEST_KEPT_WIDTH = 8
 def anonymous(model: Model, *, seed: int = 0, weights: bool = True) -> Model:
     """Return a copy of a model with different names and weights, and the same layers and shapes.
 
-    Names of the model, of layers, tensors and variables become `layer7`, `tensor7`, `variable0`. Of rt_info, only the
-    release that wrote the file and entries without names remain.
+    Names of the model, of layers, tensors and variables become `layer7`, `tensor7`, `variable0`, and other attributes
+    of free text are replaced, too. Of rt_info, only the release that wrote the file and entries without names remain.
+    The types and the names of attributes of layers remain, also those of custom operators.
 
     Args:
         weights: If True, floats, integers of up to 8 bits and strings are drawn from `seed`, with the distribution of
-            each constant (see `redrawn`). Constants whose values inference needs (shapes, axes, sizes) and wider
-            integers (indices) remain.
+            each constant (see `redrawn`). Numbers whose values inference needs (shapes, axes, sizes) and wider
+            integers (indices) remain. Texts never remain, so vocabularies and patterns are others.
     """
     document = _Renamer().document(model.document)
     stored = model.weights
@@ -61,7 +87,7 @@ class _Renamer:
         return self._names[kind, name]
 
     def document(self, document: Document) -> Document:
-        info = tuple(child for child in document.rt_info.children if child.name == "Runtime_version")
+        info = tuple(_release(child) for child in document.rt_info.children if child.name == "Runtime_version")
         return Document(
             name="network",
             version=document.version,
@@ -71,12 +97,9 @@ class _Renamer:
         )
 
     def layer(self, layer: Layer) -> Layer:
-        data = dict(layer.data)
-        if "variable_id" in data:
-            data["variable_id"] = self.new("variable", data["variable_id"])
         return layer.changed(
             name=self.new("layer", layer.name),
-            data=data,
+            data=dict(self.attributes(layer)),
             inputs=tuple(map(self.port, layer.inputs)),
             outputs=tuple(map(self.port, layer.outputs)),
             bodies=tuple(map(self.body, layer.bodies)),
@@ -84,16 +107,77 @@ class _Renamer:
             rt_info=_plain(layer.rt_info),
         )
 
+    def attributes(self, layer: Layer) -> Iterator[tuple[str, str]]:
+        """Yield the attributes: fields of free text are renamed, texts without a field are omitted.
+
+        Of layers without a class, all texts are renamed.
+        """
+        fields = _fields_of(layer)
+        for name, text in layer.data.items():
+            field = None if fields is None else fields.get(name)
+            is_plain = _PLAIN_ATTRIBUTE.fullmatch(text) is not None or _is_element_type(text)
+            if (field is not None and field.steps) or (field is None and is_plain) or not text:
+                yield name, text
+            elif field is not None or fields is None:
+                yield name, self.new(name.removesuffix("_id"), text)
+
     def port(self, port: Port) -> Port:
-        return port.changed(names=tuple(self.new("tensor", name) for name in port.names), rt_info=_plain(port.rt_info))
+        precision = port.precision
+        return port.changed(
+            precision=precision if precision is not None and _is_element_type(precision) else None,
+            names=tuple(self.new("tensor", name) for name in port.names),
+            rt_info=_plain(port.rt_info),
+        )
 
     def body(self, body: Body) -> Body:
-        return body.changed(layers=tuple(map(self.layer, body.layers)), rt_info=NO_RT_INFO)
+        return body.changed(
+            layers=tuple(map(self.layer, body.layers)),
+            port_map=tuple(map(_unnamed, body.port_map)),
+            rt_info=NO_RT_INFO,
+        )
+
+
+def _fields_of(layer: Layer) -> Mapping[str, Field] | None:
+    """Return the fields of the operator by attribute, None for a layer without a class."""
+    try:
+        return {field.attribute: field for field in resolve(layer.type, layer.version or "").fields()}
+    except IRError:
+        return None
+
+
+def _unnamed(entry: PortMapEntry) -> PortMapEntry:
+    port, purpose = entry.internal_port_id, entry.purpose
+    return entry.changed(
+        internal_port_id=port if port is not None and port.isdecimal() else None,
+        purpose=purpose if purpose in _PURPOSES else None,
+    )
+
+
+def _release(info: RtInfo) -> RtInfo:
+    match = _RELEASE.match(info.attributes.get("value", ""))
+    return RtInfo(name=info.name, attributes={} if match is None else {"value": match[0]})
+
+
+def _is_element_type(text: str) -> bool:
+    try:
+        ElementType.parse(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _plain(info: RtInfo) -> RtInfo:
-    kept = tuple(child for child in info.children if child.attributes.get("name") in _KEPT_INFO)
-    return RtInfo(name=info.name, children=kept) if kept else NO_RT_INFO
+    children = [
+        RtInfo(name="attribute", attributes=child.attributes)
+        for child in info.children
+        if child.attributes.get("name") in _KEPT_INFO and _has_plain_values(child.attributes)
+    ]
+    return RtInfo(name="rt_info", children=tuple(children)) if children else NO_RT_INFO
+
+
+def _has_plain_values(attributes: Mapping[str, str]) -> bool:
+    values = {key: text for key, text in attributes.items() if key != "name"}
+    return values.keys() <= _KEPT_INFO | {"version", "value"} and all(map(_PLAIN_VALUE.fullmatch, values.values()))
 
 
 class _Noting:
@@ -114,22 +198,41 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
     made: dict[tuple[int, int, str], int] = {}
     stored = bytearray()
     for node in model.graph.all_nodes(unreachable=True):
-        if not isinstance(node.op, Const) or node.op.offset in used.read_offsets:
+        if not isinstance(node.op, Const):
+            continue
+        key = (node.op.offset, node.op.size, str(node.op.element_type))
+        if key in made:
             continue
         array = node.op.evaluate(weights=weights)
-        key = (node.op.offset, node.op.size, str(node.op.element_type))
-        if key not in made and _is_weight(array):
-            made[key] = weights.size + len(stored)
+        if _is_text(array) or _is_packed(array) or (node.op.offset not in used.read_offsets and _is_weight(array)):
             # The offset is part of the seed: adding or removing a constant does not change the others.
-            content = encode(redrawn(array, np.random.default_rng((seed, node.op.offset))), weights.order)
-            stored += content + bytes(max(node.op.size - len(content), 0))
+            array = redrawn(array, np.random.default_rng((seed, node.op.offset)))
+        # All constants are stored again, because bytes after the elements of one may be anything.
+        content = encode(array, weights.order) if node.op.element_type.is_known else b""
+        made[key] = len(stored)
+        stored += content + bytes(max(node.op.size - len(content), 0))
     layers = tuple(_moved(document.layers, made))
-    return document.changed(layers=layers), weights.appended(bytes(stored))
+    return document.changed(layers=layers), Weights.of_bytes(bytes(stored), order=weights.order)
 
 
 def _is_weight(array: Array) -> bool:
     kind = ElementType.of(array)
     return kind not in BOOLEAN and (kind.is_float or kind in STRING or kind.bits <= _LARGEST_KEPT_WIDTH)
+
+
+def _is_packed(array: Array) -> bool:
+    """Return True for a vector of u8 that is too long for a shape or axes: bytes in any encoding."""
+    return array.dtype == np.uint8 and array.ndim == 1 and array.size >= _LEAST_PACKED
+
+
+def _is_text(array: Array) -> bool:
+    """Return True for strings, and for a vector of u8 with the UTF-8 of text, as tokenizers store it."""
+    if array.dtype == object:
+        return True
+    if array.dtype != np.uint8 or array.ndim != 1:
+        return False
+    text = array.tobytes().decode("utf-8", "surrogateescape")
+    return sum(char.isprintable() or char.isspace() for char in text) >= _LEAST_PRINTABLE * len(text)
 
 
 def _moved(layers: Iterable[Layer], made: dict[tuple[int, int, str], int]) -> Iterator[Layer]:
@@ -148,12 +251,14 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
     """Return a random array with the element type, shape and distribution of an array.
 
     Zeros, NaN and infinities keep their number and move to random positions; other floats are drawn between 256
-    quantiles. Integers are drawn from the existing values with their frequencies. Strings are random letters of the
-    same lengths.
+    quantiles. Integers are drawn from the existing values with their frequencies. Strings, and texts in u8, are random
+    letters of the same lengths.
     """
     kind = ElementType.of(array)
     if kind in STRING:
         return _other_strings(array, random)
+    if _is_text(array):
+        return random.choice(_LETTERS, array.size)
     if kind in _RECORDS or not kind.is_float:
         flat = array.reshape(-1)
         return flat[random.integers(0, max(flat.size, 1), flat.size)].reshape(array.shape)
@@ -170,8 +275,7 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
 
 
 def _other_strings(array: Array, random: np.random.Generator) -> Array:
-    letters = np.array(list("abcdefghijklmnopqrstuvwxyz"))
     made = np.empty(array.size, object)
     for place, text in enumerate(array.reshape(-1)):
-        made[place] = "".join(random.choice(letters, len(text)))
+        made[place] = random.choice(_LETTERS, len(text)).tobytes().decode("ascii")
     return made.reshape(array.shape)

@@ -25,7 +25,8 @@ from ir_exec.debug.cuts.anonymizing import anonymous, redrawn
 from ir_exec.debug.references.reference import differences
 from ir_exec.debug.values.facts import Record
 from ir_exec.debug.values.files import damaged, load_npz, nearest, unwritable, write_npz
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.hints import path_word
 from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.runtime import compile_model
@@ -124,7 +125,8 @@ def bundle(
 
     Args:
         output: The .zip to write.
-        reports: Files to add, at most 94. A file with the name of an earlier one gets a number: `report-2.json`.
+        reports: Files to add, at most 94, unchanged also to an anonymous bundle. A file with the name of an earlier one
+            gets a number: `report-2.json`.
         anonymously: Replace names and weights as `anonymous` does, and inputs by others of the same distribution.
             Integers of more than 8 bits and booleans remain.
         seed: The seed of the new weights and inputs.
@@ -155,7 +157,7 @@ def bundle(
                 if fails is None or (answer := _fails(fails, model, arrays, place)):
                     break
         _store(model, arrays, place)
-        results = compile_model(model, precision="file")(arrays).to_tuple()
+        results = _results(model, arrays, anonymously)
         write_npz(place / _OUTPUTS, {port.name: one for port, one in zip(model.outputs, results, strict=True)})
         named = {name: place / name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)}
         named |= members
@@ -192,6 +194,16 @@ def _name_reports(paths: Sequence[Path]) -> dict[str, Path]:
         names.add(name.casefold())
         members[f"{_REPORTS}{name}"] = path
     return members
+
+
+def _results(model: Model, arrays: Sequence[Array], anonymously: bool) -> Sequence[Array]:
+    try:
+        return compile_model(model, precision="file")(arrays).to_tuple()
+    except IRError as error:
+        if not anonymously or error.hint is not None:
+            raise
+        hint = "write the bundle without --anonymous if its texts may be shared: some tokenizers need their vocabulary"
+        raise error.changed(hint=hint) from error
 
 
 def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Array]:
@@ -242,7 +254,7 @@ def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
         raise EvaluationError(message, code=Code.bad_value)
     try:
         with replacing(target, "bundle") as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_info(_READ_ME), _TOLD.format(name=target.name))
+            archive.writestr(_info(_READ_ME), _TOLD.format(name=path_word(target.name)))
             archive.writestr(_info(_ABOUT), description)
             for name, path in named.items():
                 with open(path, "rb") as file, archive.open(_info(name), "w", force_zip64=True) as member:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -24,6 +25,8 @@ Outcome: TypeAlias = int | Literal["timeout"]
 """An exit code, negative for a signal, or "timeout" if the command did not end in time."""
 
 MODEL, INPUTS = "{model}", "{inputs}"
+
+_PLACEHOLDER = re.compile(r"\{model\}|\{inputs\}")
 
 _SHOWN = 200
 
@@ -76,8 +79,10 @@ class Command:
 
     def run(self, path: str | os.PathLike[str]) -> Outcome:
         """Run the command on the model at this path and return its outcome."""
-        named = {MODEL: os.fspath(path), INPUTS: str(inputs_path(path))}
-        parts = [part.replace(MODEL, named[MODEL]).replace(INPUTS, named[INPUTS]) for part in self._parts]
+        # A path of the command line may begin with a hyphen: in this form, it is never an option.
+        model = os.path.join(os.curdir, path) if os.fspath(path).startswith("-") else os.fspath(path)
+        named = {MODEL: model, INPUTS: os.fspath(inputs_path(model))}
+        parts = [_PLACEHOLDER.sub(lambda match: named[match[0]], part) for part in self._parts]
         with tempfile.TemporaryFile() as said:
             try:
                 # In a new session, the processes that the command starts can be killed with it.

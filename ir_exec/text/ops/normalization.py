@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
@@ -205,6 +205,12 @@ class CaseFold(Normalization):
         return bytes.lower if self.lower else bytes.upper
 
 
+def _normalization_form(text: str) -> str:
+    if text.lower() not in ("", "identity", "nfc", "nfd", "nfkc", "nfkd"):
+        raise ValueError("expected identity, nfc, nfd, nfkc, nfkd, or no text")
+    return text
+
+
 @text_op("CharsMapNormalization")
 class CharsMapNormalization(Normalization):
     """Normalization of SentencePiece for every string: characters by a map, then whitespace.
@@ -228,18 +234,13 @@ class CharsMapNormalization(Normalization):
     any_kind = frozenset({"skips", "chars_map"})
     outputs = (*STRINGS, "skips")
     varies_outputs = True
-    _kinds: ClassVar[tuple[str, ...]] = ("", "identity", "nfc", "nfd", "nfkc", "nfkd")
 
     add_dummy_prefix: bool = False
     remove_extra_whitespaces: bool = True
     escape_whitespaces: bool = False
-    normalization_form: str = ""
+    normalization_form: Annotated[str, _normalization_form] = ""
     case_fold: bool = False
     nmt: bool = False
-
-    def check_attributes(self) -> None:
-        if self.normalization_form.lower() not in self._kinds:
-            raise ValueError(f"normalization_form={self.normalization_form!r}, expected one of {self._kinds}")
 
     def named(self, inputs: Any) -> dict[str, Any]:
         """Return the inputs by name; the fourth input is the map in old files, and `skips` in new ones."""

@@ -149,3 +149,80 @@ def test_zeros_and_what_is_not_finite_are_as_many(values: list[float], seed: int
     finite, drawn = array[np.isfinite(array)], made[np.isfinite(made)]
     if finite.size:
         assert finite.min() <= drawn.min() <= drawn.max() <= finite.max()
+
+
+TOKENIZERS = sorted((Path(__file__).parents[2] / "text" / "tokenizers").glob("*.xml"))
+
+LEAST = 5
+"""Minimum bytes of a text that cannot be in random bytes by chance."""
+
+
+def texts_of(model: Model) -> set[bytes]:
+    """The strings of the constants, also of those packed in u8 with the begins and ends of two other constants."""
+    assert model.weights is not None
+    found: set[bytes] = set()
+    for node in model.graph.all_nodes(unreachable=True):
+        arrays = [
+            one.op.evaluate(weights=model.weights) if one is not None and isinstance(one.op, Const) else None
+            for one in (value.node for value in node.inputs)
+        ]
+        for begins, ends, chars in zip(arrays, arrays[1:], arrays[2:], strict=False):
+            if chars is not None and chars.dtype == np.uint8 and begins is not None and ends is not None:
+                raw = chars.tobytes()
+                spans = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=False)
+                found |= {raw[begin:end] for begin, end in spans}
+        for array in arrays:
+            if array is not None and array.dtype == object:
+                found |= {text.encode("utf-8", "surrogateescape") for text in array.reshape(-1)}
+            elif array is not None and array.dtype == np.uint8 and array.size < 300:
+                found.add(array.tobytes())
+    return {text for text in found if len(text) >= LEAST}
+
+
+@pytest.mark.parametrize("path", TOKENIZERS, ids=lambda path: path.stem)
+def test_no_text_of_a_tokenizer_is_left(path: Path, tmp_path: Path) -> None:
+    whole = read_model(path)
+    anonymous(whole).save(tmp_path / "other.xml")
+    content = (tmp_path / "other.bin").read_bytes()
+    texts = texts_of(whole)
+    assert texts
+    assert [text for text in texts if text in content] == []
+    info = (tmp_path / "other.xml").read_text("utf-8")
+    assert whole.document.rt_info.children
+    for child in whole.document.rt_info.children:
+        value = child.attributes.get("value", "")
+        assert len(value) < LEAST or f'"{value}"' not in info
+
+
+def test_attributes_of_free_text_are_replaced() -> None:
+    net = NetworkText()
+    x = net.parameter("2,3")
+    other = net.op("SecretType", x, opset="secret", mode="secretmode", axis=-1, on="true", kind="f32", dims="2,?")
+    known = net.op("Relu", x, secretname="secretvalue", extra=3)
+    read = net.op("ReadValue", known, variable_id="secretvariable", opset=3)
+    net.op("Assign", read, variable_id="secretvariable", opset=3)
+    for value in (other, read):
+        net.result(value)
+    document = anonymous(read_model(net.file().xml)).document
+    data = {layer.type: dict(layer.data) for layer in document.layers}
+    assert "secret" not in str([(layer.name, layer.data) for layer in document.layers])
+    assert {name: data["SecretType"][name] for name in ("axis", "on", "kind", "dims")} == {
+        "axis": "-1",
+        "on": "true",
+        "kind": "f32",
+        "dims": "2,?",
+    }
+    assert data["Relu"] == {"extra": "3"}
+    assert data["ReadValue"]["variable_id"] == data["Assign"]["variable_id"]
+
+
+@pytest.mark.parametrize("release", ["2024.1.0-15008-f4afc983258", "2024.6", ""])
+def test_the_release_stays_without_its_branch(release: str) -> None:
+    path = NETWORKS / "lstm.xml"
+    text = path.read_text("utf-8")
+    start = text.rindex("<rt_info>")
+    info = f'<rt_info><Runtime_version value="{release}-releases/secret"/><secret value="secret"/></rt_info></net>'
+    model = read_model((text[:start] + info).encode(), weights=path.with_suffix(".bin").read_bytes())
+    document = anonymous(model).document
+    assert "secret" not in document.model_dump_json()
+    assert document.rt_info.value("Runtime_version") == (release or None)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import shlex
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +17,7 @@ from ir_exec import EvaluationError, IRError, Model, check_model, read_model
 from ir_exec.debug import Bundle, bundle, rerun
 from tests.conformance.networks import arrays
 from tests.helpers.facts import coded, naming
+from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 GNN = NETWORKS / "gnn_gcn_gat.xml"
@@ -236,3 +239,82 @@ def test_flipped_bits(made: Path, tmp_path: Path) -> None:
         except IRError as error:
             told.add(error.code)
     assert told == {"IR705"}
+
+
+SECRET = "secret"
+
+
+def secret_model(folder: Path) -> Path:
+    """A model with `secret` in names, rt_info, texts, and in unused bytes of the .bin."""
+    net = NetworkText()
+    x = net.parameter("1,3")
+    words = net.const(np.array([f"{SECRET} words", "other"], object))
+    unpacked = net.outputs(3, "StringTensorUnpack", words, opset=15)
+    symbols = net.const(np.frombuffer(f"{SECRET} symbols".encode(), np.uint8))
+    large = net.const(np.frombuffer((f"{SECRET} large".encode()) * 200 + b"\xff", np.uint8))
+    begins, ends = net.const(np.array([0], np.int32)), net.const(np.array([6], np.int32))
+    packed = net.op("StringTensorPack", begins, ends, symbols, opset=15)
+    axes = net.const(np.array([0, 1], np.int64))
+    for value in (net.op("Relu", x), *unpacked, packed, large, net.op("Squeeze", x, net.const(np.array([0])))):
+        net.result(value)
+    net.op("Reshape", x, axes, special_zero="true")
+    file = net.file()
+    xml = file.xml.decode()
+    # The last constant ends in bytes that its type does not need.
+    assert xml.count('shape="2" offset=') == 2
+    at = xml.index('element_type="i64" shape="2"')
+    size = xml.index('size="16"', at)
+    xml = xml[:size] + f'size="{16 + len(SECRET)}"' + xml[size + len('size="16"') :]
+    xml = xml.replace('<net name="', f'<net name="{SECRET} ').replace('name="layer', f'name="{SECRET}/layer')
+    info = f'<rt_info><{SECRET} value="{SECRET}"/><Runtime_version value="2024.1-{SECRET}"/></rt_info></net>'
+    xml = xml.replace("</net>", f"<!-- {SECRET} -->{info}")
+    path = folder / f"{SECRET}.xml"
+    path.write_text(xml, "utf-8")
+    path.with_suffix(".bin").write_bytes(file.weights + SECRET.encode())
+    return path
+
+
+def all_bytes(path: Path) -> bytes:
+    """The bytes of an archive and of its members, also of the archives in it."""
+    content = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            member = archive.read(name)
+            content += name.encode() + member
+            if zipfile.is_zipfile(io.BytesIO(member)):
+                with zipfile.ZipFile(io.BytesIO(member)) as inner:
+                    content += b"".join(inner.read(one) for one in inner.namelist())
+    return content
+
+
+def test_an_anonymous_one_contains_no_text_of_the_model(tmp_path: Path) -> None:
+    path = secret_model(tmp_path)
+    inputs = [np.zeros((1, 3), np.float32)]
+    bundle(path, inputs, output=tmp_path / "open.zip")
+    bundle(path, inputs, output=tmp_path / "b.zip", anonymously=True)
+    assert SECRET.encode() in all_bytes(tmp_path / "open.zip")
+    content = all_bytes(tmp_path / "b.zip")
+    assert SECRET.encode() not in content.lower()
+    assert SECRET.encode("utf-16-le") not in content
+    assert rerun(tmp_path / "b.zip").equal
+
+
+def test_texts_as_inputs_are_replaced(tmp_path: Path) -> None:
+    net = NetworkText()
+    for element_type, shape in (("string", "2"), ("u8", "?")):
+        net.result(net.parameter(shape, element_type))
+    (tmp_path / "m.xml").write_bytes(net.file().xml)
+    inputs = [np.array([SECRET, f"more {SECRET}"], object), np.frombuffer(f"{SECRET} bytes".encode(), np.uint8)]
+    bundle(tmp_path / "m.xml", inputs, output=tmp_path / "b.zip", anonymously=True)
+    content = all_bytes(tmp_path / "b.zip")
+    for encoding in ("utf-8", "utf-32-le"):
+        assert SECRET.encode(encoding) not in content
+
+
+@pytest.mark.parametrize("name", ["a b.zip", "$(touch done).zip", "'; touch done #.zip", "-b.zip"])
+def test_the_command_in_it_is_quoted(name: str, tmp_path: Path) -> None:
+    bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / name)
+    (line,) = [line for line in members(tmp_path / name)["README.txt"].decode().splitlines() if "--run" in line]
+    *command, path = shlex.split(line)
+    assert command == ["ir-exec", "bundle", "--run"]
+    assert (path, os.path.normpath(path)) == (path if name[0] != "-" else f"./{name}", name)

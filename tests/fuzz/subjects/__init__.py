@@ -1,0 +1,1 @@
+"""The subjects, one module each; `tests.fuzz` describes how one is added."""
