@@ -1,4 +1,4 @@
-"""Lazy runs of models on Dask arrays; the extra `ir-exec[dask]` installs Dask.
+"""Lazy runs of models on Dask arrays; the extra `dask` installs Dask.
 
 y = ir_exec.dask.apply("model.xml", x)   # x: a dask.array, in chunks along its first axis
 y.mean(axis=0).compute()

@@ -1,4 +1,6 @@
-"""Hints for names of layers and files that do not exist: similar names; and words of commands in hints."""
+"""Hints for names of layers and files that do not exist (similar names), for packages that are not installed, and words
+of commands in hints.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from itertools import islice
 
 from ir_exec.readers import ENDINGS
 
-__all__ = ["completed", "path_hint", "path_word", "shell_word", "suggested"]
+__all__ = ["completed", "install_hint", "path_hint", "path_word", "shell_word", "suggested"]
 
 _MOST_NAMES = 3
 _MOST_FILES = 5
@@ -22,6 +24,11 @@ _FIRST = ("openvino_model.xml", "model.xml", "model.onnx")
 """File names that tools use for the main model of a folder that also contains tokenizers and other models."""
 
 _PART = re.compile(r"[/.:]+")
+
+
+def install_hint(extra: str) -> str:
+    """A hint with the command that installs an extra of ir_exec, which is installed from a clone."""
+    return f"in a clone of ir_exec, run pip install '.[{extra}]'"
 
 
 def suggested(name: str, known: Iterable[str]) -> str | None:

@@ -5,8 +5,9 @@ import os
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 
-__all__ = ["from_stub"]
+__all__ = ["from_stub", "make_callable"]
 
 
 def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callable[[], list[str]], list[str]]:
@@ -36,6 +37,16 @@ def from_stub(package: str, path: str) -> tuple[Callable[[str], object], Callabl
         return sorted({*vars(module), *homes})
 
     return get, names, [name for name, home in homes.items() if home != package]
+
+
+def make_callable(package: str, function: str) -> None:
+    """Make a call of a package call its function with this name: `ir_exec.check(path)` is `check_model(path)`."""
+
+    class CallablePackage(ModuleType):
+        def __call__(self, *arguments: object, **options: object) -> object:
+            return getattr(self, function)(*arguments, **options)
+
+    sys.modules[package].__class__ = CallablePackage
 
 
 def _homes(path: str) -> dict[str, str]:

@@ -24,6 +24,7 @@ __all__ = [
     "chosen_port",
     "find_port",
     "numbered",
+    "port_names",
     "ports_of",
 ]
 
@@ -73,16 +74,25 @@ def ports_of(ends: Iterable[tuple[Node, Value]], types: Types) -> list[ModelPort
 
     Outputs of the same value share its names; the `name` of each is unique.
     """
+    ends = list(ends)
     ports: list[ModelPort] = []
+    for (_, value), names in zip(ends, port_names(ends), strict=True):
+        type = types[value.number]
+        ports.append(ModelPort(names[0], frozenset(names), type.element_type, type.shape))
+    return ports
+
+
+def port_names(ends: Iterable[tuple[Node, Value]]) -> list[tuple[str, ...]]:
+    """Return the names of Parameters or Results with their values; the first name of each is unique."""
+    found: list[tuple[str, ...]] = []
     taken: set[str] = set()
     for node, value in ends:
         tensor_names = (*node.layer.output_names, *value.names)
         choices = (*([node.name] if node.name in tensor_names else []), *tensor_names, value.name, node.name)
         name = next((name for name in choices if name not in taken), f"{node.name}#{node.id}")
         taken.add(name)
-        type = types[value.number]
-        ports.append(ModelPort(name, frozenset((*choices, name)), type.element_type, type.shape))
-    return ports
+        found.append((name, *choices))
+    return found
 
 
 def find_port(ports: Sequence[ModelPort], key: PortKey, kind: str = "input") -> int:

@@ -24,7 +24,9 @@ ROOT = Path(__file__).parents[1]
 BAD = ROOT / "tests" / "bad"
 CONV = ROOT / "tests" / "networks" / "conv_zoo.xml"
 PAGE = (ROOT / "docs" / "ci.md").read_text("utf-8")
-EXAMPLES = [yaml.safe_load(text) for text in re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)]
+BLOCKS = re.findall(r"^```yaml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES = [yaml.load(text, yaml.BaseLoader) for text in BLOCKS]
+"""All scalars are texts: YAML 1.1 reads the key `on` of a workflow as a truth value."""
 
 COMMANDS = [
     "; touch done #",
@@ -117,10 +119,11 @@ class TestPreCommit:
         assert result.exit_code == (0 if "--" in arguments else 2)
 
     def test_the_example_of_the_readme(self, hook: dict[str, Any]) -> None:
-        (example,) = (one for one in EXAMPLES if "repo" in one[0])
-        assert not errors("pre-commit-config.json", {"repos": example})
-        assert errors("pre-commit-config.json", {"repos": [{**example[0], "hooks": "all"}]})
-        assert [one["id"] for one in example[0]["hooks"]] == [hook["id"]]
+        (example,) = (one for one in EXAMPLES if "repos" in one)
+        assert not errors("pre-commit-config.json", example)
+        (repository,) = example["repos"]
+        assert errors("pre-commit-config.json", {"repos": [{**repository, "hooks": "all"}]})
+        assert [one["id"] for one in repository["hooks"]] == [hook["id"]]
 
 
 class TestAction:
@@ -278,9 +281,9 @@ class TestAction:
         assert (folder / "done").exists()
 
     def test_the_examples_of_the_readme(self, action: dict[str, Any]) -> None:
-        steps = [step for one in EXAMPLES for step in one if "uses" in step]
-        workflow = {"on": "push", "jobs": {"check": {"runs-on": "ubuntu-latest", "steps": steps}}}
-        assert not errors("github-workflow.json", workflow)
+        workflows = [one for one in EXAMPLES if "jobs" in one]
+        assert not [error for workflow in workflows for error in errors("github-workflow.json", workflow)]
+        steps = [step for one in workflows for job in one["jobs"].values() for step in job["steps"]]
         ours = [step for step in steps if "ir_exec" in step["uses"]]
         assert ours
         for step in ours:

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 
+import ir_exec
 from ir_exec.codes import Code
 
 
@@ -30,3 +31,11 @@ def test_codes_rise_and_stand_once() -> None:
     codes = [str(code) for code in Code]
     assert codes == sorted(set(codes))
     assert len(Code.__members__) == len(codes)
+
+
+def test_no_rule_is_newer_than_the_package() -> None:
+    def numbers(version: str) -> list[int]:
+        return [int(part) for part in version.split(".")]
+
+    assert {code.since for code in Code} == {"0.1.0", "0.2.0"}
+    assert all(numbers(code.since) <= numbers(ir_exec.__version__) for code in Code)

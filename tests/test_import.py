@@ -140,3 +140,11 @@ def test_a_module_is_loaded_when_it_is_asked_for() -> None:
 def test_a_name_that_is_not_there() -> None:
     with pytest.raises(AttributeError, match=naming("nothing")):
         ir_exec.nothing  # type: ignore[attr-defined]  # noqa: B018  # the point of the test
+
+
+def test_packages_that_are_called() -> None:
+    """`ir_exec.check(path)` is what a user writes after `ir-exec check path`."""
+    assert ir_exec.check(str(NETWORK)) == ir_exec.check_model(str(NETWORK))  # type: ignore[operator]  # a package
+    assert ir_exec.check(NETWORK, target="2020.1") == ir_exec.check_model(NETWORK, target="2020.1")  # type: ignore[operator]
+    page = ir_exec.view(str(NETWORK))  # type: ignore[operator]  # a package
+    assert page == ir_exec.view.view(str(NETWORK))

@@ -17,6 +17,7 @@ import numpy as np
 from ir_exec.batch.items import IMAGES, port_of_key
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.hints import install_hint
 from ir_exec.ir.packing import decode, packed_size
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import ModelPort
@@ -185,7 +186,7 @@ def _image(path: str, port: ModelPort, pixels: Pixels) -> Array:
     try:
         from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError:
-        hint = "pip install 'ir-exec[images]' installs it"
+        hint = install_hint("images")
         message = f"{path} cannot be read: pillow is not installed"
         raise EvaluationError(message, code=Code.unknown_input, hint=hint) from None
     layout = pixels.layout or _layout(port)

@@ -19,6 +19,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.values.files import damaged, load_npz, nearest
 from ir_exec.errors import EvaluationError
+from ir_exec.hints import install_hint
 from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
 from ir_exec.model import ModelPort
 from ir_exec.types import STRING, Array
@@ -337,8 +338,9 @@ def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[
 
 
 def _not_installed(path: str, extra: str) -> EvaluationError:
-    hint = f"pip install 'ir-exec[{extra}]'"
-    return EvaluationError(f"{path} cannot be read: {extra} is not installed", code=Code.unknown_input, hint=hint)
+    return EvaluationError(
+        f"{path} cannot be read: {extra} is not installed", code=Code.unknown_input, hint=install_hint(extra)
+    )
 
 
 SUFFIXES: dict[str, Reader] = {

@@ -392,7 +392,7 @@ def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
     before = f"{name}/fq_weights_{weight.port}"
     value = multiply(value, scale, name=before)
     if found.group_size is not None:
-        value = reshape(value, np.array(found.shape, np.int64), special_zero=False)
+        value = reshape(value, np.array(found.shape, np.int64), special_zero=False, name=f"{before}/reshape")
     target = weight.constant.element_type
     if target is not kind:
         value = to(value, target.name, name=f"{before}/convert")

@@ -19,6 +19,7 @@ from ir_exec.check.text import (
     render_diagnostic,
     wrapped,
 )
+from ir_exec.lazy import make_callable
 
 __all__ = [
     "FORMATS",
@@ -55,3 +56,5 @@ __all__ = [
     "weight",
     "wrapped",
 ]
+
+make_callable(__name__, "check_model")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from ir_exec.check.findings import Findings, Repair
-from ir_exec.check.releases import Release, newer_than, requirement
+from ir_exec.check.releases import newer_than, requirement, target_release
 from ir_exec.check.report import Report, Requirement
 from ir_exec.check.structure import (
     all_graphs,
@@ -18,7 +18,9 @@ from ir_exec.check.structure import (
     duplicate_port_ids,
     layers_in_doubt,
     odd_constants,
+    overlapping_constants,
     repeated_rt_info,
+    unknown_tokenizer_operators,
     unreachable_layers,
     unreferenced_weights,
 )
@@ -28,6 +30,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import foreign_weights
+from ir_exec.ir.files import differing_weights
 from ir_exec.ir.markup import is_text
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.ops.infrastructure.values import Parameter
@@ -174,8 +177,18 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
         cut_off = cut_off_weights(loaded.graph, loaded.weights)
         if cut_off is not None:
             findings.merge(cut_off)
+    for error in unknown_tokenizer_operators(loaded.graph, loaded.document):
+        findings(error)
     checked = check_types(loaded.graph, loaded.weights, findings, inferred)
+    # Older versions have blobs instead of constants, whose parts may be read separately.
+    if loaded.version >= 10:
+        for error in overlapping_constants(loaded.graph, findings.is_faulty):
+            findings.lead(error)
     if loaded.weights is not None:
+        # Reading has compared a sample.
+        digest = loaded.digest if wanted.weights_values else None
+        if digest is not None and not digest.is_digest_of(loaded.weights.file_size, loaded.weights.slice):
+            findings(differing_weights(loaded.weights, digest))
         if not findings.has_error("IR1", "IR2", "IR3"):
             for error in unreferenced_weights(loaded.graph, loaded.weights):
                 findings(error)
@@ -188,7 +201,8 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
 
 def _doubt_weights(loaded: Loaded, findings: Findings) -> None:
     """Report weights of another model instead of the faults that follow from them."""
-    if loaded.weights is not None and findings.may_follow_from_weights:
+    is_explained = findings.has_error(Code.overlapping_constants)
+    if loaded.weights is not None and findings.may_follow_from_weights and not is_explained:
         found = foreign_weights(loaded.graph, loaded.weights)
         if found is not None:
             findings.replace_by(found)
@@ -215,7 +229,7 @@ def _what_if(loaded: Loaded, findings: Findings, wanted: _Wanted) -> dict[str, s
             findings(fault)
     if wanted.target is not None:
         try:
-            target = Release.parse(str(wanted.target))
+            target = target_release(str(wanted.target))
         except ValueError as error:
             findings(IRError(str(error), code=Code.unknown_input))
             return outputs

@@ -20,7 +20,7 @@ from ir_exec.ir import Layer, Port
 from ir_exec.printable import printable
 from ir_exec.types import TensorType
 
-__all__ = ["Diagnostic", "Findings", "Repair", "ReportRecord", "with_leftovers_folded"]
+__all__ = ["Diagnostic", "Findings", "Repair", "ReportRecord", "with_data_files_folded", "with_leftovers_folded"]
 
 
 class ReportRecord(BaseModel):
@@ -136,6 +136,28 @@ def _leftover(diagnostic: Diagnostic) -> tuple[str, str] | None:
     return (match[1], match[2]) if match is not None and match[2] in _LEFTOVERS.get(match[1], "").split() else None
 
 
+_OF_DATA_FILES: dict[str, str] = {Code.weights_missing: "need it", Code.weights_short: "read data past its end"}
+
+_QUOTED = re.compile(r"'[^']+'")
+
+
+def with_data_files_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """The findings, with one finding for each external data file of an ONNX model that is missing or too short."""
+    kept: list[Diagnostic] = []
+    groups: dict[tuple[str, str], list[Diagnostic]] = {}
+    for one in found:
+        name = _QUOTED.search(one.message) if one.code in _OF_DATA_FILES and one.location.kind == "node" else None
+        if name is None:
+            kept.append(one)
+        else:
+            groups.setdefault((one.code, name[0]), []).append(one)
+    for (code, _), several in groups.items():
+        first = several[0]
+        end = f"; {len(several):,} nodes {_OF_DATA_FILES[code]}" if len(several) > 1 else ""
+        kept.append(first.model_copy(update={"message": first.message + end}))
+    return kept
+
+
 _Key: TypeAlias = tuple[str | None, str | None, str | None]
 
 _CONSEQUENCES: dict[str, tuple[Code, ...]] = {
@@ -151,6 +173,9 @@ _OF_WEIGHTS = (
     *(Code.weights_short, Code.damaged_strings, Code.unreferenced_weights),
     *(Code.nan_in_weights, Code.infinity_in_weights, Code.saturated_f16),
 )
+_NO_WEIGHTS = (Code.weights_missing, Code.weights_lfs_pointer, Code.weights_digest)
+"""Faults of a .bin that is not read."""
+
 _NOT_OF_WEIGHTS = (Code.dynamic_rank, Code.unbounded_dim, Code.body_input_type, Code.unknown_input)
 """Faults of shapes, declarations and values that do not result from the weights."""
 
@@ -178,7 +203,7 @@ class Findings:
         self._file = Location(path=path)
         self._found: list[Diagnostic] = []
         self._codes: set[str] = set()
-        self._first: str | None = None
+        self._leading: set[str] = set()
         self._faulty: set[_Key] = set()
         self._muted: set[_Key] = set()
         self.repairs: list[Repair] = []
@@ -198,7 +223,11 @@ class Findings:
     def merge(self, error: IRError) -> None:
         """Replace all errors that have the code of this one; it is sorted first, as others may follow from it."""
         self._found = [one for one in self._found if one.code != error.code]
-        self._first = error.code
+        self.lead(error)
+
+    def lead(self, error: IRError) -> None:
+        """Report a fault that is sorted first, as others may follow from it."""
+        self._leading.add(error.code)
         self(error)
 
     def replace_by(self, error: IRError) -> None:
@@ -230,16 +259,16 @@ class Findings:
         return any(_may_follow(one) for one in self._found)
 
     def sorted(self) -> tuple[Diagnostic, ...]:
-        """The findings without duplicates, by line; those of the whole file and of truncated weights are first.
+        """The findings without duplicates, by line; those of the whole file, and causes of others, are first.
 
         Consequences of other errors are omitted.
         """
         follows = self._consequences()
         kept = dict.fromkeys(one for one in self._found if one.severity != "error" or not follows(one))
-        return tuple(sorted(with_leftovers_folded(kept), key=self._order))
+        return tuple(sorted(with_data_files_folded(with_leftovers_folded(kept)), key=self._order))
 
     def _order(self, found: Diagnostic) -> int:
-        return 0 if found.code == self._first else found.location.line or 0
+        return 0 if found.code in self._leading else found.location.line or 0
 
     def _consequences(self) -> Callable[[Diagnostic], bool]:
         """Return a predicate for errors that are only the consequence of others."""
@@ -252,7 +281,7 @@ class Findings:
         lost_results = Code.duplicate_layer_id in self._codes or any(
             one.code == Code.missing_markup and one.location.layer_type == "Result" for one in self._found
         )
-        weights_said = any(one.code in (Code.weights_missing, Code.weights_lfs_pointer) for one in of_file)
+        weights_said = any(one.code in _NO_WEIGHTS for one in of_file)
 
         def follows(one: Diagnostic) -> bool:
             key = _key(one.location)

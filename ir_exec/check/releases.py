@@ -1,10 +1,10 @@
 """The oldest release of OpenVINO that reads a file, and the features of the file that require it.
 
-`releases.json` contains the first release of each opset, element type, IR version and so on, with its source. Opsets
-grow for a few releases: `operators` lists operators that were added later, or earlier, than the release in `opsets`.
-`extensions` lists the operators of openvino_tokenizers, which has the same release numbers as OpenVINO. `attributes`,
-`inputs` and `extension_inputs` list features that operators did not support at first; older releases reject these, or
-ignore them and compute different values.
+`releases.json` contains all releases, and the first release of each opset, element type, IR version and so on, with its
+source. Opsets grow for a few releases: `operators` lists operators that were added later, or earlier, than the release
+in `opsets`. `extensions` lists the operators of openvino_tokenizers, which has the same release numbers as OpenVINO.
+`attributes`, `inputs` and `extension_inputs` list features that operators did not support at first; older releases
+reject these, or ignore them and compute different values.
 """
 
 from __future__ import annotations
@@ -23,7 +23,16 @@ from ir_exec.ir import Document, Layer
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import ElementType
 
-__all__ = ["Release", "first_release", "known_releases", "newer_than", "requirement"]
+__all__ = [
+    "EXTENSION",
+    "Release",
+    "first_release",
+    "known_releases",
+    "newer_than",
+    "requirement",
+    "target_release",
+    "tokenizer_types",
+]
 
 _TYPE_ATTRIBUTES = frozenset(("element_type", "destination_type", "variable_type", "output_type", "index_element_type"))
 
@@ -53,7 +62,7 @@ class Release(NamedTuple):
         return f"{self.year}.{self.number}"
 
 
-_EXTENSION = "extension"
+EXTENSION = "extension"
 """The opset of operators of openvino_tokenizers."""
 
 _OLDEST_VERSION = 10
@@ -62,18 +71,34 @@ _LAST_OLDER = Release(2022, 1)
 
 
 def known_releases() -> list[Release]:
-    """The releases in the table, oldest first; each added readable features."""
-    table = _table()
-    single = (table.ir_versions, table.opsets, table.operators, table.element_types)
-    found = {release for releases in single for release in releases.values()}
-    found |= {novelty.release for entries in table.novelties.values() for novelty in entries}
-    return sorted(found | {table.dim_of_0})
+    """The releases of OpenVINO, oldest first."""
+    return [
+        Release(year, number) for year, (first, last) in _table().years.items() for number in range(first, last + 1)
+    ]
+
+
+def target_release(text: str) -> Release:
+    """Parse a release that files are checked against.
+
+    Raises:
+        ValueError: For text that is not a release, and for a release that OpenVINO does not have.
+    """
+    release = Release.parse(text)
+    if release not in known_releases():
+        ranges = (f"{year}.{first} to {year}.{last}" for year, (first, last) in _table().years.items())
+        raise ValueError(f"OpenVINO has no release {release}, expected one of {', '.join(ranges)}")
+    return release
 
 
 def first_release(type_name: str, opset: str) -> Release | None:
     """The first release that reads this operator of this opset; None if it is unknown."""
     table = _table()
     return table.operators.get((canonical(type_name), opset)) or table.opsets.get(opset)
+
+
+def tokenizer_types() -> list[str]:
+    """The operators of all releases of openvino_tokenizers, as files spell them."""
+    return [name for name, opset in _table().operators if opset == EXTENSION]
 
 
 class _Need(NamedTuple):
@@ -152,7 +177,7 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
 def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
     """The canonical name of an operator, the needs of all its layers, and the novelties that only some layers have."""
     name, release = canonical(type_name), first_release(type_name, opset)
-    owner = "openvino_tokenizers" if opset == _EXTENSION else opset
+    owner = "openvino_tokenizers" if opset == EXTENSION else opset
     needs = [] if release is None else [_Need(release, f"{type_name} of {owner}")]
     return name, needs, _table().novelties.get(name, [])
 
@@ -201,6 +226,7 @@ def _precision(element_type: str) -> str:
 
 
 class _Table(NamedTuple):
+    years: dict[int, tuple[int, int]]
     ir_versions: dict[int, Release]
     opsets: dict[str, Release]
     operators: dict[tuple[str, str], Release]
@@ -222,6 +248,7 @@ def _table() -> _Table:
             novelty = _Novelty(Release.parse(entry["release"]), opsets, **told)
             novelties.setdefault(name, []).append(novelty)
     return _Table(
+        {int(year): (first, last) for year, (first, last) in table["releases"].items()},
         {int(key): Release.parse(value) for key, value in table["ir_versions"].items()},
         {f"opset{key}": Release.parse(value) for key, value in table["opsets"].items()},
         {
@@ -230,7 +257,7 @@ def _table() -> _Table:
             for name in entry["types"]
         }
         | {
-            (canonical(name), _EXTENSION): Release.parse(entry["release"])
+            (canonical(name), EXTENSION): Release.parse(entry["release"])
             for entry in table["extensions"]
             for name in entry["types"]
         },

@@ -1,4 +1,5 @@
-"""Faults that do not stop any pass: unused layers, duplicate names and ids, truncated weights, odd constants.
+"""Faults that do not stop any pass: unused layers, duplicate names and ids, truncated weights, odd constants, constants
+that overlap, and operators that no release of openvino_tokenizers has.
 
 Odd constants contain NaN, infinities or clipped f16 values. Duplicate names include names that OpenVINO rejects:
 colliding inputs and outputs of version 10, and repeated rt_info.
@@ -14,9 +15,11 @@ from typing import Any
 import numpy as np
 
 from ir_exec.check.declarations import End
+from ir_exec.check.releases import EXTENSION, first_release, tokenizer_types
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, Severity, WeightsError
 from ir_exec.graph import Graph, Node
+from ir_exec.hints import suggested
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
@@ -31,7 +34,9 @@ __all__ = [
     "duplicate_port_ids",
     "layers_in_doubt",
     "odd_constants",
+    "overlapping_constants",
     "repeated_rt_info",
+    "unknown_tokenizer_operators",
     "unreachable_layers",
     "unreferenced_weights",
 ]
@@ -146,6 +151,67 @@ def cut_off_weights(graph: Graph, weights: Weights) -> IRError | None:
     )
     hint = "check that this .bin belongs to this .xml and was copied completely"
     return WeightsError(message, code=Code.weights_short, hint=hint).located(first.location)
+
+
+def overlapping_constants(graph: Graph, is_faulty: Callable[[Node], bool]) -> Iterator[IRError]:
+    """IR213 for each constant whose bytes are also part of those of another constant; equal ranges are shared.
+
+    The smaller of two constants is reported, since a wrong offset usually concerns an axis or a shape.
+
+    Args:
+        is_faulty: Return True for a layer with an error. An error of a reader makes the overlap an error.
+    """
+    pairs = list(_overlaps(constants(graph)))
+    readers: dict[Node, list[Node]] = {}
+    for node in (node for one in all_graphs(graph) for node in one.nodes) if pairs else ():
+        for value in node.values_in:
+            readers.setdefault(value.node, []).append(node)
+    for node, other in pairs:
+        assert isinstance(node.op, Const), "only constants are compared"
+        assert isinstance(other.op, Const), "only constants are compared"
+        message = (
+            f"bytes {node.op.offset:,} to {node.op.offset + node.op.size:,} overlap those of constant {other.id} "
+            f'"{other.name}", {other.op.offset:,} to {other.op.offset + other.op.size:,}, expected separate bytes'
+        )
+        severity: Severity = "error" if any(map(is_faulty, readers.get(node, ()))) else "warning"
+        hint = "check the offset and the size of this constant"
+        error = WeightsError(message, code=Code.overlapping_constants, severity=severity, hint=hint)
+        yield error.located(node.location)
+
+
+def _overlaps(nodes: Sequence[Node]) -> Iterator[tuple[Node, Node]]:
+    """Pairs of constants with some common bytes, the smaller one first; it is in no other pair."""
+    ranges: dict[tuple[int, int], Node] = {}
+    for node in sorted(nodes, key=lambda node: node.layer.line):
+        if isinstance(node.op, Const) and node.op.size > 0 and not _is_empty(node):
+            ranges.setdefault((node.op.offset, node.op.offset + node.op.size), node)
+    last: tuple[int, int] | None = None
+    reported: set[Node] = set()
+    for start, end in sorted(ranges):
+        if last is not None and start < last[1]:
+            pair = sorted([last, (start, end)], key=lambda one: (one[1] - one[0], ranges[one].layer.line))
+            smaller, larger = (ranges[one] for one in pair)
+            if reported.isdisjoint((smaller, larger)):
+                reported.add(smaller)
+                yield smaller, larger
+        if last is None or end > last[1]:
+            last = start, end
+
+
+def unknown_tokenizer_operators(graph: Graph, document: Document) -> Iterator[IRError]:
+    """IR116 for each operator of the extension in a tokenizer that no release of openvino_tokenizers has."""
+    nodes = [node for one in all_graphs(graph) for node in (*one.nodes, *one.unreachable)]
+    extended = [node for node in nodes if node.layer.version == EXTENSION]
+    unknown = [node for node in extended if node.op is None and first_release(node.type, EXTENSION) is None]
+    is_tokenizer = document.rt_info.child(_TOKENIZERS_VERSION) is not None or len(unknown) < len(extended)
+    for node in unknown if is_tokenizer else ():
+        message = f"no release of openvino_tokenizers has an operator {node.type}"
+        hint = suggested(node.type, tokenizer_types())
+        yield GraphError(message, code=Code.unknown_type, hint=hint).located(node.location)
+
+
+_TOKENIZERS_VERSION = "openvino_tokenizers_version"
+"""The entry of rt_info that openvino_tokenizers writes."""
 
 
 def unreferenced_weights(graph: Graph, weights: Weights) -> Iterator[IRError]:

@@ -20,6 +20,7 @@ from ir_exec.cli.extensions import extension_options
 from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input, weights_option
 from ir_exec.cli.terminal import Unusable, echo
+from ir_exec.codes import Code
 from ir_exec.debug.drawing import Drawer, Drawn, Redraw
 from ir_exec.debug.values.files import NATIVE, RECORDS, objects_hint, storable, store_npz
 from ir_exec.errors import IRError
@@ -30,9 +31,9 @@ from ir_exec.printable import printable
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 __all__ = [
-    "DRAWN_HINT",
     "Asked",
     "Statistics",
+    "drawn_hint",
     "input_options",
     "read_array",
     "read_arrays",
@@ -162,7 +163,7 @@ def _as_element_type(array: Array, port: ModelPort) -> Array:
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; types that .npy does not support are written as f32, i8 or u8."""
-    with writing(path) as file:
+    with writing(path, content="npz") as file:
         store_npz(file, arrays)
 
 
@@ -202,10 +203,20 @@ def _number(value: np.generic | float) -> str:
     return str(int(value)) if isinstance(value, np.integer) else f"{float(value):.6g}"
 
 
-DRAWN_HINT = (
-    "random inputs may not suit the model: set values with --input and shapes with --shape; "
-    "`ir-exec shapes MODEL` lists the supported sizes"
+_OF_ARGUMENTS = frozenset(
+    {Code.input_array_type, Code.input_array_shape, Code.unknown_input, Code.ignored_pattern, Code.untyped_constant}
 )
+
+
+def drawn_hint(error: IRError) -> str | None:
+    """Return the hint about random inputs for a layer that fails because of its shapes or values, else None."""
+    is_in_layer = error.location.layer_id is not None or error.location.layer_type is not None
+    if not is_in_layer or not error.code.startswith(("IR5", "IR7")) or error.code in _OF_ARGUMENTS:
+        return None
+    return (
+        "random inputs may not suit the model: set values with --input and shapes with --shape; "
+        "`ir-exec shapes MODEL` lists the supported sizes"
+    )
 
 
 def _numbers(context: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
@@ -270,9 +281,13 @@ class Asked:
     seed: int
     pixels: Pixels | None = None
 
-    def network(self, path: str, weights: str | None = None) -> Model:
-        """Read the model of a file; apply the requested shapes if lowering some of its layers requires them."""
-        network = read_model(path, weights=weights)
+    def network(self, path: str, weights: str | None = None, read: Callable[..., Model] | None = None) -> Model:
+        """Read the model of a file; apply the requested shapes if lowering some of its layers requires them.
+
+        Args:
+            read: The function that reads it, by default `read_model`.
+        """
+        network = (read or read_model)(path, weights=weights)
         if isinstance(network, PartialModel) and network.lists:
             names = ", ".join(network.lists)
             raise Unusable(f"inputs {names} are sequences or optionals, expected tensors: use ir_exec.compile_model")

@@ -5,12 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,29 +22,26 @@ from ir_exec.check import (
     Report,
     Reports,
     Selection,
-    Style,
     Summary,
     counted,
     fix,
-    inert,
-    plain,
     printable,
-    render,
-    rule_of,
     summary_line,
-    weight,
 )
-from ir_exec.check.releases import Release
+from ir_exec.check.releases import target_release
+from ir_exec.cli.check_output import TextOutput, from_level, lines_of_file
+from ir_exec.cli.check_output import statistics as statistics_of
 from ir_exec.cli.config import Config, prefixes, read_config
 from ir_exec.cli.extensions import extension_options, import_extensions, resolve_extensions, settings_path
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
+from ir_exec.cli.outputs import Output, add_sources, output_option, report_output
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, print_report, styled, terminal_width
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, print_report, styled
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
+from ir_exec.hints import install_hint
 from ir_exec.ir import default_weights_path
-from ir_exec.ir.markup import load
 from ir_exec.ir.urls import exists, suffix_of
 from ir_exec.readers import ENDINGS, is_readable
 
@@ -55,6 +51,15 @@ if TYPE_CHECKING:
 _LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 
 _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
+
+
+def _baseline_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+    if path is not None:
+        yield Output(path, "baseline")
+
+
+def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    return report_output(path, parameters) if parameters.get("write_baseline") is None else ()
 
 
 @click.command("check")
@@ -92,13 +97,17 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
     shell_complete=complete_rules,
     help="Do not report these rules; repeatable.",
 )
-@click.option("--level", type=click.Choice(_LEVELS), help="Minimum severity of reported findings.  [default: info]")
+@click.option(
+    "--level",
+    type=click.Choice(_LEVELS),
+    help="Minimum severity of reported findings.  [default: info; text counts infos in one line]",
+)
 @click.option("--strict", is_flag=True, help="Also fail for warnings and for layers that were not checked.")
 @click.option("--baseline", metavar="FILE", type=click.Path(), help="Do not report the findings in this file.")
-@click.option(
+@output_option(
     "--write-baseline",
+    outputs=_baseline_output,
     metavar="FILE",
-    type=click.Path(),
     help="Write all findings to this file for --baseline, and exit with 0.",
 )
 @click.option("--fix", "fixes", is_flag=True, help="Correct wrong declared dims and precisions in the files.")
@@ -107,7 +116,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 )
 @click.option("--diff", "diffs", is_flag=True, help="Show the changes of --fix without writing them.")
 @format_option(*FORMATS, "html", help="Format of the report. schemas/report.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=_report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--quiet", is_flag=True, help="In text, show only errors.")
 @click.option("--statistics", is_flag=True, help="In text, show the number of findings per rule.")
 @click.option("--skip-others", is_flag=True, help="Skip files that are not IR, also if they are named.")
@@ -153,6 +162,8 @@ def command(
     files in folders are skipped and counted if they have no .bin, and ONNX files if the package onnx is not installed.
     `ir-exec explain CODE` describes a finding.
 
+    Text lists the errors of all files, then the warnings. One line counts the infos by rule; --level info lists them.
+
     Settings are read from [tool.ir-exec] in pyproject.toml, or from ir-exec.toml: select, ignore, per-file-ignores,
     severity, level, strict, target, baseline, jobs, weights-values, extensions.
 
@@ -165,6 +176,7 @@ def command(
     strict = strict or config.strict
     modules = resolve_extensions(config, settings, extensions)
     import_extensions(modules)
+    add_sources(*filter(None, [settings, None if write_baseline else config.baseline]))
     known = None if write_baseline else _known(baseline, config, settings)
     question = Question(
         shapes=read_shapes(shapes),
@@ -177,7 +189,9 @@ def command(
     fixed = _fix_all(paths, writes=not diffs, declare=declare) if fixes or diffs else _Fixed()
     is_text = output_format == "text"
     level = level or config.level
-    shown = _Shown("error" if quiet else level, requires=requires, to_file=output is not None)
+    # Selected rules are listed with any severity.
+    in_text: Severity = "error" if quiet else level or ("info" if select else "warning")
+    shown = TextOutput(in_text, requires=requires, to_file=output is not None, counts_infos=not quiet and level is None)
     reports: list[Report] = []
     skipped: list[str] = []
     files = partial(files_in, paths, skips_others=skip_others)
@@ -195,7 +209,7 @@ def command(
             wanted = _selection(config, select, ignore).apply(report)
             wanted = wanted if known is None else known.new_in(wanted)
             if is_text and write_baseline is None:
-                lines = shown.text(wanted)
+                lines = shown.errors(wanted)
                 with bar.hidden() if lines else nullcontext():
                     shown.lines(lines)
             reports.append(wanted)
@@ -203,7 +217,7 @@ def command(
         wanted = _selection(config, select, ignore).apply(report)
         wanted = wanted if known is None else known.new_in(wanted)
         if is_text and write_baseline is None:
-            shown.lines(shown.text(wanted))
+            shown.lines(shown.errors(wanted))
         reports.append(wanted)
     if not reports and not skip_others:
         raise Unusable(f"{', '.join(paths)}: no IR or ONNX files, expected at least one")
@@ -214,9 +228,11 @@ def command(
         )
         echo(f"{sum(len(report.diagnostics) for report in reports)} findings written to {write_baseline}")
         return
+    if is_text:
+        shown.show_collected()
     if is_text and statistics:
-        shown.lines(_statistics(reports))
-    files_shown = tuple(_from_level(report, level) for report in reports)
+        shown.lines(statistics_of(reports))
+    files_shown = tuple(from_level(report, level or "info") for report in reports)
     everything = Reports(version=__version__, files=files_shown, skipped=tuple(skipped), summary=summary)
     _finish(everything, output_format, output, shown)
     if strict and not summary.errors and (summary.warnings or summary.layers_not_checked):
@@ -244,7 +260,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
     for path in paths:
         for place, folders, _ in os.walk(path) if os.path.isdir(path) else ():
             folders[:] = sorted(name for name in folders if not name.startswith("."))
-            reports = check_folder(place)
+            reports = check_folder(place, genai=not {"genai", "npu"} & {*targets})
             if reports is None:
                 continue
             # Folders within a pipeline are parts of it.
@@ -256,42 +272,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
     return found
 
 
-@dataclass
-class _Shown:
-    """Text output: printed at once, or collected for a file."""
-
-    level: Severity
-    requires: bool
-    to_file: bool
-    kept: list[str] = field(default_factory=list)
-
-    @property
-    def style(self) -> Style:
-        return plain if self.to_file else styled
-
-    def text(self, report: Report) -> list[str]:
-        """Return the lines of the findings of one file."""
-        report = _from_level(report, self.level)
-        width = None if self.to_file else terminal_width()
-        found = list(render(report, style=self.style, lines_of=_lines, width=width))
-        found += _new_outputs(report, self.style)
-        return [*found, _requirement(report, self.style), ""] if self.requires else found
-
-    def lines(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            if self.to_file:
-                self.kept.append(inert(line))
-            else:
-                echo(line)
-
-
-def _from_level(report: Report, level: Severity) -> Report:
-    """Return the report without findings of lower severity."""
-    kept = tuple(found for found in report.diagnostics if weight(found.severity) >= weight(level))
-    return report if len(kept) == len(report.diagnostics) else report.model_copy(update={"diagnostics": kept})
-
-
-def _finish(reports: Reports, output_format: str, output: str | None, shown: _Shown) -> None:
+def _finish(reports: Reports, output_format: str, output: str | None, shown: TextOutput) -> None:
     """Write the report, except for printed text, and always print the summary."""
     is_text = output_format == "text"
     line = summary_line(reports.summary)
@@ -306,7 +287,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: _Sh
         content = html_of(page_of_reports(reports.files)).rstrip("\n")
     else:
         here = os.getcwd()
-        content = FORMATS[output_format](reports, Places(here, repository(here), _lines))
+        content = FORMATS[output_format](reports, Places(here, repository(here), lines_of_file))
     if output is not None:
         write_bytes(output, (content + "\n").encode("utf-8", "backslashreplace"))
         echo(styled(_role(reports.summary), line))
@@ -323,7 +304,7 @@ def _skipped(paths: Sequence[str]) -> Iterator[str]:
     if unreadable < len(paths):
         yield f"skipped {counted(len(paths) - unreadable, 'other .xml file')}"
     if unreadable:
-        yield f"skipped {counted(unreadable, 'ONNX file')}: to read them, pip install 'ir-exec[onnx]'"
+        yield f"skipped {counted(unreadable, 'ONNX file')}: to read them, {install_hint('onnx')}"
 
 
 def _role(summary: Summary) -> str:
@@ -336,39 +317,6 @@ def _exit_code(reports: list[Report], *, strict: bool, is_to_change: bool) -> in
         return UNUSABLE
     fails = any(report.errors or (strict and (report.warnings or report.layers_not_checked)) for report in reports)
     return 1 if fails or is_to_change else 0
-
-
-def _requirement(report: Report, style: Style) -> str:
-    """Return `model.xml needs OpenVINO 2023.1 or newer: GroupNormalization of opset12 (2 times, first in line 40)`."""
-    path = printable(report.path or "<bytes>")
-    if report.requires is None:
-        return f"{path}: the required OpenVINO release is unknown"
-    demands = []
-    for demand in report.requires.demands:
-        place = demand.location
-        where = "" if place.line is None else f", line {place.line}"
-        times = f" ({demand.count} times{where and ', first in' + where[1:]})" if demand.count > 1 else where
-        demands.append(f"{printable(demand.what)}{times}")
-    head = style("message", f"{path} needs OpenVINO {report.requires.release} or newer")
-    return f"{head}: {'; '.join(demands)}"
-
-
-def _new_outputs(report: Report, style: Style) -> list[str]:
-    """Return the output types for the requested input shapes, one per line; nothing if the shapes do not fit."""
-    if report.outputs is None or report.errors:
-        return []
-    head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
-    width = max((len(printable(name)) for name in report.outputs), default=0)
-    return [head, *(f"  {printable(name):{width}}  {type}" for name, type in report.outputs.items()), ""]
-
-
-def _statistics(reports: list[Report]) -> Iterator[str]:
-    counts = Counter((found.code, found.severity) for report in reports for found in report.diagnostics)
-    width = len(str(max(counts.values(), default=0)))
-    for (code, severity), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
-        yield f"{count:>{width}}  {code}  {severity:7}  {rule_of(code).name}"
-    if counts:
-        yield ""
 
 
 @dataclass
@@ -393,7 +341,7 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
             continue
         if writes:
             try:
-                write_bytes(path, result.after)
+                write_bytes(path, result.after, is_source=True)
             except Unusable as error:
                 error.show()
                 done.refused += 1
@@ -404,7 +352,7 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
         done.changed += 1
     if writes:
         echo(f"fixed {counted(done.changed, 'file')}", to_stderr=True)
-        _lines.cache_clear()
+        lines_of_file.cache_clear()
     return done
 
 
@@ -435,7 +383,7 @@ def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...])
 
 def _target(text: str) -> str:
     try:
-        Release.parse(text)
+        target_release(text)
     except ValueError as error:
         raise Unusable(f"--target: {error}") from None
     return text
@@ -470,13 +418,3 @@ def _is_other(path: str, report: Report) -> bool:
         return False
     is_other = any(found.code == Code.not_ir for found in report.diagnostics)
     return is_other and not exists(default_weights_path(report.path or ""))
-
-
-@lru_cache(maxsize=1)
-def _lines(path: str) -> Sequence[str]:
-    """Return the lines of a file for excerpts; only the last file is cached, because reports come file by file."""
-    try:
-        _, raw = load(path)
-    except IRError:
-        return ()
-    return raw.decode("utf-8", "replace").split("\n")

@@ -13,7 +13,7 @@ import click
 
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.items import StoredItem
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, read_arrays, tell_drawn
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options, read_arrays, tell_drawn
 from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
@@ -28,11 +28,21 @@ from ir_exec.cli.options import (
     timeout_option,
     tolerances_of,
 )
+from ir_exec.cli.outputs import output_option, report_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, styled, terminal_width
+from ir_exec.cli.terminal import (
+    UNUSABLE,
+    Unusable,
+    check_hint,
+    echo,
+    errors_as_messages,
+    show,
+    show_verdict,
+    terminal_width,
+)
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
@@ -69,9 +79,7 @@ def _read(model: str, weights: str | None) -> Model:
     return read_model(model, weights=weights)
 
 
-def compare_many(
-    network: Model, question: CompareItem, many: Many, output_format: str, output: str | None, *, fail_on: str
-) -> NoReturn:
+def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
     """Report on every item, and exit with 0 if all are equal, 1 if one differs, 2 if one fails."""
     ports = network.inputs
     found: list[ComparedItem] = []
@@ -90,18 +98,17 @@ def compare_many(
         _show_items(whole)
     else:
         write_text(_rendered(whole, output_format, question.model, question.weights), output)
-    passes = all(item.comparison is not None and _passes(item.comparison, fail_on) for item in found)
-    raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if passes else 1)
+        if output is not None:
+            _show_items_verdict(whole)
+    raise click.exceptions.Exit(whole.exit_code)
 
 
-def _passes(report: Comparison, fail_on: str) -> bool:
-    isolation = report.isolation
-    is_right = not report.faults and (isolation is None or isolation.verdict in ("right", "carried"))
-    return report.equal and (fail_on == "outputs" or is_right)
+def _show_items_verdict(report: Comparisons) -> None:
+    show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
 
 
 def _show_items(report: Comparisons) -> None:
-    echo(styled("message" if report.equal else "error", str(report).split("\n", 1)[0]))
+    _show_items_verdict(report)
     shown = table("Items that differ", item="left", verdict="left")
     for item in report.items:
         if not item.equal:
@@ -171,7 +178,7 @@ _WIDE = 120
     type=click.Choice(["outputs", "layers"]),
     default="outputs",
     show_default=True,
-    help="Exit with 1 for a different output, or also for a wrong layer.",
+    help="Exit with 1 for a different output or a gross error of a layer, or for every wrong layer.",
 )
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="Show this column, or module:function; repeatable."
@@ -200,7 +207,7 @@ _WIDE = 120
     help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 @click.option("--prompt", metavar="TEXT", help="For folders: text to continue.")
@@ -270,8 +277,9 @@ def command(
     If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
     (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
 
-    Exit code: 0 if the outputs are equal, 1 if one differs (with --fail-on layers, also a layer), 2 if nothing could be
-    compared, for example because all elements are NaN or infinite on both sides.
+    Exit code: 0 if the outputs are equal and no layer has a gross error, 1 if one differs (with --fail-on layers, also
+    for a small error of a layer), 2 if nothing could be compared, for example because all elements are NaN or infinite
+    on both sides.
     """
     if os.path.isdir(model):
         tokens = TokenOptions(prompt, ids, max_new_tokens, device, source, timeout)
@@ -310,11 +318,12 @@ def command(
             "probe": probe,
             "timeout": timeout,
             "precision": precision,
+            "fail_on": fail_on,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         question = CompareItem(model, weights, reference, settings)
-        compare_many(network, question, many, output_format, output, fail_on=fail_on)
+        compare_many(network, question, many, output_format, output)
     if is_rounded and (then or calls):
         raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
     given = asked.given(network.inputs)
@@ -322,7 +331,7 @@ def command(
     options: dict[str, Any] = {"rtol": rtol, "atol": atol, "shapes": asked.wanted(network.inputs)}
     # Recordings and traces contain inputs.
     has_inputs = inputs is not None or str(reference).endswith(".npz") or os.path.isdir(str(reference))
-    run_hint = None if has_inputs else DRAWN_HINT
+    run_hint = None if has_inputs else drawn_hint
     with errors_as_messages(hint=run_hint, exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         progress = bar.advance if bar.is_wanted else None
         if is_rounded:
@@ -347,6 +356,7 @@ def command(
             timeout=timeout,
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
+            fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
             **options,
         )
@@ -354,8 +364,9 @@ def command(
         _show(report, metrics, every)
     else:
         write_text(_rendered(report, output_format, model, weights), output)
-    is_unusable = report.verdict in ("failed", "not compared")
-    sys.exit(UNUSABLE if is_unusable else 0 if _passes(report, fail_on) else 1)
+        if output is not None:
+            _show_headline(report)
+    sys.exit(report.exit_code)
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -376,10 +387,14 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
     return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
 
+def _show_headline(report: Comparison) -> None:
+    show_verdict(headline(report), is_good=report.verdict not in ("different", "different in a layer", "failed"))
+
+
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
-    echo(styled("error" if report.verdict in ("different", "failed") else "message", printable(headline(report))))
+    _show_headline(report)
     if report.equal and not every:
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):
@@ -454,6 +469,8 @@ def _precision(
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
     text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
     write_text(text + "\n", output)
+    if output is not None:
+        show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
     sys.exit(0 if report.equal else 1)
 
 

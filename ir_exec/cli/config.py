@@ -33,7 +33,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from ir_exec.check import code_prefix
-from ir_exec.check.releases import Release
+from ir_exec.check.releases import target_release
 from ir_exec.cli.files import read_text
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.errors import Severity
@@ -51,7 +51,7 @@ class Config(BaseModel):
     ignore: tuple[str, ...] = ()
     per_file_ignores: dict[str, tuple[str, ...]] = Field(default_factory=dict, alias="per-file-ignores")
     severity: dict[str, Severity] = Field(default_factory=dict)
-    level: Severity = "info"
+    level: Severity | None = None
     strict: bool = False
     target: str | None = None
     baseline: str | None = None
@@ -90,7 +90,11 @@ def find_config(start: str) -> str | None:
 
     The root of the repository and the home folder are the last folders that are searched.
     """
-    for folder in _searched_folders(Path(os.path.abspath(start))):
+    try:
+        first = Path(os.path.abspath(start))
+    except OSError:
+        return None  # the current folder was removed
+    for folder in _searched_folders(first):
         own = folder / "ir-exec.toml"
         if os.path.isfile(own):
             return str(own)
@@ -174,7 +178,7 @@ def _without_foreign_paths(config: Config, path: str) -> Config:
 
 
 def _beside(folder: str, path: str) -> str:
-    return os.path.relpath(os.path.join(folder, path))
+    return path if os.path.isabs(path) else os.path.relpath(os.path.join(folder, path))
 
 
 def _fault(error: ValidationError) -> str:
@@ -203,7 +207,7 @@ def _check_words(config: Config, path: str) -> None:
         prefixes(texts, f"{path}: {name}")
     if config.target is not None:
         try:
-            Release.parse(config.target)
+            target_release(config.target)
         except ValueError as error:
             raise Unusable(f"{path}: target: {error}") from None
 

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import format_option, hint_option, timeout_option
+from ir_exec.cli.outputs import Output, output_option, report_output
 from ir_exec.cli.parallel import Bar
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, styled
+from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
 from ir_exec.debug.tables.cases import cases_of
 from ir_exec.debug.tables.pages import conformance_html, conformance_junit
 from ir_exec.debug.tables.report import STATUSES, Conformance
 from ir_exec.debug.tables.running import conformance
 from ir_exec.printable import printable
+
+
+def _cases_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+    if path is not None:
+        yield Output(path, "cases")
 
 
 @click.command("conformance")
@@ -32,18 +39,18 @@ from ir_exec.printable import printable
 @click.option("--open-dims", is_flag=True, help="Run each case also with open dims of its inputs.")
 @hint_option("accuracy")
 @timeout_option(60.0)
-@click.option(
+@output_option(
     "--save",
     "folder",
+    outputs=_cases_output,
     metavar="FOLDER",
-    type=click.Path(),
     help="Write the smallest failed case of each type to a folder: .xml, .bin, .inputs.npz, .outputs.npz.",
 )
 @click.option(
     "--baseline", metavar="FILE.json", type=click.Path(), help="Fail only for cases that pass in this earlier report."
 )
 @format_option("json", "html", "junit", help="Format of the report. schemas/conformance.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--all", "every", is_flag=True, help="In text, show every failed case.")
 def command(
     device: str,
@@ -86,6 +93,8 @@ def command(
         _show(report, every)
     else:
         write_text(_rendered(report, output_format, every), output)
+        if output is not None:
+            show_verdict(report.headline, is_good=report.ok)
     sys.exit(0 if report.ok else 1)
 
 
@@ -100,7 +109,7 @@ def _rendered(report: Conformance, output_format: str, every: bool) -> str:
 
 
 def _show(report: Conformance, every: bool) -> None:
-    echo(styled("message" if report.ok else "error", printable(report.headline)))
+    show_verdict(report.headline, is_good=report.ok)
     lines = [printable(line) for line in report.lines(every)][1:]
     parts: list[Table | str] = [_operators(report)]
     if lines:

@@ -32,7 +32,7 @@ def convert_to_onnx(
     external_data: bool | None,
 ) -> None:
     """Read a model, lower it to ONNX, write it, and show a summary."""
-    with errors_as_messages(hint=check_hint(path)):
+    with errors_as_messages(hint=None if shapes else check_hint(path)):
         model = read_model(path)
         _reshape(model, shapes, static)
         try:

@@ -7,12 +7,14 @@ from click.core import ParameterSource
 
 from ir_exec.build.cutting import is_counted
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
+from ir_exec.cli.outputs import output_option, part_output
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug import Extracted, extract
+from ir_exec.debug.cuts.extracting import read_for_cut
 from ir_exec.types import Array
 
 
@@ -22,8 +24,8 @@ from ir_exec.types import Array
     "--from", "begin", multiple=True, metavar="NAME", help="Layer or tensor that becomes an input; repeatable."
 )
 @click.option("--to", "end", multiple=True, metavar="NAME", help="Layer or tensor that becomes an output; repeatable.")
-@click.option(
-    "-o", "--output", required=True, metavar="CUT.xml", type=click.Path(), help="Write the part to this file."
+@output_option(
+    "-o", "--output", outputs=part_output, required=True, metavar="CUT.xml", help="Write the part to this file."
 )
 @input_options
 @click.option(
@@ -44,7 +46,7 @@ def command(
     NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name in a body. Values of --from become
     inputs, values of --to outputs. Without --from, the part contains everything that --to depends on; without --to,
     everything from --from to the outputs. Other values that cross the cut become inputs, unless they depend only on
-    weights.
+    weights. With --to, nodes of an ONNX file that IR cannot express may be outside the part.
 
     With --input, --inputs, --shape or --seed the model runs, and the values at the cut are written to CUT.inputs.npz
     and CUT.outputs.npz next to CUT.xml.
@@ -61,17 +63,15 @@ def command(
     load_extensions(extensions)
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
-        network = asked.network(model, weights)
+        network = asked.network(model, weights, read_for_cut)
     given = asked.given(network.inputs)
     is_seeded = click.get_current_context().get_parameter_source("seed") is ParameterSource.COMMANDLINE
     arrays: dict[str, Array] | None = None
-    drawn_hint = None
     with errors_as_messages(exit_code=UNUSABLE):
         if given or asked.shapes or is_seeded:
             arrays = asked.drawn(network, given)
-            if len(given) < len(arrays):
-                drawn_hint = DRAWN_HINT
-    with errors_as_messages(hint=drawn_hint, exit_code=UNUSABLE):
+    has_drawn = arrays is not None and len(given) < len(arrays)
+    with errors_as_messages(hint=drawn_hint if has_drawn else None, exit_code=UNUSABLE):
         extracted = extract(network, arrays, from_=begin, to=end, iteration=[int(text) for text in times])
         written = extracted.save(output)
     total = sum(map(is_counted, network.graph.all_nodes()))

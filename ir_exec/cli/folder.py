@@ -10,7 +10,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.files import write_text
 from ir_exec.cli.tables import Table, table
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, print_report, show, show_json, styled
+from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, print_report, show, show_json, styled
 
 if TYPE_CHECKING:
     from ir_exec.text.comparing import TokenComparison
@@ -67,9 +67,11 @@ def compare_folder(
             source=options.source,
             timeout=options.timeout,
         )
-        text = found.model_dump_json(indent=2) if output_format == "json" else _compared(found, pipeline)
+        lines = _compared(found, pipeline)
+        text = found.model_dump_json(indent=2) if output_format == "json" else lines
     if output is not None:
         write_text(text + "\n", output)
+        echo(lines.split("\n", 1)[0])
     else:
         print_report(text)
     raise click.exceptions.Exit(0 if found.equal else 1)

@@ -112,7 +112,7 @@ def command(
     is_json = format_name == "json"
     if is_json and (summary + all_layers + bool(names)) > 1:
         raise Unusable("--format json shows one view, expected --summary, --layers or --layer")
-    with errors_as_messages(hint=check_hint(model)):
+    with errors_as_messages(hint=None if shapes else check_hint(model)):
         if is_json and not (summary or all_layers or names):
             if shapes:
                 raise Unusable("--shape does not change the document, expected --summary, --layers or --layer with it")

@@ -16,6 +16,7 @@ from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import Unusable, echo, show, styled
+from ir_exec.hints import install_hint
 from ir_exec.ops.base.docstrings import describe, description_of
 from ir_exec.ops.base.operator import In, Op
 from ir_exec.ops.base.registry import provided_extensions, registered, registered_extensions
@@ -219,7 +220,7 @@ def command(
 def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None:
     """List the operators of ONNX with these names, or all."""
     if find_spec("onnx") is None:
-        raise Unusable("the package onnx is not installed: pip install 'ir-exec[onnx]'")
+        raise Unusable(f"the package onnx is not installed: {install_hint('onnx')}")
     from ir_exec.onnx.coverage import (
         covered_operators,
         onnx_page,

@@ -260,7 +260,7 @@ def complete_operators(context: click.Context, parameter: click.Parameter, incom
 
 
 def complete_releases(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the releases of OpenVINO that added operators or features of files."""
+    """Complete the releases of OpenVINO."""
     from ir_exec.check.releases import known_releases
 
     return [CompletionItem(str(one)) for one in known_releases() if str(one).startswith(incomplete)]

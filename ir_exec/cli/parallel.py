@@ -19,6 +19,7 @@ from ir_exec.cli.extensions import import_extensions
 from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, internal_error
+from ir_exec.hints import install_hint
 from ir_exec.types import Shape
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...
         try:
             from ir_exec.batch.cluster import connected
         except ImportError:
-            raise Unusable("--scheduler requires Dask: pip install 'ir-exec[dask]'") from None
+            raise Unusable(f"--scheduler requires Dask, which is not installed: {install_hint('dask')}") from None
         with errors_as_messages(exit_code=UNUSABLE), connected(scheduler, initializer) as cluster:
             yield cluster
         return
@@ -81,7 +82,7 @@ def pool_for(jobs: int | None, scheduler: str | None, extensions: tuple[str, ...
 def worker_options(command: Command) -> Command:
     """Add --jobs and --scheduler."""
     command = click.option(
-        "--scheduler", metavar="URL", help="Use the workers of a Dask scheduler, tcp://host:8786 (ir-exec[dask])."
+        "--scheduler", metavar="URL", help="Use the workers of a Dask scheduler, tcp://host:8786 (extra dask)."
     )(command)
     return click.option("--jobs", type=click.IntRange(min=1), help="Number of worker processes.  [default: 1]")(command)
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import click
 
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
@@ -22,6 +22,7 @@ from ir_exec.cli.options import (
     timeout_option,
     top_option,
 )
+from ir_exec.cli.outputs import output_option, report_output, text_output
 from ir_exec.cli.plan_output import EnginePlan, show_partition, show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
@@ -67,10 +68,10 @@ _LEAST_SHARE = 0.01
 @timeout_option(600.0)
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads, also of OpenVINO.")
 @precision_option
-@click.option(
+@output_option(
     "--trace-events",
+    outputs=text_output,
     metavar="FILE.json",
-    type=click.Path(),
     help="Write the events of one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
 )
 @format_option(
@@ -79,7 +80,7 @@ _LEAST_SHARE = 0.01
     "html",
     help="Format of the report. schemas/profile.schema.json and schemas/plan.schema.json describe json.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--plan", "shows_plan", is_flag=True, help="Show the plan with the reasons for it, without a run.")
 @click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
 @top_option
@@ -125,7 +126,7 @@ def command(
         network = asked.network(model, weights)
     given = asked.given(network.inputs)
     if shows_plan:
-        with errors_as_messages(hint=DRAWN_HINT):
+        with errors_as_messages(hint=drawn_hint):
             complete, (arrays,) = _completed(network, asked.drawn(network, given))
             compiled = compile_model(complete, threads=threads, precision=precision, passes=passes, **engine)
             shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
@@ -143,7 +144,7 @@ def command(
     if passes is not None:
         raise Unusable("--passes requires --plan; `ir-exec run` also has --passes")
     drawn = [port.name for port in network.inputs if port.name not in given]
-    with errors_as_messages(hint=DRAWN_HINT if drawn else None), Steps() as steps:
+    with errors_as_messages(hint=drawn_hint if drawn else None), Steps() as steps:
         report = profile(
             network,
             asked.drawn(network, given),

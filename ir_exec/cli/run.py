@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -13,11 +13,12 @@ import numpy as np
 
 from ir_exec.batch.input_files import outputs_of_data_set
 from ir_exec.check import printable
-from ir_exec.cli.arrays import DRAWN_HINT, Asked, input_options, statistics, tell_drawn, write_arrays
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
+from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
@@ -38,14 +39,19 @@ from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 
+def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    has_items = is_many(parameters["archive"]) or any(parameters[name] for name in ("batch", "jobs", "scheduler"))
+    return folder_output(path, parameters) if has_items else arrays_output(path, parameters)
+
+
 @click.command("run")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
-@click.option(
+@output_option(
     "-o",
     "--output",
+    outputs=_outputs_of_run,
     metavar="FILE.npz|FOLDER",
-    type=click.Path(),
     help="Write the outputs by name to this file; for many inputs, to this folder.",
 )
 @click.option(
@@ -155,7 +161,7 @@ def command(
     names = labels_in(labels)
     ports = compiled.inputs
     given = asked.given(ports)
-    with errors_as_messages(hint=DRAWN_HINT if any(port.name not in given for port in ports) else None):
+    with errors_as_messages(hint=drawn_hint if any(port.name not in given for port in ports) else None):
         redraw = asked.redraw(network, given)
         if validate:
             _validate(network, redraw.arrays, precision)

@@ -60,8 +60,7 @@ def _show(report: ShapesReport, most: int | None) -> None:
     if report.outputs:
         gives = table("Outputs", dim="left", size="left")
         for out in report.outputs[:most]:
-            size = f"not linear, or dependent on values{f' ({out.size} here)' if out.size is not None else ''}"
-            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(out.formula or size))
+            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(str(out)))
         parts += [gives, *left_out(len(report.outputs), most)]
     show(*parts)
     lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))

@@ -7,13 +7,13 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import IO, Any, NoReturn, TextIO
+from typing import IO, Any, NoReturn, TextIO, TypeAlias
 
 import click
 
-from ir_exec.check import Diagnostic, render_diagnostic
+from ir_exec.check import Diagnostic, render_diagnostic, rule_of
 from ir_exec.cli.names import columns_of
 from ir_exec.cli.tables import Table, table, wrapped
 from ir_exec.codes import Code
@@ -24,6 +24,7 @@ from ir_exec.printable import inert, printable
 
 __all__ = [
     "UNUSABLE",
+    "HintOf",
     "Unusable",
     "check_hint",
     "echo",
@@ -31,6 +32,7 @@ __all__ = [
     "print_report",
     "show",
     "show_json",
+    "show_verdict",
     "show_written",
     "shows_progress",
     "styled",
@@ -40,6 +42,9 @@ __all__ = [
 
 UNUSABLE = 2
 """The exit code for invalid arguments, unreadable paths and failed writes."""
+
+HintOf: TypeAlias = Callable[[IRError], str | None]
+"""A function that returns the hint for an error without one; None for errors that the hint does not concern."""
 
 _NOT_PLAIN = re.compile(r"[^\n\t\x20-\x7e]+")
 
@@ -105,13 +110,24 @@ class Unusable(click.ClickException):
         echo(f"{styled('error', 'error')}{styled('message', ': ' + printable(self.message))}", to_stderr=True)
 
 
-def check_hint(path: str) -> str:
-    """Return the hint for an unreadable model: run `check`."""
-    return f"`ir-exec check {path_word(path)}` shows all faults of the file"
+_NOT_FOUND_BY_CHECK = frozenset({Code.unreadable_path, Code.limit_exceeded, Code.unwritable, Code.internal_error})
+
+
+def check_hint(path: str) -> HintOf:
+    """Return a function that suggests `check` for faults of the file that it finds."""
+
+    def suggest(error: IRError) -> str | None:
+        place = error.location
+        is_of_file = place.path is not None or place.layer_id is not None
+        if not is_of_file or error.code in _NOT_FOUND_BY_CHECK or not rule_of(error.code).in_files:
+            return None
+        return f"`ir-exec check {path_word(path)}` shows all faults of the file"
+
+    return suggest
 
 
 @contextmanager
-def errors_as_messages(*, hint: str | None = None, exit_code: int = 1) -> Iterator[None]:
+def errors_as_messages(*, hint: HintOf | None = None, exit_code: int = 1) -> Iterator[None]:
     """Report errors as one message on stderr and exit; `hint` is for errors without one.
 
     The exit code is `exit_code` for faults of the model, 2 for a path that cannot be read or written.
@@ -128,10 +144,9 @@ def errors_as_messages(*, hint: str | None = None, exit_code: int = 1) -> Iterat
         _fail(internal_error(error), None, exit_code)
 
 
-def _fail(error: IRError, hint: str | None, exit_code: int) -> NoReturn:
-    if error.code == Code.unreadable_path:
-        hint = None  # there is no file to check
-    diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": error.hint or hint})
+def _fail(error: IRError, hint: HintOf | None, exit_code: int) -> NoReturn:
+    text = error.hint or (None if hint is None else hint(error))
+    diagnostic = Diagnostic.of(error).model_copy(update={"severity": "error", "hint": text})
     for line in render_diagnostic(diagnostic, style=styled):
         echo(line, to_stderr=True)
     sys.exit(UNUSABLE if error.code in (Code.unreadable_path, Code.unwritable) else exit_code)
@@ -156,6 +171,11 @@ def show_json(text: str) -> None:
     """Print JSON with escapes for non-ASCII characters and for the commands of CI servers."""
     plain = _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
     click.echo(plain.replace("##[", "#\\u0023["))
+
+
+def show_verdict(line: str, *, is_good: bool) -> None:
+    """Print the first line of a report, also if the report itself is written to a file."""
+    echo(styled("message" if is_good else "error", printable(line)))
 
 
 def print_report(text: str) -> None:

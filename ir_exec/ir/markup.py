@@ -357,7 +357,6 @@ _BY_FIRST_BYTES = (
     (LFS_POINTER, "a Git LFS pointer instead of the file", LFS_HINT),
     (b"RR_UPCVO", "a model compiled and exported by OpenVINO", "check the .xml that it was compiled from"),
     (b"\x1f\x8b", "a gzip archive", "unpack it first"),
-    (b"PK\x03\x04", "a zip archive (a PyTorch checkpoint is one too)", "unpack it or convert the model to IR first"),
     (b"\xfd7zXZ\0", "an xz archive", "unpack it first"),
     (b"\x28\xb5\x2f\xfd", "a zstd archive", "unpack it first"),
     (b"BZh", "a bzip2 archive", "unpack it first"),
@@ -367,6 +366,16 @@ _BY_FIRST_BYTES = (
     (b"\x80\x02", "a Python pickle", "convert the model to IR first"),
     (b"{", "JSON", None),
 )
+
+_ZIP = b"PK\x03\x04"
+
+_BY_MEMBER = (
+    (b"bundle.json", "a bundle of a model with its inputs and outputs", "run it with `ir-exec bundle --run`"),
+    (b"data.pkl", "a PyTorch checkpoint", "convert the model to IR first"),
+    (b".npy", "an .npz with arrays", "pass the model, and the arrays with --inputs"),
+    (b"", "a zip archive", "unpack it first"),
+)
+"""The contents of zip archives by the name of a member near the start of the file."""
 
 _BY_ROOT = {
     "html": ("an HTML page, possibly a server's response instead of the file", "download the file again"),
@@ -384,6 +393,8 @@ def recognise(raw: bytes) -> IRError | None:
         return _not_ir("empty" if not raw else "blank", None)
     if _HTML.match(text):
         return _not_ir(*_BY_ROOT["html"])
+    if raw.startswith(_ZIP):
+        return _not_ir(*next((kind, hint) for member, kind, hint in _BY_MEMBER if member in start))
     for first_bytes, kind, hint in _BY_FIRST_BYTES:
         if text.startswith(first_bytes) or raw.startswith(first_bytes):
             return _not_ir(kind, hint)

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from ir_exec.hints import install_hint
 from ir_exec.ir.urls import name_and_rest, suffix_of
 from ir_exec.types import Array
 
@@ -181,7 +182,7 @@ def _system(url: str) -> tuple[Any, str]:
     try:
         from fsspec.core import url_to_fs
     except ImportError:
-        raise OSError("URLs need fsspec: pip install 'ir-exec[remote]'") from None
+        raise OSError(f"URLs require fsspec, which is not installed: {install_hint('remote')}") from None
     found: tuple[Any, str]
     try:
         found = url_to_fs(url)

@@ -128,8 +128,8 @@ def _converted(
     if is_lenient and (converter.left_out or not results):
         results += _dead_ends(results, scope, converter)
     parameters = [*ends.parameters, *converter.stand_ins]
-    if not results and outputs and demands is not None:
-        # All outputs are empty lists for these inputs.
+    if not results and outputs and not is_lenient:
+        # All outputs are empty lists.
         model = build.model(build.constant(0), parameters, name=graph.name or "model")
         model.graph.results.clear()
     else:

@@ -23,7 +23,7 @@ from ir_exec.errors import (
     UnsupportedError,
     raise_error,
 )
-from ir_exec.hints import path_hint
+from ir_exec.hints import install_hint, path_hint
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.model import Model
 from ir_exec.onnx.tensors import is_narrow
@@ -103,7 +103,7 @@ def read_proto(source: str | os.PathLike[str] | bytes) -> tuple[ModelProto, str 
         UnsupportedError: If the package onnx is not installed.
     """
     if find_spec("onnx") is None:
-        hint = "install it with pip install 'ir-exec[onnx]'"
+        hint = install_hint("onnx")
         message = "the package onnx is required for reading ONNX files, but is not installed"
         raise UnsupportedError(message, code=Code.unreadable_path, hint=hint)
     if isinstance(source, (bytes, bytearray, memoryview)):

@@ -78,6 +78,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "shape",
             "signal",
             "sorting",
+            "strings",
             "types",
         ),
         ML: ("ml", "ml_linear", "ml_tree_ensemble", "ml_trees"),
@@ -87,11 +88,14 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "microsoft_attention",
             "microsoft_blocks",
             "microsoft_cached_attention",
+            "microsoft_delta",
             "microsoft_experts",
             "microsoft_layers",
             "microsoft_linear",
             "microsoft_quantized",
+            "microsoft_tensors",
             "microsoft_weights",
+            "strings",
         ),
     }
 )

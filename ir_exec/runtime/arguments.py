@@ -144,43 +144,48 @@ def _as_array(value: Any, kind: ElementType, name: str) -> Array:
         message = f"{name} cannot be converted to an array: {type(error).__name__}: {error}"
         raise EvaluationError(message, code=Code.unknown_input) from error
     if not kind.is_known or array.dtype == kind.dtype:
-        return _as_strings(array, kind, name) if kind in STRING else array
+        return _as_strings(value, array, kind, name) if kind in STRING else array
     if kind in STRING:
-        return _as_strings(array, kind, name)
+        return _as_strings(value, array, kind, name)
     if isinstance(value, np.ndarray | np.generic):
         # NumPy computes in f64 by default, so floats are rounded. Integers are cast by callers, who know that they fit.
         is_rounding = array.dtype.kind == "f" and kind.is_float and kind.bits >= 16
         if is_rounding or np.can_cast(array.dtype, kind.dtype, "safe"):
             return array.astype(kind.dtype)
-        raise _wrong_type(str(array.dtype), kind, name)
+        raise _wrong_type(value, array, kind, name)
     # Python's numbers have no element type, so their values decide.
-    return _from_python(array, kind, name)
+    return _from_python(value, array, kind, name)
 
 
-def _from_python(array: Array, kind: ElementType, name: str) -> Array:
+def _from_python(value: Any, array: Array, kind: ElementType, name: str) -> Array:
     if array.dtype.kind not in "biuf":
-        raise _wrong_type(str(array.dtype), kind, name)
+        raise _wrong_type(value, array, kind, name)
     try:
         with np.errstate(all="ignore"):
             cast = array.astype(kind.dtype)
             exact = kind.is_float or np.array_equal(cast.astype(array.dtype), array)
     except (ValueError, TypeError):
-        raise _wrong_type(str(array.dtype), kind, name) from None
+        raise _wrong_type(value, array, kind, name) from None
     if not exact:
         raise ElementTypeError(f"{name} has values that {kind} cannot represent", code=Code.input_array_type)
     return cast
 
 
-def _as_strings(array: Array, kind: ElementType, name: str) -> Array:
+def _as_strings(value: Any, array: Array, kind: ElementType, name: str) -> Array:
     if array.dtype.kind not in "UOT" or not all(isinstance(text, str) for text in array.ravel().tolist()):
-        raise _wrong_type(str(array.dtype), kind, name)
+        raise _wrong_type(value, array, kind, name)
     return array.astype(object)
 
 
-def _wrong_type(found: str, kind: ElementType, name: str) -> ElementTypeError:
-    message = f"{name} is {found}, expected {kind}; the cast could change values"
+def _wrong_type(value: Any, array: Array, kind: ElementType, name: str) -> ElementTypeError:
+    """Return the error for an argument of another element type; only numbers can be cast."""
+    if value is None:
+        return ElementTypeError(f"{name} is None, expected {kind}", code=Code.input_array_type)
+    message = f"{name} is {array.dtype}, expected {kind}"
+    if kind in STRING or array.dtype.kind in "OUSTMm" or array.dtype.names is not None:
+        return ElementTypeError(message, code=Code.input_array_type)
     hint = f"cast it with .astype({kind.dtype.name!r}) if that is intended"
-    return ElementTypeError(message, code=Code.input_array_type, hint=hint)
+    return ElementTypeError(f"{message}; the cast could change values", code=Code.input_array_type, hint=hint)
 
 
 def whole_number(value: Any, name: str, least: int) -> int:

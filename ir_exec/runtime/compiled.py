@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -300,7 +301,8 @@ def compile_model(
     """Make a model ready to run; `model` is a Model, or an argument of `read_model`.
 
     Args:
-        device_name: "CPU" or "AUTO", which are equivalent; there are no other devices.
+        device_name: "CPU" or "AUTO", which are equivalent; there are no other devices. A path that ends in .bin is
+            read as the weights, as in `read_model(xml, bin)`.
         weights: "expand", the default, computes values that depend on weights alone once, in the first run, for
             instance f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored
             bytes, block by block; other values that take more memory than the weights are computed in every run and
@@ -339,12 +341,15 @@ def compile_model(
         EvaluationError: IR704 for other devices and for invalid numbers, IR705 for outputs that do not exist, and one
             UnsupportedError that names every operator that ir_exec does not support.
     """
+    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
+    source = None if mode else weights
+    if source is None and _is_weights_path(device_name):
+        device_name, source = "CPU", device_name
     if device_name not in ("CPU", "AUTO"):
         raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
-    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
     if not isinstance(model, Model):
-        model = read_model(model, weights=None if mode else weights)
-    elif weights is not None and mode is None:
+        model = read_model(model, weights=source)
+    elif source is not None:
         raise EvaluationError('weights is another .bin for a model that was already read, expected "expand" or "keep"')
     return compiled_with(
         model,
@@ -360,6 +365,10 @@ def compile_model(
         providers=providers,
         options=options,
     )
+
+
+def _is_weights_path(argument: object) -> bool:
+    return isinstance(argument, (str, os.PathLike)) and os.fsdecode(argument).lower().endswith(".bin")
 
 
 def _tier(optimize: Optimize) -> Tier:

@@ -6,8 +6,8 @@
     pipeline.decode(pipeline.encode("a layer"))
     pipeline.generate("a layer", max_new_tokens=5).text
 
-`ops` contains the operators of openvino_tokenizers, whose modules are imported when a file needs them. The extra
-`ir-exec[text]` installs `regex` for regular expressions and `sentencepiece` for SentencePiece models.
+`ops` contains the operators of openvino_tokenizers, whose modules are imported when a file needs them. The extra `text`
+installs `regex` for regular expressions and `sentencepiece` for SentencePiece models.
 """
 
 from ir_exec.lazy import from_stub

@@ -1,4 +1,4 @@
-"""The libraries of the extra `ir-exec[text]`, imported on demand."""
+"""The libraries of the extra `text`, imported on demand."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 from ir_exec.codes import Code
 from ir_exec.errors import UnsupportedError
+from ir_exec.hints import install_hint
 
 __all__ = ["library"]
 
@@ -19,5 +20,5 @@ def library(name: str, purpose: str) -> Any:
         raise UnsupportedError(
             f"{purpose} needs the package {name}, which is not installed",
             code=Code.unsupported,
-            hint="install it with pip install 'ir-exec[text]'",
+            hint=install_hint("text"),
         ) from None

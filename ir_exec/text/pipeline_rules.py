@@ -301,7 +301,7 @@ def _absent(
             continue
         near = difflib.get_close_matches(name, others, n=1, cutoff=0.5) or (others if len(others) == 1 else [])
         place = found[near[0]][0].location if near else part.place
-        hint = f"did you mean {near[0]}?" if near else None
+        hint = f"rename {near[0]} to {name}" if near else None
         message = f"there is no {what} {name}, which pipelines find by this name"
         yield _fault(Code.pipeline_ports, message, place, hint=hint)
 

@@ -72,7 +72,7 @@ def _transformers(request: dict[str, Any]) -> list[int]:
     import torch  # type: ignore[import-not-found]  # not installed by the tests
     import transformers as hf  # type: ignore[import-not-found]  # not installed by the tests
 
-    # Without trust_remote_code, no Python file of the folder is imported; the default of transformers is a question on a terminal.
+    # Without trust_remote_code, no Python file of the folder is imported; by default transformers prompts for consent.
     source, is_trusted = request["source"], False
     has_encoder = hf.AutoConfig.from_pretrained(source, trust_remote_code=is_trusted).is_encoder_decoder
     kind = hf.AutoModelForSeq2SeqLM if has_encoder else hf.AutoModelForCausalLM

@@ -30,6 +30,7 @@ from ir_exec.view.reports import (
     section_of_profile,
     times_of,
     values_of_run,
+    verdict_of,
 )
 from ir_exec.view.text import shown
 
@@ -81,7 +82,7 @@ def view(
     if inputs is not None and (model := _partial(source)) is not None:
         source, (inputs,), _ = for_calls(model, inputs)
     opened = open_network(source, weights)
-    notes, sections, colour = Notes(), list[Section](), "kind"
+    notes, sections, colour, verdict = Notes(), list[Section](), "kind", None
     if inputs is not None:
         section = _run(opened, notes, inputs, progress)
         sections += [section] if section else []
@@ -97,7 +98,7 @@ def view(
         notes.errors = errors_of(compared, opened.places)
         _check_same(len(notes.errors), layers_in(compared), compared.model, opened)
         sections.append(section_of_comparison(compared))
-        colour = "error"
+        verdict = verdict_of(compared, opened.places)
     if diff is not None:
         network, section = _with_changes(opened, notes, diff if isinstance(diff, Other) else Other(os.fspath(diff)))
         sections.append(section)
@@ -114,7 +115,8 @@ def view(
             "format": 1,
             "made_by": __version__,
             "title": " | ".join(one.title for one in networks),
-            "colour": colour,
+            "colour": "error" if notes.errors else colour,
+            "verdict": verdict,
             "sections": tuple(sections),
             "networks": tuple(networks),
             "links": tuple(links),

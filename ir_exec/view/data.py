@@ -27,6 +27,7 @@ __all__ = [
     "PageView",
     "TimeView",
     "ValuesView",
+    "VerdictView",
 ]
 
 
@@ -153,10 +154,12 @@ class LayerView(Record):
         constant: True if it depends only on constants.
         line: The line in the file.
         source: Its lines in the file.
+        port: The name of an input or output of the model, as on the command line, for a Parameter or Result.
     """
 
     key: str
     name: str
+    port: str | None = None
     type: str
     opset: str = ""
     attributes: Mapping[str, str] = {}
@@ -217,6 +220,19 @@ class Section(Record):
     lines: tuple[str, ...]
 
 
+class VerdictView(Record):
+    """The first line of a comparison.
+
+    Attributes:
+        layer: The key of the faulty layer, at which the page opens; None if the line names none.
+        good: True if the line reports no fault.
+    """
+
+    text: str
+    layer: str | None = None
+    good: bool = False
+
+
 class PageView(Record):
     """A page: one or several models, with reports about the first.
 
@@ -233,6 +249,7 @@ class PageView(Record):
     colour: Literal["kind", "element type", "error", "time", "memory", "values", "change"] = "kind"
     arrangement: Literal["beside", "one"] = "beside"
     folded: bool = False
+    verdict: VerdictView | None = None
     sections: tuple[Section, ...] = ()
     networks: tuple[NetworkView, ...]
     links: tuple[Link, ...] = ()

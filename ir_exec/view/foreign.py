@@ -15,6 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.pairing.matching import matched
 from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
+from ir_exec.hints import install_hint
 from ir_exec.ir import split_names
 from ir_exec.view.data import GraphView, InputView, LayerView, Link, NetworkView, OutputView
 from ir_exec.view.networks import network_view, open_network
@@ -104,7 +105,7 @@ def onnx_network(path: Path) -> NetworkView:
         ParseError: If the file or the package onnx is missing.
     """
     if find_spec("onnx") is None:
-        hint = "pip install 'ir-exec[onnx]' installs it"
+        hint = install_hint("onnx")
         raise ParseError(
             "reading .onnx files requires onnx, which is not installed", code=Code.unknown_input, hint=hint
         )

@@ -14,6 +14,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir.markup import load as read_raw
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load
 from ir_exec.ops.infrastructure.values import Const, Parameter, ReadsVariable
+from ir_exec.ports import port_names
 from ir_exec.types import TensorType
 from ir_exec.view.data import (
     BodyView,
@@ -126,6 +127,11 @@ class _Layers:
         self._inferred = opened.inferred
         self._notes = notes
         self._lines = lines
+        graph = opened.loaded.graph
+        ends = [(node, node.outputs[0]) for node in graph.parameters if node.outputs]
+        self._ports = dict(zip((node for node, _ in ends), port_names(ends), strict=True))
+        ends = [(node, node.values_in[0]) for node in graph.results if node.values_in]
+        self._ports |= dict(zip((node for node, _ in ends), port_names(ends), strict=True))
 
     def graph(self, graph: Graph) -> GraphView:
         nodes = [*graph.nodes, *graph.unreachable]
@@ -158,6 +164,7 @@ class _Layers:
             error=notes.errors.get(node),
             time=notes.times.get(node),
             change=notes.changes.get(node),
+            port=shown(self._ports[node][0]) if node in self._ports else None,
         )
 
     def _input(self, node: Node, position: int, positions: Mapping[Node, int]) -> InputView:

@@ -24,7 +24,7 @@ from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.types import STRING, Array, ElementType
-from ir_exec.view.data import ErrorView, Section, TimeView, ValuesView
+from ir_exec.view.data import ErrorView, Section, TimeView, ValuesView, VerdictView
 from ir_exec.view.text import LayerPlaces, shown
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "times_of",
     "values_of",
     "values_of_run",
+    "verdict_of",
 ]
 
 _MOST_LINES = 60
@@ -197,6 +198,35 @@ def section_of_comparison(report: AnyComparison) -> Section:
             lines[_MOST_LINES - 1 :] = [f"... {len(lines) - _MOST_LINES + 1:,} more"]
     heading = f"{shown(report.model)} against {shown(report.reference)}"
     return Section(heading=heading, lines=tuple([shown(line, 1000) for line in lines[:_MOST_LINES]]))
+
+
+def verdict_of(report: AnyComparison, places: LayerPlaces) -> VerdictView:
+    """The first line of a report, and the layer that it is about."""
+    if isinstance(report, QuantizationReport):
+        return VerdictView(text=shown(report.headline, 1000), good=report.is_within)
+    if isinstance(report, Comparisons):
+        text = str(report).split("\n", 1)[0]
+        wrong = next((one.layer for one in report.worst_layers() if one.layer.status == "wrong"), None)
+        place = None if wrong is None else (wrong.path, wrong.layer_id)
+    else:
+        text, place = headline(report), _faulty_layer(report)
+    node = None if place is None else places.of_path(*place)
+    return VerdictView(text=shown(text, 1000), layer=None if node is None else places.keys[node], good=report.equal)
+
+
+def _faulty_layer(report: Comparison) -> tuple[str, str] | None:
+    """The path and id of the first wrong layer, else of the first one that explains a difference of the outputs."""
+    if report.first_fault is not None:
+        return report.first_fault.path, report.first_fault.layer_id
+    if report.equal:
+        return None
+    differing = {one.path for one in report.output_results if one.status == "different"}
+    candidates = [
+        *(layer for layer in report.layers if layer.status == "reference"),
+        *(layer for layer in report.layers if layer.path == report.first_carried),
+        *(layer for layer in report.layers if layer.path in differing),
+    ]
+    return (candidates[0].path, candidates[0].layer_id) if candidates else None
 
 
 def section_of_profile(report: Profile) -> Section:

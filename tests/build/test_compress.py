@@ -37,6 +37,26 @@ def language_model() -> Model:
     return build.model(build.result(build.matmul(hidden, table, transpose_b=True, name="head"), name="logits"))
 
 
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16"])
+@pytest.mark.parametrize("name", [*FORMATS, "int8", "int4", "f16"])
+def test_every_format_of_every_float(name: str, kind: str) -> None:
+    x = build.parameter([2, 32], kind, name="x")
+    rows, grouped = (RANDOM.standard_normal((32, 32)).astype(np.float32) for _ in range(2))
+    first = build.matmul(x, build.constant(rows, kind, name="w0"), transpose_b=True)
+    last = build.matmul(first, build.constant(grouped, kind, name="w1"), transpose_b=True)
+    model = build.model(build.result(last, name="y"), [x])
+    changed, stored = compress_weights(model, Compression(name, 16, all_layers=True))
+    layers = [node.name for node in changed.graph.nodes]
+    assert len(set(layers)) == len(layers)
+    if name != "f16":
+        assert [one.name for one in stored if one.format != "keep"] == ["w0", "w1"]
+        assert {node.type for node in changed.graph.nodes if node.name in ("w0", "w1")} == {"Const"}
+    data = RANDOM.standard_normal((2, 32)).astype(x.element_type.dtype)
+    outputs = [next(iter(ir_exec.compile_model(one)([data]).values())) for one in (model, changed)]
+    expected, actual = (one.astype(np.float64) for one in outputs)
+    assert np.abs(actual - expected).max() < 0.5 * np.abs(expected).max()
+
+
 def image_model() -> Model:
     x = build.parameter([1, 3, 8, 8], "f32", name="x")
     pads = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ir_exec import check_model
-from ir_exec.check.releases import Release
+from ir_exec.check.releases import Release, known_releases, target_release
 from ir_exec.codes import Code
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
 from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest, resolve
@@ -272,3 +272,21 @@ def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
     report = check_model(net("MaxPool", 14, 'rounding_type="ceil_torch"'), target="2023.3")
     (error,) = [error for error in report.errors if error.code == Code.newer_than_target]
     assert facts(error.message) == ["2023.3", "2024.1", "MaxPool", "OpenVINO", "ceil_torch", "rounding_type"]
+
+
+@pytest.mark.parametrize("text", ["2030.9", "2024.7", "2017.1", "2026.99"])
+def test_a_target_that_is_no_release(text: str) -> None:
+    (error,) = check_model(relu("opset1"), target=text).errors
+    assert error.code == Code.unknown_input
+    assert error.message == mentions(text, "2018.1", "2026.4")
+
+
+def test_targets_are_releases() -> None:
+    releases = known_releases()
+    assert releases == sorted(set(releases))
+    table = json.loads((ROOT / "ir_exec" / "check" / "releases.json").read_text("utf-8"))
+    entries = [table["dim_of_0"], *table["opsets"].values(), *table["ir_versions"].values()]
+    entries += table["element_types"].values()
+    entries += [entry["release"] for key in ("operators", "extensions", "attributes", "inputs") for entry in table[key]]
+    assert {target_release(text) for text in entries} <= set(releases)
+    assert target_release("2026.4.1-22222") == Release(2026, 4)

@@ -191,3 +191,75 @@ def test_no_more_than_64_mib_are_looked_at_unasked() -> None:
     assert codes(check_model(raw, weights=weights.tobytes())).count(Code.nan_in_weights) == 64
     everything = check_model(raw, weights=weights.tobytes(), weights_values=True)
     assert codes(everything).count(Code.nan_in_weights) == count
+
+
+def constants(*ranges: tuple[int, int], sizes: int = 64) -> list[tuple[str, str]]:
+    """The severity and id of each overlap between constants of u8 with these offsets and sizes; all are outputs."""
+    layers, edges = [], []
+    for index, (offset, size) in enumerate(ranges):
+        layers.append(const(2 * index, "u8", (size,), offset, size))
+        layers.append(result(2 * index + 1, "u8", (size,)))
+        edges.append((2 * index, 0, 2 * index + 1, 0))
+    report = check_model(net(layers, edges), weights=bytes(sizes))
+    found = [one for one in report.diagnostics if one.code == Code.overlapping_constants]
+    return [(one.severity, one.location.layer_id or "") for one in found]
+
+
+class TestOverlappingConstants:
+    @pytest.mark.parametrize(
+        "ranges",
+        [
+            ((0, 8), (8, 8), (16, 48)),
+            ((0, 8), (0, 8), (8, 8), (8, 8)),
+            ((8, 8), (0, 8)),
+            ((0, 8), (8, 0), (4, 0), (8, 8)),
+            ((0, 8), (40, 8)),
+        ],
+    )
+    def test_separate_and_shared_bytes(self, ranges: tuple[tuple[int, int], ...]) -> None:
+        assert constants(*ranges) == []
+
+    @pytest.mark.parametrize(
+        ("ranges", "ids"),
+        [
+            (((0, 16), (12, 8)), ["2"]),
+            (((12, 8), (0, 16)), ["0"]),
+            (((0, 32), (8, 4), (32, 8)), ["2"]),
+            (((0, 32), (8, 4), (20, 4)), ["2", "4"]),
+            (((0, 4), (0, 8)), ["0"]),
+            (((0, 8), (4, 8)), ["0"]),
+            (((0, 16), (16, 8), (12, 8)), ["4"]),
+            (((12, 8), (0, 16), (16, 8)), ["0"]),
+        ],
+    )
+    def test_the_smaller_one_is_reported(self, ranges: tuple[tuple[int, int], ...], ids: list[str]) -> None:
+        assert constants(*ranges) == [("warning", id) for id in ids]
+
+    def test_it_is_an_error_before_the_axis_that_it_makes_absurd(self) -> None:
+        """An edited offset in a sample: the axis is then part of the weights."""
+        path = Path(__file__).parents[1] / "bad" / "IR213-overlapping-constants.xml"
+        weights = bytearray(path.with_suffix(".bin").read_bytes())
+        report = check_model(path)
+        assert [one.code for one in report.errors] == [Code.overlapping_constants, Code.axis_out_of_range]
+        moved = path.read_bytes().replace(b'offset="4" size="8"', b'offset="12" size="8"')
+        assert check_model(moved, weights=bytes(weights)).diagnostics == ()
+
+
+TOKENIZER = "openvino_tokenizers_version"
+
+
+@pytest.mark.parametrize(
+    ("type_name", "is_marked", "is_error"),
+    [
+        ("RegexSplitt", True, True),
+        ("Wordpiece", True, True),
+        ("RegexSplitt", False, False),
+        ("StringToHashBucket", True, False),
+    ],
+)
+def test_operators_that_no_release_of_the_tokenizers_has(type_name: str, is_marked: bool, is_error: bool) -> None:
+    operator = layer(1, type_name, opset="extension", inputs=[port(0, "f32", DIMS)], outputs=[port(1, "f32", DIMS)])
+    marks = f'<rt_info><{TOKENIZER} value="2026.4"/></rt_info>' if is_marked else ""
+    report = check_model(net([given(0, "x"), operator, result(2)], [IN, OUT], tail=marks))
+    codes = [(one.code, one.location.layer_id) for one in report.errors]
+    assert ((Code.unknown_type, "1") in codes) is is_error

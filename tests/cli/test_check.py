@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -197,3 +198,43 @@ class TestJson:
     def test_the_schema_is_current(self) -> None:
         printed = CliRunner().invoke(main, ["schema"]).stdout
         assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema > schemas/report.schema.json"
+
+
+class TestOrder:
+    """Text has the errors of all files, then the warnings, then one line with the number of infos."""
+
+    @pytest.fixture
+    def folder(self, tmp_path: Path) -> Path:
+        names = ("a", "IR508-unbounded-dim"), ("b", "IR303-unknown-attribute"), ("c", "IR107-cycle")
+        for name, source in (*names, ("d", "IR508-unbounded-dim"), ("e", "IR303-unknown-attribute")):
+            shutil.copy(BAD / f"{source}.xml", tmp_path / f"{name}.xml")
+        return tmp_path
+
+    def heads(self, result: Result) -> list[str]:
+        return re.findall(r"^(?:error|warning|info)\[\w+", result.stdout, re.MULTILINE)
+
+    def test_errors_come_first_and_infos_are_counted(self, folder: Path) -> None:
+        result = run(folder)
+        assert self.heads(result) == ["error[IR107", "warning[IR303", "warning[IR303"]
+        assert result.stdout.splitlines()[-2] == mentions(2, "IR508", "--level")
+        assert summary(result) == mentions(5, 1, 2, 2)
+
+    @pytest.mark.parametrize("options", [("--level", "info"), ("--select", "all")])
+    def test_infos_on_request(self, folder: Path, options: tuple[str, ...]) -> None:
+        result = run(folder, *options)
+        assert self.heads(result)[-2:] == ["info[IR508", "info[IR508"]
+        assert "--level" not in result.stdout
+
+    @pytest.mark.parametrize("options", [("--level", "warning"), ("--level", "error"), ("--quiet",)])
+    def test_infos_that_are_not_wanted_are_not_counted(self, folder: Path, options: tuple[str, ...]) -> None:
+        assert not [line for line in run(folder, *options).stdout.splitlines()[:-1] if "IR508" in line]
+
+    def test_other_formats_have_all_findings(self, folder: Path) -> None:
+        found = json.loads(run(folder, "--format", "json").stdout)
+        assert [len(file["diagnostics"]) for file in found["files"]] == [1, 1, 1, 1, 1]
+
+    def test_a_file_of_text(self, folder: Path, tmp_path: Path) -> None:
+        output = tmp_path / "report.txt"
+        printed = run(folder).stdout
+        run(folder, "--output", output)
+        assert output.read_text("utf-8") == printed

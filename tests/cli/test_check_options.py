@@ -96,6 +96,9 @@ class TestWhatIf:
         assert "4 errors" in summary(result)
         assert run(NETWORKS / "gnn_gcn_gat.xml", "--target", "2023.1").exit_code == 0
         assert run(GOOD, "--target", "new").stderr == mentions("--target", "new", "OpenVINO")
+        result = run(GOOD, "--target", "2030.9")
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert result.stderr == mentions("--target", "2030.9", "2018.1", "2026.4")
 
 
 class TestSelection:

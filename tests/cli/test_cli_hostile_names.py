@@ -133,7 +133,8 @@ def test_other_commands(arguments: list[str], old: str, tmp_path: Path, monkeypa
 
 @pytest.mark.parametrize("name", [*FORMATS, "text", "html"])
 @pytest.mark.parametrize(
-    "file", ["::error::a.xml", "a\n::error::b.xml", "%0A::error::c.xml", "\x1b[31md\x07.xml", "##[x]\x85.xml"]
+    "file",
+    ["::error::a.xml", "a\n::error::b.xml", "%0A::error::c.xml", "\x1b[31md\x07.xml", "##[x]\x85.xml", "\udcff]]>.xml"],
 )
 def test_names_of_files(name: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -76,7 +76,7 @@ class TestFolders:
         monkeypatch.setattr(readers, "find_spec", lambda name: None)
         result = run("check", "models")
         assert mentions(1, ".xml") in result.stdout.splitlines()
-        assert mentions(2, "ONNX", "ir-exec[onnx]") in result.stdout.splitlines()
+        assert mentions(2, "ONNX", ".[onnx]") in result.stdout.splitlines()
         assert result.stdout.splitlines()[-1].startswith("1 file: ")
 
 

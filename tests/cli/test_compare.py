@@ -77,7 +77,7 @@ def test_formats(output_format: str, changed: Path, tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     written = run(GNN, "--with", changed, *INPUTS, "--format", output_format, "--output", tmp_path / "out")
     assert written.exit_code == 1
-    assert written.stdout == ""
+    assert written.stdout.splitlines() == [mentions("hidden", 12, "total")]
     assert (tmp_path / "out").read_text() == result.stdout
     if output_format == "json":
         parsed = json.loads(result.stdout)
@@ -228,3 +228,13 @@ def test_calls_that_cannot_be(more: tuple[str, ...], message: mentions, monkeypa
     result = run("samples/gnn_step.xml", *reference, *more)
     assert result.exit_code == 2
     assert message in result.stderr.splitlines()
+
+
+@pytest.mark.parametrize("output_format", ["text", "json", "csv", "html", "junit"])
+def test_a_report_in_a_file_leaves_the_verdict_in_the_terminal(output_format: str, tmp_path: Path) -> None:
+    path = tmp_path / "report"
+    result = run(GNN, "--with", GNN, "--format", output_format, "-o", path)
+    assert result.exit_code == 0, result.output
+    (line,) = result.stdout.splitlines()
+    assert line == run(GNN, "--with", GNN).stdout.splitlines()[0]
+    assert path.stat().st_size > 0

@@ -43,6 +43,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ('severity.IR6 = "fatal"', mentions("severity.IR6", "error", "warning", "info", "fatal")),
         ('per-file-ignores."*.xml" = 3', mentions("per-file-ignores.*.xml", 3)),
         ('target = "new"', mentions("target", "new", "OpenVINO")),
+        ('target = "2030.9"', mentions("target", "2030.9", "2026.4")),
         ('select = ["declard-dims"]', mentions("select", "declard-dims")),
         ('severity.declard-dims = "info"', mentions("severity", "declard-dims")),
         ('per-file-ignores."*.xml" = ["x"]', mentions("per-file-ignores.*.xml", "x")),

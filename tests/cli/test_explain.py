@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
@@ -33,3 +34,13 @@ def test_a_rule_that_there_is_not() -> None:
     result = run("IR199")
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr == mentions("IR199", "ir-exec explain")
+
+
+@pytest.mark.parametrize("group", ["IR6", "ir6", "declared-against-inferred"])
+def test_a_group(group: str) -> None:
+    lines = run(group).stdout.splitlines()
+    assert [line[:5] for line in lines] == [str(code) for code in Code if code.startswith("IR6")]
+
+
+def test_a_group_and_a_rule() -> None:
+    assert run("IR6", "IR107").stdout == run("IR6").stdout + "\n" + run("IR107").stdout

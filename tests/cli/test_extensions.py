@@ -233,6 +233,16 @@ def test_files_that_are_too_large(project: Project) -> None:
     assert call("check", "net.xml").stderr == mentions("ir-exec.toml", f"{2**30:,}")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="the current folder cannot be removed there")
+def test_without_a_current_folder(project: Project) -> None:
+    gone = project.folder / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+    assert call("ops", "Relu").exit_code == 0
+    assert call("check", "net.xml").exit_code == 2
+
+
 class TestFilesThatAreNamedLikeOptions:
     """A shell expands `*` to names of files; none of them is an option."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from ir_exec import (
 from ir_exec.engines import onnxruntime as module
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.types import Array
+from tests.helpers.facts import mentions
 
 NETWORKS = sorted((Path(__file__).parents[1] / "networks").glob("*.xml"))
 X = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -257,7 +259,7 @@ def test_without_the_package_one_error_says_what_to_install(monkeypatch: pytest.
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(EvaluationError) as caught:
         compiled(linear())
-    assert "ir-exec[onnxruntime]" in (caught.value.hint or "")
+    assert caught.value.hint == mentions(".[onnxruntime]")
 
 
 class Session:
@@ -314,6 +316,37 @@ def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module.tempfile, "mkdtemp", full)
     with pytest.raises(EvaluationError):
         compiled(linear(), options={"profile": True})
+
+
+def test_the_folder_of_a_profile_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
+    model = compiled(linear(), options={"profile": True})
+    model([X])
+    assert len(list(tmp_path.iterdir())) == 1
+    assert model.engine_times()
+    assert not list(tmp_path.iterdir())
+    # An unread profile is deleted with its model.
+    for ends_by_closing in (True, False):
+        model = compiled(linear(), options={"profile": True})
+        model([X])
+        assert len(list(tmp_path.iterdir())) == 1
+        if ends_by_closing:
+            model.close()
+        del model
+        gc.collect()
+        assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_a_refused_session_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import onnxruntime
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("refused")
+
+    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(onnxruntime, "InferenceSession", refuse)
+    assert compiled(linear(), options={"profile": True}).partition.on_engine == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:

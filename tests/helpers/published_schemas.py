@@ -12,12 +12,18 @@ from typing import Any
 __all__ = ["published_schema"]
 
 _ROWS = {
+    "gitlab-ci.json": "2df740c645a51295",
     "sarif-2.1.0.json": "9905f02a360657f2",
     "github-action.json": "492ea2704d20b92f",
     "github-workflow.json": "abf149db07498ab4",
     "pre-commit-config.json": "8ebb2d8c59e8ddd8",
 }
-"""Schemas of https://json.schemastore.org, and the digests of the requests under which release 0.2.3 keeps them."""
+"""Schemas, and the digests of the requests under which release 0.2.3 keeps them."""
+
+_ADDRESSES = {
+    "gitlab-ci.json": "https://gitlab.com/gitlab-org/gitlab/-/raw/master/app/assets/javascripts/editor/schema/ci.json"
+}
+"""The addresses of schemas outside https://json.schemastore.org."""
 
 
 @cache
@@ -36,7 +42,7 @@ def published_schema(name: str) -> dict[str, Any]:
         (answer,) = connection.execute("SELECT value FROM responses WHERE key = ?", (_ROWS[name],)).fetchone()
     finally:
         connection.close()
-    assert f"https://json.schemastore.org/{name}".encode() in answer
+    assert _ADDRESSES.get(name, f"https://json.schemastore.org/{name}").encode() in answer
     schema, _ = json.JSONDecoder().raw_decode(answer[answer.index(b"{") :].decode("utf-8", "replace"))
     assert isinstance(schema, dict)
     return schema

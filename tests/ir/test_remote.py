@@ -267,7 +267,7 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     (error,) = ir_exec.check_model("s3://bucket/net.xml").errors
-    assert error.message == mentions("URLs", "fsspec", "ir-exec[remote]")
+    assert error.message == mentions("URLs", "fsspec", ".[remote]")
     assert not exists("s3://bucket/net.xml")
 
 

@@ -13,8 +13,9 @@ from onnx import numpy_helper
 
 from ir_exec import check_model, compile_model
 from ir_exec.cli import main
+from ir_exec.codes import Code
 from tests.helpers.facts import mentions
-from tests.onnx.files import model, stored
+from tests.onnx.files import external, model, stored
 
 
 def findings(proto: onnx.ModelProto) -> list[str]:
@@ -167,3 +168,33 @@ def test_a_node_whose_element_type_only_ir_takes_is_run() -> None:
     compiled = compile_model(model(body, opset=10).SerializeToString())
     ones = np.ones(2, np.float32)
     assert compiled([ones, np.array([1, 2], np.float32)])[0].tolist() == [True, False]
+
+
+class TestDataFiles:
+    """A missing or truncated data file is one finding, however many tensors it holds."""
+
+    COUNT = 15
+
+    def path(self, folder: Path) -> Path:
+        names = [f"w{number}" for number in range(self.COUNT)]
+        lines = ["h0 = Add(x, w0)", *(f"h{at} = Add(h{at - 1}, w{at})" for at in range(1, self.COUNT))]
+        proto = model(f"g (float[2] x) => (float[2] h{self.COUNT - 1}) {{ {' '.join(lines)} }}")
+        for at, name in enumerate(names):
+            entries = {"location": "weights.data", "offset": str(8 * at), "length": "8"}
+            proto.graph.initializer.append(external(np.zeros(2, np.float32), name, **entries))
+        return stored(folder, proto)
+
+    def test_missing(self, tmp_path: Path) -> None:
+        (error,) = check_model(self.path(tmp_path)).errors
+        assert error.code == Code.weights_missing
+        assert error.message == mentions("'weights.data'", self.COUNT)
+
+    def test_truncated(self, tmp_path: Path) -> None:
+        (tmp_path / "weights.data").write_bytes(bytes(40))
+        (error,) = check_model(self.path(tmp_path)).errors
+        assert error.code == Code.weights_short
+        assert error.message == mentions("'weights.data'", 40, self.COUNT - 5)
+
+    def test_complete(self, tmp_path: Path) -> None:
+        (tmp_path / "weights.data").write_bytes(bytes(8 * self.COUNT))
+        assert not check_model(self.path(tmp_path)).errors

@@ -147,3 +147,30 @@ def test_a_body_of_sequence_map_may_declare_no_types() -> None:
     x, z = np.arange(3, dtype=np.float32), np.ones(2, np.float32)
     compiled = ir_exec.compile_model(model(text).SerializeToString())
     assert compiled([x, z])[0].tolist() == [*-x, *-z]
+
+
+EMPTY = {
+    "no input": "g () => (seq(float[D]) y) { y = SequenceEmpty() }",
+    "erased": "g (float[2] x) => (seq(float[2]) y) { list = SequenceConstruct(x) y = SequenceErase(list) }",
+    "with a tensor": "g (float[2] x) => (seq(float[2]) y, float[2] z) { y = SequenceEmpty() z = Neg(x) }",
+}
+
+
+@pytest.mark.parametrize("kind", EMPTY)
+def test_an_empty_list_as_an_output(kind: str, tmp_path: Path) -> None:
+    content = model(EMPTY[kind]).SerializeToString()
+    arrays = {"x": np.ones(2, np.float32)} if "x)" in EMPTY[kind] else {}
+    expected = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, arrays)
+    assert expected[0] == []
+    assert not [one for one in ir_exec.check_model(content).diagnostics if one.severity == "error"]
+    found = ir_exec.compile_model(content)(arrays)
+    assert len(list(found.values())) == len(expected) - 1
+    if kind == "with a tensor":
+        np.testing.assert_array_equal(found["z"], expected[1])
+
+
+@pytest.mark.parametrize("kind", ["no input", "erased"])
+def test_a_model_without_tensors_as_outputs_is_not_written(kind: str, tmp_path: Path) -> None:
+    network = ir_exec.read_model(model(EMPTY[kind]).SerializeToString())
+    with pytest.raises(ir_exec.IRError):
+        network.save(tmp_path / "model.xml")

@@ -119,6 +119,16 @@ def test_the_hint_says_how_to_cast() -> None:
 
 
 @pytest.mark.parametrize(
+    ("value", "element_type"),
+    [(None, "f32"), ([None, None], "f32"), (["1", "2"], "f32"), (np.array(["1", "2"]), "i64"), ([1, 2], "string")],
+)
+def test_what_no_cast_makes_numbers_has_no_hint(value: Any, element_type: str) -> None:
+    with pytest.raises(ir_exec.ElementTypeError) as caught:
+        bind_inputs([value], ports(("2", element_type)))
+    assert caught.value.hint is None
+
+
+@pytest.mark.parametrize(
     ("sizes", "fits"),
     [((2, 1), True), ((4, 1), True), ((1, 1), False), ((5, 1), False), ((3,), False), ((3, 1, 1), False)],
 )

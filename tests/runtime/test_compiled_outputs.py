@@ -83,3 +83,34 @@ def test_names_that_are_not_there() -> None:
     assert facts(caught.value.hint) == ["tanh4"]
     with pytest.raises(EvaluationError, match=naming("0", "1", "2", "split3", "split3")):
         compile_model(model, outputs=["split3"])
+
+
+class TestWeightsInPlaceOfADevice:
+    """`compile_model(xml, bin)`, as `read_model(xml, bin)`."""
+
+    GNN = Path(__file__).parents[2] / "samples" / "gnn_step.xml"
+    FEATURES, EDGES = np.ones((3, 4), np.float32), np.zeros((2, 5), np.int64)
+
+    @pytest.fixture
+    def weights(self, tmp_path: Path) -> Path:
+        path = tmp_path / "other.bin"
+        stored = self.GNN.with_suffix(".bin").read_bytes()
+        path.write_bytes(stored[:28] + (2 * np.frombuffer(stored, np.float32, offset=28)).tobytes())
+        return path
+
+    def test_they_are_read(self, weights: Path) -> None:
+        inputs = {"features": self.FEATURES, "edges": self.EDGES}
+        expected = compile_model(self.GNN, weights=weights)(inputs).to_tuple()
+        for given in (weights, str(weights)):
+            for options in ({}, {"weights": "keep"}):
+                found = compile_model(self.GNN, given, **options)(inputs).to_tuple()  # type: ignore[arg-type,call-overload]
+                assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+        assert not np.array_equal(expected[0], compile_model(self.GNN)(inputs).to_tuple()[0])
+
+    def test_not_for_a_model_that_was_read(self, weights: Path) -> None:
+        with pytest.raises(EvaluationError):
+            compile_model(read_model(self.GNN), str(weights))
+
+    def test_two_weights(self, weights: Path) -> None:
+        with pytest.raises(EvaluationError, match=naming(weights)):
+            compile_model(self.GNN, str(weights), weights=str(weights))

@@ -8,7 +8,9 @@ import numpy as np
 import openvino as ov
 import pytest
 
+from ir_exec import read_model
 from ir_exec.debug import compare, diff
+from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.view import Other, PageView, view
@@ -62,6 +64,9 @@ def test_errors_of_a_comparison(changed: Path, tmp_path: Path) -> None:
         assert [key for key, status in errors.items() if status == "wrong"] == ["12"]
         assert errors["16"] == "carried"
         assert page.sections[0].lines[0] == mentions(12)
+        assert page.verdict is not None
+        assert (page.verdict.layer, page.verdict.good) == ("12", False)
+        assert page.verdict.text == page.sections[0].lines[0]
 
 
 def test_times_of_a_profile(tmp_path: Path) -> None:
@@ -253,3 +258,45 @@ def test_a_run_that_fails_leaves_the_page_with_what_was_before() -> None:
 def test_inputs_of_another_network_are_refused() -> None:
     with pytest.raises(EvaluationError):
         view(SAMPLES / "gnn_step.xml", inputs={"nothing": np.ones(1, np.float32)})
+
+
+def test_the_verdict_of_equal_models_names_no_layer() -> None:
+    page = view(GNN, compare=compare(GNN, GNN, INPUTS))
+    assert page.verdict is not None
+    assert (page.verdict.layer, page.verdict.good) == (None, True)
+    assert view(GNN).verdict is None
+
+
+def test_the_error_is_the_colour_where_there_is_one(changed: Path) -> None:
+    report = compare(GNN, changed, INPUTS)
+    assert view(GNN, inputs=INPUTS, compare=report, profile=profile(GNN, INPUTS, repeat=1)).colour == "error"
+    assert view(GNN, compare=report, diff=Other(changed, None, diff(GNN, changed))).colour == "error"
+
+
+@pytest.mark.parametrize("name", ["gnn_step.xml", "bert.xml", "cache_update.xml"])
+def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> None:
+    model = read_model(SAMPLES / name)
+    layers = layers_of(view(SAMPLES / name)).values()
+    for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):
+        assert [one.port for one in layers if one.type == type_name] == [port.name for port in ports]
+    assert {one.port for one in layers if one.type not in ("Parameter", "Result")} == {None}
+
+
+def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed: Path) -> None:
+    items = [ComparedItem(item="a", error=None, comparison=compare(GNN, changed, INPUTS))]
+    items.append(ComparedItem(item="b", error=None, comparison=compare(GNN, GNN, INPUTS)))
+    page = view(GNN, compare=Comparisons.of(str(GNN), str(changed), items))
+    assert page.verdict is not None
+    assert (page.verdict.layer, page.verdict.good, page.verdict.text) == ("12", False, mentions(1, 2))
+
+
+def test_the_verdict_of_a_constant_leads_to_it(tmp_path: Path) -> None:
+    """A constant is not shown as a layer; the page selects it nevertheless."""
+    path = tmp_path / "other.xml"
+    path.write_bytes(GNN.read_bytes())
+    weights = bytearray(GNN.with_suffix(".bin").read_bytes())
+    weights[28:32] = np.float32(9).tobytes()
+    path.with_suffix(".bin").write_bytes(weights)
+    page = view(GNN, compare=compare(GNN, path, INPUTS))
+    assert page.verdict is not None
+    assert layers_of(page)[page.verdict.layer or ""].constant

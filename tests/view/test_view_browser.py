@@ -11,10 +11,12 @@ import pytest
 from onnx import numpy_helper
 
 import ir_exec
+from ir_exec import build
 from ir_exec.check import check_model
 from ir_exec.debug import compare
-from ir_exec.view import page_of_reports, view
+from ir_exec.view import PageView, page_of_reports, view
 from tests.helpers.deep_network import deep_network
+from tests.helpers.facts import mentions
 from tests.helpers.ir_text import net, parameter, result
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.onnx.files import model
@@ -450,3 +452,72 @@ def test_columns_of_the_table_are_as_wide_as_their_cells(open_page: Opens) -> No
     cell = tab.locator(".rows .row >> text=ScatterElementsUpdate").first
     assert cell.evaluate("one => one.scrollWidth <= one.clientWidth")
     assert places["own"][0] + places["own"][1] < 900
+
+
+class TestComparison:
+    """The page of a comparison opens at the faulty layer, which its verdict links to."""
+
+    @pytest.fixture
+    def comparison(self, tmp_path: Path) -> PageView:
+        path = tmp_path / "changed.xml"
+        path.write_text((SAMPLES / "gnn_step.xml").read_text().replace('reduction="sum"', 'reduction="prod"'))
+        path.with_suffix(".bin").write_bytes((SAMPLES / "gnn_step.bin").read_bytes())
+        inputs = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
+        return view(SAMPLES / "gnn_step.xml", compare=compare(SAMPLES / "gnn_step.xml", path, inputs))
+
+    def test_it_opens_at_the_faulty_layer(self, comparison: PageView, open_page: Opens) -> None:
+        tab = open_page(comparison)
+        assert tab.evaluate("page.selected.key") == "12"
+        assert tab.locator("#details h2 span").inner_text() == "ScatterElementsUpdate"
+        box = box_of(tab, "12")
+        size = tab.locator("canvas").bounding_box()
+        assert 0 <= box["x"] <= size["width"] - box["w"]
+        assert 0 <= box["y"] <= size["height"] - box["h"]
+        assert tab.locator("#colours").input_value() == "error"
+
+    def test_the_verdict_is_a_link_to_it(self, comparison: PageView, open_page: Opens) -> None:
+        tab = open_page(comparison)
+        tab.keyboard.press("Escape")
+        wait_until(tab, "() => page.selected === null")
+        assert tab.locator("#verdict").inner_text() == mentions("12")
+        for _ in range(2):
+            tab.locator("#verdict a").click()
+            wait_until(tab, "() => page.selected?.key === '12'")
+            tab.mouse.wheel(0, 2000)
+        assert tab.evaluate("location.hash") == "#layer=12"
+
+    def test_an_address_has_priority(self, comparison: PageView, open_page: Opens) -> None:
+        assert open_page(comparison, "#layer=3").evaluate("page.selected.key") == "3"
+
+    def test_other_pages_have_no_verdict(self, open_page: Opens) -> None:
+        tab = open_page(view(SAMPLES / "gnn_step.xml"))
+        assert tab.locator("#verdict").is_hidden()
+        assert tab.evaluate("page.selected") is None
+
+    def test_outputs_have_the_names_of_the_command_line(self, open_page: Opens) -> None:
+        tab = open_page(view(SAMPLES / "gnn_step.xml"))
+        outputs = [port.name for port in ir_exec.read_model(SAMPLES / "gnn_step.xml").outputs]
+        shown = tab.locator("#details h3", has_text="Outputs").locator("xpath=following-sibling::ul[1]/li/a")
+        assert shown.all_inner_texts() == outputs
+
+
+def named_chain(*names: str) -> ir_exec.Model:
+    """Layers with these names, one after the other."""
+    value: build.Value = build.parameter([1, 3], name="x")
+    for name in names:
+        value = build.tanh(value, name=name)
+    return build.model(build.result(value, name="y"))
+
+
+def test_renamed_layers_join_the_group_of_their_neighbours(open_page: Opens) -> None:
+    """OpenVINO gives a convolution with a folded scale the name `Multiply_5495`."""
+    first = [f"layer1/block/{name}" for name in ("a", "b")]
+    second = [f"layer2/block/{name}" for name in ("a", "b", "c", "d")]
+    names = (*first, "Multiply_1", "Multiply_2", "layer1/block/c", "layer1/block/d", "Add_3", *second, "Multiply_4")
+    tab = open_page(view(named_chain(*names)))
+    pairs = "[...page.networks[0].layers.values()].map((layer) => [layer.view.name, layer.group?.name ?? null])"
+    groups = dict(tab.evaluate(pairs))
+    assert {groups["Multiply_1"], groups["Multiply_2"]} == {groups["layer1/block/a"]} == {"layer1/block"}
+    # Its input is in another module than its reader; the reader of the last layer is an output of the model.
+    assert groups["Add_3"] == "layer2"
+    assert groups["Multiply_4"] == groups["x"]

@@ -88,8 +88,9 @@ FILE_RULES = (
     Rule(
         Code.unwritable,
         "error",
-        "The model cannot be written.",
-        why="The folder does not exist, is not writable or is full. Existing files are unchanged.",
+        "A file cannot be written.",
+        why="The folder does not exist or is not writable, the disk is full, or the file is read-only or has hard "
+        "links. Existing files are unchanged.",
         bad='model.save("no/such/folder/model.xml")',
         good='model.save("model.xml")',
         in_files=False,
@@ -204,5 +205,26 @@ WEIGHT_RULES = (
         "size differs from the size of all constants. Findings that follow from this fault are omitted.",
         bad="model.xml\nmodel.bin   (copied from another export)",
         good="model.xml\nmodel.bin   (written together with the .xml)",
+    ),
+    Rule(
+        Code.weights_digest,
+        "error",
+        "The .bin was not written with this .xml.",
+        why="The rt_info of an .xml that ir_exec writes contains the size and a digest of its .bin. Another .bin was "
+        "copied in its place, it was changed, or a process that replaced both files was killed. A sample of the bytes "
+        "is compared whenever a model is read, all of them with `--weights-values`. Files of other tools have no "
+        "digest, and a digest is ignored after another tool changed the .xml.",
+        bad="model.xml\nmodel.bin   (of another version of the model)",
+        good="model.xml\nmodel.bin   (written together with the .xml)",
+    ),
+    Rule(
+        Code.overlapping_constants,
+        "error",
+        "The bytes of a constant overlap those of another constant.",
+        why="Writers store each constant in bytes of its own, or let equal constants share all of them. After an edit "
+        "of an offset or a size, a constant reads bytes of a weight: axes and shapes become absurd numbers. The "
+        "severity is error if a layer that reads the constant is faulty, and warning otherwise.",
+        bad='offset="0" size="12"\noffset="4" size="8"',
+        good='offset="0" size="12"\noffset="12" size="8"',
     ),
 )

@@ -101,9 +101,10 @@ PIPELINE_RULES = (
     Rule(
         Code.refused_by_target,
         "error",
-        "The device or pipeline given by `--for` rejects the model, or is not documented to support it.",
+        "A device or a pipeline of OpenVINO GenAI rejects the model, or is not documented to support it.",
         why="The check does not require the device, and cites the public document that states the limit. Facts that "
-        "no document states are reported as unknown, with the severity info.",
+        "no document states are reported as unknown, with the severity info. Without `--for`, folders are checked for "
+        "GenAI, with the severity warning.",
         bad="ir-exec check model --for npu   (an input of [?,3,224,224])",
         good="ir-exec check model --for npu   (an input of [1,3,224,224])",
         in_files=False,

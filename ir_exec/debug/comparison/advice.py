@@ -34,10 +34,12 @@ class Advice(NamedTuple):
     Attributes:
         note: The side that each second answer agrees with.
         is_reference: True if one agrees with the model.
+        confirms: True if one agrees with the reference's run of the model, and none with the model.
     """
 
     note: str | None = None
     is_reference: bool = False
+    confirms: bool = False
 
 
 def advice_of(
@@ -72,7 +74,7 @@ def judged(
     opinions: Mapping[str, Sequence[Array | None]], position: int, made: Array, wanted: Array, tolerance: Tolerance
 ) -> Advice:
     """Return the side that each second answer agrees with, omitting those that agree with both or neither."""
-    notes, agree = [], False
+    notes, agree, confirm = [], False, False
     for who, arrays in opinions.items():
         array = arrays[position] if position < len(arrays) else None
         if array is None:
@@ -82,7 +84,8 @@ def judged(
         if len(agrees) == 1:
             notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
             agree |= agrees[0] == "ir_exec"
-    return Advice("; ".join(notes) or None, agree)
+            confirm |= agrees[0] != "ir_exec"
+    return Advice("; ".join(notes) or None, agree, confirm and not agree)
 
 
 def computed_type(array: Array) -> ElementType:

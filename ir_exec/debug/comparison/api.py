@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
-from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.report import Comparison, FailOn
 from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.references.modules import RecordingReference, is_recording
 from ir_exec.debug.references.reference import (
@@ -67,6 +67,7 @@ def compare(
     threads: int | None = None,
     precision: Precision = "f32",
     isolate: bool | str = False,
+    fail_on: FailOn = "outputs",
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare each value of a model with a reference, and find the wrong layers.
@@ -96,6 +97,8 @@ def compare(
             A pattern of names runs layers with the same prefix as one block (`isolate="model.layers.*"`). `*` matches
             any characters except dots and slashes, and `**` any characters. The report's `isolation` lists the layers
             that are wrong without any fusion, and those that are wrong only in combination.
+        fail_on: The differences that count for the verdict. "outputs": outputs beyond their tolerance and layers with
+            gross errors. "layers": also all other layers beyond their tolerance.
         progress: Called with each layer's path, in bodies once per iteration whose layers are examined.
 
     Raises:
@@ -108,11 +111,16 @@ def compare(
         from ir_exec.debug.isolation.api import compare_isolated  # it imports the records of comparisons
 
         settings = Settings(
-            rtol=_general(rtol), atol=_general(atol), progress=progress, threads=threads, precision=precision
+            rtol=_general(rtol),
+            atol=_general(atol),
+            progress=progress,
+            threads=threads,
+            precision=precision,
+            fail_on=fail_on,
         )
         again: dict[str, Any] = {"rtol": rtol, "atol": atol, "nan_equal": nan_equal, "pairs": pairs, "metrics": metrics}
         again |= {"probe": probe, "device": device, "hint": hint, "timeout": timeout, "threads": threads}
-        again |= {"precision": precision, "progress": progress}
+        again |= {"precision": precision, "fail_on": fail_on, "progress": progress}
         return compare_isolated(
             model,
             reference,
@@ -170,6 +178,7 @@ def compare(
             progress=progress,
             threads=threads,
             precision=precision,
+            fail_on=fail_on,
         )
         name = model.graph.path or model.name
         has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())

@@ -13,16 +13,16 @@ from ir_exec.codes import Code
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, entries_of, find
 from ir_exec.debug.values.files import write_npz
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError, NotKnownError, UnsupportedError
 from ir_exec.graph import Node, Value
-from ir_exec.model import Model, PartialModel, Source, read_model
+from ir_exec.model import Loaded, Model, PartialModel, Source, WeightsSource, load, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.plan.passes.fold import constant_values
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
-__all__ = ["Extracted", "extract", "values_at"]
+__all__ = ["Extracted", "extract", "read_for_cut", "values_at"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,40 @@ class Extracted:
         return written
 
 
+class PartlyReadModel(Model):
+    """A model without the nodes of the file that IR cannot express: its parts that do not need them can be extracted.
+
+    Args:
+        refusal: The error that names the nodes.
+    """
+
+    def __init__(self, loaded: Loaded, refusal: IRError) -> None:
+        super().__init__(loaded)
+        self._refusal = refusal
+
+    def require_whole(self) -> None:
+        raise self._refusal
+
+
+def read_for_cut(source: Source, weights: WeightsSource | None = None) -> Model:
+    """Read a model as `read_model` does; without the nodes that IR cannot express if there are others.
+
+    Raises:
+        IRError: The errors of `read_model`.
+    """
+    try:
+        return read_model(source, weights)
+    except NotKnownError:
+        raise
+    except UnsupportedError as error:
+        faults: list[IRError] = []
+        loaded = load(source, weights, report=faults.append)
+        is_readable = all(isinstance(fault, UnsupportedError) for fault in faults if fault.severity == "error")
+        if loaded is None or not loaded.left_out or not is_readable:
+            raise
+        return PartlyReadModel(loaded, error)
+
+
 def extract(
     model: Model | Source,
     inputs: Inputs | None = None,
@@ -72,7 +106,8 @@ def extract(
 
     The part consists of the layers that depend on `from_` (or on a variable that these change) and that `to` depends
     on. Other values that they read become inputs. Values that follow from weights remain, and values known from
-    inference become constants. A variable remains if it is read and assigned within the part.
+    inference become constants. A variable remains if it is read and assigned within the part. Nodes of an ONNX file
+    that IR cannot express may be outside a part with an end, if no values are computed.
 
     Args:
         inputs: Inputs of the complete model, to compute the values at the cut.
@@ -86,19 +121,30 @@ def extract(
 
     Raises:
         EvaluationError: IR705 for names that do not exist or without layers between them, and what a run raises.
+        UnsupportedError: If the part needs nodes that IR cannot express.
     """
-    model = model if isinstance(model, Model) else read_model(model)
-    if inputs is None:
+    model = model if isinstance(model, Model) else read_for_cut(model)
+    if isinstance(model, PartlyReadModel) and inputs is not None:
         model.require_whole()
-    elif isinstance(model, PartialModel):
+    if isinstance(model, PartialModel) and inputs is not None:
         model, (inputs,), _ = for_calls(model, inputs)
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
         raise EvaluationError("the cut has neither a start nor an end, expected at least one", code=Code.unknown_input)
-    region, found = _found(model, [*starts, *ends])
-    begin = list(dict.fromkeys(value for name in starts for value in found[name]))
-    end = list(dict.fromkeys(value for name in ends for value in found[name]))
-    made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
+    if not ends:
+        # Which outputs depend on a node that was left out is unknown.
+        model.require_whole()
+    try:
+        region, found = _found(model, [*starts, *ends])
+        begin = list(dict.fromkeys(value for name in starts for value in found[name]))
+        end = list(dict.fromkeys(value for name in ends for value in found[name]))
+        made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
+    except EvaluationError:
+        # A name may be that of a node that was left out, and a path may lead through one.
+        model.require_whole()
+        raise
+    if any(value.node.id in model.stand_ins and value not in begin for value in made.inputs):
+        model.require_whole()
     values = None
     if inputs is not None:
         values = values_at(region, inputs, [*made.inputs, *made.outputs], iteration, threads=threads)

@@ -29,7 +29,7 @@ from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource
 from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const, Result
-from ir_exec.types import STRING
+from ir_exec.types import STRING, Shape, TensorType
 
 __all__ = [
     "Change",
@@ -406,9 +406,20 @@ def _named(value: Value | None) -> str | None:
 
 def _type_changes(a: Node, b: Node) -> Iterator[Change]:
     for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
-        if str(one.declared) != str(other.declared):
+        if str(_stored_type(one)) != str(_stored_type(other)):
             what = "output" if len(a.outputs) == 1 else f"output {position}"
             yield Change(what=what, before=str(one.declared), after=str(other.declared))
+
+
+def _stored_type(value: Value) -> TensorType:
+    """Return the declared type as ports of an IR file store it.
+
+    A port stores no bounds of dims, and a port without dims is a scalar or has an unknown rank.
+    """
+    type = value.declared
+    if not type.rank:
+        return TensorType(type.element_type, Shape.unknown())
+    return TensorType(type.element_type, Shape([dim if dim.is_static else None for dim in type.shape]))
 
 
 def _info_changes(a: RtInfo, b: RtInfo) -> Iterator[Change]:

@@ -69,6 +69,7 @@ class SizeFindings:
         at_most: The tied dims that may also be smaller, or larger, than the dims that they are tied to.
         at_least: See `at_most`.
         because: The outcomes that tie dims.
+        has_directions: True if the number of probes was sufficient for the directions of all dims.
         complete: True if the number of probes was sufficient.
     """
 
@@ -81,6 +82,7 @@ class SizeFindings:
     at_most: set[int] = field(default_factory=set)
     at_least: set[int] = field(default_factory=set)
     because: dict[int, Outcome] = field(default_factory=dict)
+    has_directions: bool = False
     complete: bool = True
 
 
@@ -112,6 +114,7 @@ def _explore(prober: Prober, found: SizeFindings) -> None:
             outcomes[dim] = outcomes[dim] if anew.fits else anew
     found.at_least = set(_roomy(prober, found.directions, moves, base))
     found.because |= {dim: prober(with_size(base, dim, base[dim] - 1)) for dim in found.at_least}
+    found.has_directions = True
     for dim in found.directions.free:
         found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
     found.ones.update(_ones(prober, found, base))

@@ -16,10 +16,10 @@ from ir_exec.model import Model, Source, read_model
 __all__ = ["InputDim", "Kind", "Limit", "OutputDim", "ShapesReport", "shapes"]
 
 
-Kind = Literal["fixed", "any", "range", "multiple", "listed", "tied"]
+Kind = Literal["fixed", "any", "range", "multiple", "listed", "tied", "unexplored"]
 """fixed: no other size was found. any: every size. range: from `least` to `most`. multiple: every `step`-th size within
 a range, or several of each step by `offsets`. listed: the sizes in `also`, of all sizes up to `most`. tied: the value
-of `formula`, computed from other dims."""
+of `formula`, computed from other dims. unexplored: the number of probes was not sufficient."""
 
 
 class Limit(Record):
@@ -85,6 +85,8 @@ class InputDim(Record):
     def __str__(self) -> str:
         """A description of the accepted sizes."""
         or_one = ", or 1" if self.one else ""
+        if self.kind == "unexplored":
+            return "not explored"
         if self.kind == "fixed":
             return f"{self.size}{or_one}"
         if self.kind == "tied":
@@ -132,14 +134,22 @@ class OutputDim(Record):
     """One dim of an output.
 
     Attributes:
-        size: The size if every input dim has the size `size`.
+        size: The size if every input dim has the size `size`; None for an unexplored dim.
         formula: A linear expression in the input dims; None if the size is not linear in them or depends on values.
+        is_explored: False if the number of probes was not sufficient for a formula.
     """
 
     output: str
     axis: int
     size: int | None
     formula: str | None
+    is_explored: bool = True
+
+    def __str__(self) -> str:
+        """The formula, or the reason why there is none."""
+        if self.formula is not None or not self.is_explored:
+            return self.formula or "not explored"
+        return f"not linear, or dependent on values{f' ({self.size} here)' if self.size is not None else ''}"
 
 
 class ShapesReport(Record):
@@ -171,7 +181,7 @@ class ShapesReport(Record):
                 where = f' at {limit.type} "{limit.layer_name}"' if limit.layer_name is not None else ""
                 yield f"  {limit.size}{where}: {limit.message}" + (f" ({limit.cause})" if limit.cause else "")
         for out in self.outputs:
-            yield f"{out.output}[{out.axis}] = {out.formula or '?'}"
+            yield f"{out.output}[{out.axis}]" + (f" = {out.formula or '?'}" if out.is_explored else f": {out}")
         yield from self.notes
 
 
@@ -238,7 +248,7 @@ class _Shaping:
                 kind, about = _along(free, size)
                 about["one"] = dim in found.ones and (about.get("least") or 1) > 1
                 refused = free.refused
-            elif dim in found.directions.tied:
+            elif dim in found.directions.tied and found.has_directions:
                 kind = "tied"
                 parts = found.directions.tied[dim]
                 formula = self._formula(parts, Fraction(size), base)
@@ -250,7 +260,7 @@ class _Shaping:
             elif dim in found.fixed:
                 about, refused = {"one": dim in found.ones}, [found.fixed[dim]]
             elif not found.complete:
-                continue
+                kind = "unexplored"
             yield InputDim(
                 name=self._names[dim],
                 input=self._model.inputs[place.input].name,
@@ -286,6 +296,8 @@ class _Shaping:
 
     def _outputs(self, found: SizeFindings, base: Outcome) -> tuple[tuple[OutputDim, ...], bool]:
         """The dims of the outputs, and True if the number of probes was sufficient for their formulas."""
+        if not found.has_directions or found.free.keys() != set(found.directions.free):
+            return tuple(self._dims_out(base, None, None)), False
         try:
             lines = [_Line(self._prober, base, free) for free in found.free.values()]
             mixed = self._mixed(base, list(found.free.values()))
@@ -310,10 +322,11 @@ class _Shaping:
                 continue
             number = value.number
             for axis in range(base.types[number].shape.rank or 0):
+                if lines is None:
+                    yield OutputDim(output=port.name, axis=axis, size=None, formula=None, is_explored=False)
+                    continue
                 size = _size(base, number, axis)
-                formula = None
-                if size is not None and lines is not None:
-                    formula = self._output_formula(base, lines, mixed, number, axis, size)
+                formula = None if size is None else self._output_formula(base, lines, mixed, number, axis, size)
                 yield OutputDim(output=port.name, axis=axis, size=size, formula=formula)
 
     def _output_formula(

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from ir_exec.codes import Code
+from ir_exec.debug.comparison.judging import decide
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.comparison.report import ComparedLayer, Comparison, Status
 from ir_exec.debug.drawing import Drawn, checked_inputs
@@ -92,9 +93,10 @@ def compare_isolated(
         except IRError as error:
             name = model.graph.path or model.name
             sizes = {port.name: array.shape for port, array in zip(model.inputs, rows[0], strict=True)}
-            report = Comparison(
+            failed = Comparison(
                 model=name, reference=asked.title, verdict="failed", equal=False, failure=error.message, inputs=sizes
             )
+            report = decide(failed, "failed", settings.fail_on)
         seed_of = None if drawn is None else drawn.seed
         report = report.model_copy(update={"seed": seed_of, "drawn": drawn})
         return _with_parts(model, rows, report, isolator.run(rows), asker, settings, block)
@@ -141,7 +143,7 @@ def _with_parts(
         networks=asker.networks,
         crashes=asker.crashes,
     )
-    return _noted(report, found)
+    return decide(_noted(report, found), report.verdict, settings.fail_on)
 
 
 def _verdict(

@@ -15,6 +15,8 @@ from ir_exec.codes import Code
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, load_stored, store_arrays
 from ir_exec.debug.references.devices import absent_device, require_device, require_openvino, settings_of
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision, as_f32
 from ir_exec.types import Array, ElementType
@@ -85,7 +87,7 @@ class OpenVINODevice:
         self.narrows_integers = True
         self._request = {"device": device, "config": settings_of(device, hint, threads), "probes": []}
         self._child = Child("openvino_child.py", timeout)
-        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._folder = temporary_folder()
         try:
             self.version = require_device(self._child, device)
         except EvaluationError:
@@ -137,7 +139,7 @@ class ONNXRuntimeDevice:
     def __init__(self, device: str, *, timeout: float, precision: Precision) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            hint = install_hint("onnxruntime")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         self.title = f"onnxruntime ({device})"
         self.computes_in: ElementType | None = None
@@ -167,7 +169,7 @@ class ONNXRuntimeDevice:
         model = read_model(path)
         if is_static:
             model = model.reshape({port.name: array.shape for port, array in zip(model.inputs, inputs, strict=True)})
-        with tempfile.TemporaryDirectory(prefix="ir-exec-") as name:
+        with temporary_folder() as name:
             folder = Path(name)
             try:
                 exported = lower_model(model, functions=False)

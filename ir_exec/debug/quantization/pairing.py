@@ -131,6 +131,11 @@ class FoldedWeights:
                 self._pairs[key] = partner
                 self._note_parts(key, partner.key)
 
+    @property
+    def has_other_formats(self) -> bool:
+        """True if a weight or an activation is quantized on one side only, or in another format."""
+        return bool(self._pairs or self.weights or self.passed)
+
     def pass_through(self, partners: dict[Key, Entry]) -> None:
         """Pair FakeQuantize layers that are missing from the reference with the values that they quantize."""
         for entry in self._ours.all:

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from ir_exec.codes import Code
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
-from ir_exec.hints import suggested
+from ir_exec.hints import install_hint, suggested
 
 __all__ = ["absent_device", "require_device", "require_openvino", "settings_of"]
 
@@ -16,7 +16,7 @@ __all__ = ["absent_device", "require_device", "require_openvino", "settings_of"]
 def require_openvino() -> None:
     """Raise EvaluationError if OpenVINO is not installed."""
     if find_spec("openvino") is None:
-        hint = "pip install 'ir-exec[openvino]' installs it"
+        hint = install_hint("openvino")
         raise EvaluationError("OpenVINO is not installed", code=Code.unknown_input, hint=hint)
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
 from ir_exec.codes import Code
 from ir_exec.debug.references.onnx_reference import ONNXReference
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, UnsupportedError
+from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.runtime.precision import Precision
 
@@ -22,14 +23,14 @@ class ExportedReference(ONNXReference):
         precision: The precision of 16-bit floats, as for `compile_model`.
 
     Raises:
-        EvaluationError: If onnxruntime or onnx is not installed, or if the model has variables.
-        UnsupportedError: If ONNX cannot express its layers.
+        EvaluationError: If onnxruntime or onnx is not installed.
+        UnsupportedError: If the model has variables, or if ONNX cannot express its layers.
     """
 
     def __init__(self, model: Model, *, timeout: float, precision: Precision = "f32") -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnxruntime]' installs it"
+            hint = install_hint("onnxruntime")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         from ir_exec.engines.widening import widened
         from ir_exec.onnx.export.files import write_exported
@@ -39,8 +40,8 @@ class ExportedReference(ONNXReference):
         if exported.states:
             names = ", ".join(exported.states)
             message = f"the model has the variables {names}, expected none for a comparison with onnxruntime"
-            raise EvaluationError(message, code=Code.unknown_input)
-        self._exported = tempfile.TemporaryDirectory(prefix="ir-exec-")
+            raise UnsupportedError(message)
+        self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
         write_exported(widened(exported) if precision == "f32" else exported, path)
         super().__init__(path, timeout=timeout)

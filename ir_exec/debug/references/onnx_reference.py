@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -14,6 +13,8 @@ from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, St
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
+from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, read_model
 from ir_exec.types import Array, ElementType
 
@@ -43,7 +44,7 @@ class ONNXReference:
         needed = ("onnx", "onnxruntime") if engine == "onnxruntime" else ("onnx",)
         missing = [name for name in needed if find_spec(name) is None]
         if missing:
-            hint = "pip install 'ir-exec[onnx]' installs it"
+            hint = install_hint("onnx")
             raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
         if not path.is_file():
             raise EvaluationError(f"{path} cannot be read: there is no such file", code=Code.unknown_input)
@@ -60,7 +61,7 @@ class ONNXReference:
         if engine == "reference":
             self.notes.append("computed by onnx.reference, not by onnxruntime")
         self._child = Child("onnx_child.py", timeout)
-        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._folder = temporary_folder()
         self._stored: dict[str, Stored] = {}
         self._mapped: dict[str, Array] = {}
         self._inputs: dict[str, Array] = {}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError
+from ir_exec.hints import install_hint
 from ir_exec.model import Model
 from ir_exec.onnx.export.files import write_exported
 from ir_exec.onnx.export.lower import DEFAULT_OPSET, Exported, lower_model
@@ -29,7 +30,7 @@ def exported_model(
         UnsupportedError: If the package onnx is not installed, and for layers that ONNX cannot express.
     """
     if find_spec("onnx") is None:
-        hint = "install it with pip install 'ir-exec[onnx]'"
+        hint = install_hint("onnx")
         message = "the package onnx is required for writing ONNX files, but is not installed"
         raise UnsupportedError(message, code=Code.unwritable, hint=hint)
     if (target or "") not in TARGETS:
@@ -52,8 +53,8 @@ def write_model(
 
     Args:
         opset: of the standard domain, 17 or newer.
-        target: "onnxruntime" for a file that may use operators of com.microsoft, "openvino" for one without
-            model-local functions, which OpenVINO does not read.
+        target: "onnxruntime" for a file that may use operators of com.microsoft, and model-local functions, which
+            OpenVINO does not read; "openvino" or None for a file that both read.
         partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for inspection only.
         external_data: constants are written to `NAME.onnx.data` next to the file; by default if they have 1 GiB or
         more.

@@ -184,7 +184,7 @@ def emit_weight(lowerer: Lowerer, one: Compressed) -> str:
     writer, node = lowerer.writer, one.value.node
     reader = lowerer.weights
     assert reader is not None
-    name = writer.unique(lowerer.value_name(one.value))
+    name = lowerer.new_name(one.value)
     stored = writer.element_constant(
         f"{name}/stored",
         one.stored.element_type,

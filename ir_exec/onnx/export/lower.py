@@ -16,7 +16,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.ir import RtInfo, Weights
-from ir_exec.model import Model
+from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.export.compressed import (
     Compressed,
     emit_gather,
@@ -85,6 +85,7 @@ class Lowerer:
         states: The input and the output of each variable.
         depth: 1 in the graph, more in a body.
         initial: The tensors of initial values that are computed.
+        output_names: The names of the outputs of the graph that nodes compute, by value.
     """
 
     writer: Writer
@@ -102,6 +103,7 @@ class Lowerer:
     initial: dict[str, str] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
+    output_names: dict[Value, str] = field(default_factory=dict)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
@@ -159,6 +161,33 @@ class Lowerer:
         """The preferred name of a value: its first tensor name, or the name of its layer."""
         return value.names[0] if value.names else value.name
 
+    def new_name(self, value: Value) -> str:
+        """The name of the tensor that a node computes: the name of the output, or an unused variation of its own."""
+        return self.output_names.get(value) or self.writer.unique(self.value_name(value))
+
+    def name_outputs(self, graph: Graph, ports: Sequence[ModelPort]) -> list[str]:
+        """Reserve the names of the outputs of the graph before other tensors use them.
+
+        An output that is an input of the same name needs no further tensor.
+        """
+        names = []
+        for node, port in zip(graph.results, ports, strict=True):
+            value = node.values_in[0]
+            name = port.name if self.names.get(value) == port.name else self.writer.unique(port.name)
+            names.append(name)
+            if value not in self.names and not isinstance(value.node.op, Const):
+                self.output_names.setdefault(value, name)
+        return names
+
+    def output(self, node: Node, name: str) -> ValueInfoProto:
+        """The declaration of an output of the graph; a value with another name is copied."""
+        value, writer = node.values_in[0], self.writer
+        source = self.names[value]
+        if source != name:
+            writer.node("Identity", [source], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
+            writer.codes[name] = writer.codes[source]
+        return self.value_info(name, self.type_of(value))
+
     def _outputs(self, node: Node) -> Sequence[str]:
         inputs = [self.names.get(value, "") if value is not None else "" for value in node.inputs]
         try:
@@ -184,14 +213,14 @@ class Lowerer:
             )
         types = [self.types.get(value, value.declared) if value else TensorType.unknown() for value in node.inputs]
         out_types = [self.types.get(value, value.declared) for value in node.outputs]
-        export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self)
+        export = ExportNode(self.writer, op, node.name, inputs, types, out_types, node.bodies, self, node.inputs)
         writer = self.writer
         # Attributes may exceed the range of the element type, such as the bounds of a Clamp.
         with writer.inside() as scope, np.errstate(all="ignore"):
             found = self._of_compressed(node, inputs) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
-        is_function = self.functions and len(scope.nodes) >= _FUNCTION_FROM and writer.target != "openvino"
+        is_function = self.functions and len(scope.nodes) >= _FUNCTION_FROM and writer.target == "onnxruntime"
         if is_function and not lowering.inline:
             writer.function(node.type, scope, final, node_name=writer.node_name(node.name), given=inputs)
         else:
@@ -217,7 +246,7 @@ class Lowerer:
         made = {one for proto in scope.nodes for one in proto.output}
         final, renamed = [], {}
         for value, name in zip(node.outputs, outputs, strict=False):
-            wanted = writer.unique(self.value_name(value))
+            wanted = self.new_name(value)
             writer.codes[wanted] = writer.codes.get(name, 0)
             if name in made and name not in renamed:
                 renamed[name] = wanted
@@ -234,7 +263,7 @@ class Lowerer:
     def _placeholder(self, node: Node, inputs: list[str]) -> Sequence[str]:
         """A node of a custom domain in place of a layer that ONNX cannot express."""
         writer = self.writer
-        outputs = [writer.unique(self.value_name(value)) for value in node.outputs]
+        outputs = [self.new_name(value) for value in node.outputs]
         for value, name in zip(node.outputs, outputs, strict=True):
             kind = self.types.get(value, value.declared).element_type
             writer.codes[name] = writer.code(kind if kind.is_known else ElementType.f32)
@@ -362,9 +391,9 @@ def lower_model(
     """The ONNX model that computes the same as an IR model.
 
     Args:
-        target: "onnxruntime" to use its custom operators, "openvino" for no model-local functions.
+        target: "onnxruntime" to use its custom operators and model-local functions, "openvino" or "" for neither.
         partial: Layers that ONNX cannot express become nodes of a custom domain.
-        functions: Compositions of many nodes become model-local functions.
+        functions: Compositions of many nodes become model-local functions, for the target onnxruntime.
         finite: As for a Writer.
 
     Raises:
@@ -378,13 +407,16 @@ def lower_model(
     writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph
+    if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
+        raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
     writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
+    output_names = lowerer.name_outputs(graph, model.outputs)
     lowerer.name_states(graph, {port.name for port in model.outputs})
     lowerer.nodes(graph)
-    outputs = [_output(lowerer, node, port.name) for node, port in zip(graph.results, model.outputs, strict=True)]
+    outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
     if lowerer.unsaid and not partial:
         raise _unsaid(lowerer.unsaid)
     kept = {one.name for one in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
@@ -418,22 +450,6 @@ def lower_model(
         lowerer.states,
         tuple(lowerer.unsaid),
     )
-
-
-def _output(lowerer: Lowerer, node: Node, wanted: str) -> ValueInfoProto:
-    """The declaration of an output; a value with another name, or which is an output already, gets a copy."""
-    writer = lowerer.writer
-    value = node.values_in[0]
-    held = lowerer.names[value]
-    name = held
-    is_made = value.node.op is None or not (value.node.op.is_parameter or isinstance(value.node.op, Const))
-    taken = lowerer.notes.setdefault("outputs", set())
-    if not is_made or held in taken:
-        name = writer.unique(wanted if wanted != held else node.name)
-        writer.node("Identity", [held], [name], name=writer.node_name(f"{node.name}/Identity"), attributes={})
-        writer.codes[name] = writer.codes[held]
-    taken.add(name)
-    return lowerer.value_info(name, lowerer.types.get(value, value.declared))
 
 
 def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:

@@ -14,7 +14,7 @@ from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
-    from ir_exec.graph import BodyGraph
+    from ir_exec.graph import BodyGraph, Value
     from ir_exec.onnx.export.lower import Lowerer
 
 __all__ = ["ExportNode"]
@@ -29,6 +29,7 @@ class ExportNode:
         types: The inferred types of inputs and outputs.
         out_types: See `types`.
         bodies: The graphs inside the layer.
+        values: The values of the graph that it reads, None for a missing one.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class ExportNode:
         out_types: Sequence[TensorType],
         bodies: Sequence[BodyGraph] = (),
         lowerer: Lowerer | None = None,
+        values: Sequence[Value | None] = (),
     ) -> None:
         self.writer = writer
         self.op: Any = op
@@ -50,6 +52,7 @@ class ExportNode:
         self.out_types = list(out_types)
         self.bodies = list(bodies)
         self._lowerer = lowerer
+        self.values = list(values)
 
     @property
     def opset(self) -> int:

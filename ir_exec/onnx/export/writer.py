@@ -57,7 +57,7 @@ class Writer:
 
     Attributes:
         opset: The opset of the standard domain.
-        target: "" for any runtime, "onnxruntime" for its custom operators too, "openvino" for no model-local functions.
+        target: "" or "openvino" for any runtime, "onnxruntime" for its custom operators and model-local functions.
         finite: NaN and infinities in windows may differ from IR, if keeping them needs separate passes.
         reserved: Names preferred by values of the model.
     """

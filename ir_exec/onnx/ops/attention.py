@@ -17,7 +17,10 @@ __all__ = [
     "joined",
     "lowest",
     "repeated",
+    "rotate_pairs",
     "rotated",
+    "scores_of",
+    "shares_of",
     "size_of",
 ]
 
@@ -37,10 +40,15 @@ def joined(value: Value) -> Value:
     return build.reshape(build.transpose(value, ints(0, 2, 1, 3)), ints(0, 0, -1), special_zero=True)
 
 
-def causal(queries: Value, keys: Value, like: Value) -> Value:
-    """[queries, keys]: 0 for keys up to the query's position, else the lowest value; the last positions align."""
+def causal(queries: Value, keys: Value, like: Value, past: Value | None = None) -> Value:
+    """[queries, keys]: 0 for keys up to the query's position, else the lowest value.
+
+    Args:
+        past: The number of keys before the key of the first query; by default the last positions align.
+    """
     many, all_keys = build.gather(shape_of(queries), 2, 0), build.gather(shape_of(keys), 2, 0)
-    rows = build.add(build.range(0, many, 1, output_type="i64"), build.subtract(all_keys, many))
+    first = build.subtract(all_keys, many) if past is None else past
+    rows = build.add(build.range(0, many, 1, output_type="i64"), first)
     columns = build.range(0, all_keys, 1, output_type="i64")
     seen = build.less_equal(columns, build.unsqueeze(rows, 1))
     return build.select(seen, number(0, like), lowest(like))
@@ -71,19 +79,29 @@ def attended(
         if factor is not None and mask is None:
             mask = number(0, q)
         return build.scaled_dot_product_attention(q, k, v, mask, factor, causal=False)
+    shares = shares_of(scores_of(q, k, mask, scale, softcap), sink)
+    return build.matmul(shares, v)
+
+
+def scores_of(q: Value, k: Value, mask: Value | None, scale: float | None, softcap: float = 0.0) -> Value:
+    """q k^T scale + mask, [batch, heads, queries, keys]."""
     if scale is None:
         scale = 1 / float(np.sqrt(known_size(q, -1, "the size of a head")))
     scores = build.multiply(build.matmul(q, k, transpose_b=True), number(scale, q))
     if softcap:
         scores = build.multiply(build.tanh(build.divide(scores, number(softcap, q))), number(softcap, q))
-    scores = scores if mask is None else build.add(scores, mask)
+    return scores if mask is None else build.add(scores, mask)
+
+
+def shares_of(scores: Value, sink: Value | None = None) -> Value:
+    """The softmax of scores over the keys; see `attended`."""
     if sink is None:
-        return build.matmul(build.softmax(scores, axis=-1), v)
+        return build.softmax(scores, axis=-1)
     column = build.broadcast(
         build.unsqueeze(sink, ints(1, 2)), concat([*(size_of(scores, at) for at in range(3)), ints(1)])
     )
     shares = build.softmax(build.concat([scores, column], -1), axis=-1)
-    return build.matmul(build.slice(shares, ints(0), ints(-1), ints(1), ints(-1)), v)
+    return build.slice(shares, ints(0), ints(-1), ints(1), ints(-1))
 
 
 def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int, interleaved: bool) -> Value:
@@ -95,7 +113,19 @@ def rotated(x: Value, cosines: Value, sines: Value, positions: Value, size: int,
         sines: [maximum positions, size / 2].
         positions: [batch, length].
     """
-    cosine, sine = (build.unsqueeze(checked_gather(one, positions, 0), 1) for one in (cosines, sines))
+    cosine, sine = (checked_gather(one, positions, 0) for one in (cosines, sines))
+    return rotate_pairs(x, cosine, sine, size, interleaved)
+
+
+def rotate_pairs(x: Value, cosine: Value, sine: Value, size: int, interleaved: bool) -> Value:
+    """Pairs of the first `size` features rotated by angles.
+
+    Args:
+        x: [batch, heads, length, features].
+        cosine: [batch, length, size / 2].
+        sine: [batch, length, size / 2].
+    """
+    cosine, sine = (build.unsqueeze(one, 1) for one in (cosine, sine))
     features = size_along(x, 3)
     turned, left = x, None
     if not features.is_static or features.size != size:

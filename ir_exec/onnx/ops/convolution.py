@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 from math import prod
 from typing import Any, Literal, TypeAlias
 
@@ -18,6 +19,9 @@ from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints,
 from ir_exec.types import ElementType
 
 __all__ = ["convolve", "halves", "padding", "per_axis"]
+
+_MOST_SPATIAL = 3
+"""Maximum spatial axes of a convolution of IR."""
 
 _MOST_FILTERS = 2**10
 """Maximum elements of a block, each of which has a filter as large as the block."""
@@ -94,11 +98,68 @@ def convolve(
         "pads_end": ends,
         "auto_pad": way,
     }
-    if group == 1:
+    if rank > _MOST_SPATIAL:
+        found = _by_taps(data, filters, group, attributes)
+    elif group == 1:
         found = build.convolution(data, filters, **attributes)
     else:
         found = build.group_convolution(data, grouped(filters, group), **attributes)
     return biased(found, bias, rank)
+
+
+def _by_taps(data: Value, filters: Value, group: int, attributes: dict[str, Any]) -> Value:
+    """The sum of convolutions along the last three spatial axes, one for each tap of the other axes.
+
+    The other axes are axes of the batch in each convolution.
+    """
+    sizes, kernel = dims_of(data, "the input"), dims_of(filters, "the weights")[2:]
+    extra = len(kernel) - _MOST_SPATIAL
+    pads = [_axis_pads(sizes[2 + axis], kernel[axis], axis, attributes) for axis in range(extra)]
+    begins, ends = ([0, 0, *(pad[side] for pad in pads), *[0] * _MOST_SPATIAL] for side in (0, 1))
+    data = build.pad(data, ints(*begins), ints(*ends), number(0, data), pad_mode="constant")
+    counts = []
+    for axis in range(extra):
+        reach = (kernel[axis] - 1) * attributes["dilations"][axis] + 1
+        counts.append((sizes[2 + axis] + sum(pads[axis]) - reach) // attributes["strides"][axis] + 1)
+    if min(counts) < 1 or not prod(kernel):
+        raise ShapeError("the kernel is larger than the padded input", code=Code.impossible_shape)
+    inner: dict[str, Any] = {
+        "auto_pad": {way: name for name, way in AUTO_PAD.items()}[attributes["auto_pad"]],
+        "dilations": attributes["dilations"][extra:],
+        "group": group,
+        "pads": (*attributes["pads_begin"][extra:], *attributes["pads_end"][extra:]),
+        "strides": attributes["strides"][extra:],
+    }
+    total: Value | None = None
+    for tap in product(*map(range, kernel[:extra])):
+        starts = [place * step for place, step in zip(tap, attributes["dilations"], strict=False)]
+        stops = [
+            start + (count - 1) * step + 1
+            for start, count, step in zip(starts, counts, attributes["strides"], strict=False)
+        ]
+        axes = range(2, 2 + extra)
+        part = build.slice(data, ints(*starts), ints(*stops), ints(*attributes["strides"][:extra]), ints(*axes))
+        part = build.transpose(part, ints(0, *axes, 1, *range(2 + extra, 2 + len(kernel))))
+        part = reshape(part, -1, *sizes[1:2], *sizes[2 + extra :])
+        taps = filters
+        for place in tap:
+            taps = build.gather(taps, place, 2)
+        found = convolve(part, taps, **inner)
+        total = found if total is None else build.add(total, found)
+    assert total is not None
+    tail = build.slice(shape_of(total), ints(1), ints(2 + _MOST_SPATIAL), ints(1))
+    apart = build.reshape(total, concat([ints(sizes[0], *counts), tail]), special_zero=False)
+    return build.transpose(apart, ints(0, 1 + extra, *range(1, 1 + extra), *range(2 + extra, 2 + len(kernel))))
+
+
+def _axis_pads(size: int, kernel: int, axis: int, attributes: Mapping[str, Any]) -> tuple[int, int]:
+    """The pads at the beginning and at the end of a spatial axis."""
+    if not attributes["auto_pad"].startswith("same"):
+        return attributes["pads_begin"][axis], attributes["pads_end"][axis]
+    stride = attributes["strides"][axis]
+    needed = max(((size + stride - 1) // stride - 1) * stride + (kernel - 1) * attributes["dilations"][axis] + 1, size)
+    less, more = (needed - size) // 2, (needed - size + 1) // 2
+    return (less, more) if attributes["auto_pad"] == "same_upper" else (more, less)
 
 
 def biased(found: Value, bias: Value | None, rank: int) -> Value:

@@ -9,7 +9,17 @@ from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
-from ir_exec.onnx.ops.attention import attended, causal, heads_of, heads_of_size, joined, rotated, size_of
+from ir_exec.onnx.ops.attention import (
+    attended,
+    causal,
+    heads_of,
+    heads_of_size,
+    joined,
+    rotated,
+    scores_of,
+    size_of,
+)
+from ir_exec.onnx.ops.caches import Extended, extend_cache
 from ir_exec.onnx.ops.microsoft_quantized import matmul_integer_to_float
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.values import (
@@ -180,10 +190,14 @@ def multi_head_attention(
     num_heads: int,
     scale: float | None = None,
     unidirectional: bool = False,
+    call: Call,
 ) -> list[Value]:
-    """Key and value may be packed with the query, or come from a cache, [batch, heads, length, size]."""
-    if past_sequence_length is not None or cache_indirection is not None:
-        raise UnsupportedError("a cache of a fixed size is not supported")
+    """Key and value may be packed with the query, or come from a cache, [batch, heads, length, size].
+
+    Args:
+        past_sequence_length: The number of keys in a cache with space for all keys.
+        cache_indirection: [batch, beams, keys], the beam whose key each beam uses.
+    """
     if key is None:
         parts = [build.gather(query, index, 3) for index in range(3)]
         q, k, v = (build.transpose(part, ints(0, 2, 1, 3)) for part in parts)
@@ -206,14 +220,80 @@ def multi_head_attention(
                 for one, extra in zip((key, value), biases[1:], strict=True)
             )
         q = heads_of(query if biases[0] is None else build.add(query, biases[0]), num_heads)
-    if past_key is not None and past_value is not None:
-        k, v = build.concat([past_key, k], 2), build.concat([past_value, v], 2)
+    cache = extend_cache(k, v, past_key, past_value, past_sequence_length, cache_indirection)
     mask = attention_bias
     if key_padding_mask is not None:
-        mask = _added(mask, _padding(key_padding_mask, k, q, mask_filter_value))
+        mask = _added(mask, _padding(key_padding_mask, cache.keys, q, mask_filter_value))
     if unidirectional:
-        mask = _added(mask, causal(q, k, q))
-    return [joined(attended(q, k, v, mask, scale)), k, v]
+        mask = _added(mask, causal(q, cache.keys, q, cache.past_length))
+    return _attention_outputs(q, cache, mask, scale, wants_scores=call.wants(3))
+
+
+def _attention_outputs(
+    q: Value, cache: Extended, mask: Value | None, scale: float | None, *, wants_scores: bool
+) -> list[Value]:
+    output = joined(attended(q, cache.keys, cache.values, mask, scale))
+    outputs = [output, cache.present_keys, cache.present_values]
+    return [*outputs, scores_of(q, cache.keys, mask, scale)] if wants_scores else outputs
+
+
+@onnx_op("DecoderMaskedMultiHeadAttention", since=1, domain=MICROSOFT)
+def decoder_masked_multi_head_attention(
+    query: Value,
+    key: Value | None = None,
+    value: Value | None = None,
+    mask_index: Value | None = None,
+    attention_bias: Value | None = None,
+    past_key: Value | None = None,
+    past_value: Value | None = None,
+    past_sequence_length: Value | None = None,
+    beam_width: Value | None = None,
+    cache_indirection: Value | None = None,
+    bias: Value | None = None,
+    *,
+    mask_filter_value: float = _MASKED,
+    num_heads: int,
+    output_qk: bool = False,
+    past_present_share_buffer: bool = False,
+    scale: float | None = None,
+    call: Call,
+) -> list[Value]:
+    """One query for each entry of the batch; see MultiHeadAttention for the caches.
+
+    Keys and values of rank 4 are those of an encoder, without caches.
+    """
+    is_cross = key is not None and known_rank(key, "the key") == 4
+    if key is None:
+        query, key, value = _packed_parts(query, past_key, past_value, num_heads)
+    if value is None:
+        raise UnsupportedError("the key is given without the value")
+    if bias is not None:
+        size = known_size(query, 2, "the last dim of the query")
+        rest = known_size(bias, 0, "the size of the bias") - 2 * size
+        biases = build.variadic_split(bias, 0, ints(size, size, rest))
+        query = build.add(query, biases[0])
+        if not is_cross:
+            key, value = build.add(key, biases[1]), build.add(value, biases[2])
+    q = heads_of(query, num_heads)
+    if is_cross:
+        cache = extend_cache(key, value, None, None)
+    else:
+        length = past_sequence_length if past_present_share_buffer else None
+        k, v = heads_of(key, num_heads), heads_of(value, num_heads)
+        cache = extend_cache(k, v, past_key, past_value, length, cache_indirection)
+    mask = attention_bias
+    if mask_index is not None:
+        mask = _added(mask, _padding(mask_index, cache.keys, q, mask_filter_value))
+    return _attention_outputs(q, cache, mask, scale, wants_scores=call.wants(3))
+
+
+def _packed_parts(packed: Value, past_key: Value | None, past_value: Value | None, heads: int) -> list[Value]:
+    """Query, key and value from one tensor; the caches have the sizes of their heads."""
+    total = known_size(packed, 2, "the last dim of the query")
+    size = total // 3
+    if past_key is not None and past_value is not None:
+        size = heads * known_size(past_key, 3, "the size of a cached key")
+    return list(build.variadic_split(packed, 2, ints(size, size, total - 2 * size)))
 
 
 @onnx_op("RotaryEmbedding", since=1, domain=MICROSOFT)
@@ -230,8 +310,7 @@ def rotary_embedding(
     scale: float = 1.0,
 ) -> Value:
     """[batch, length, heads * size] or [batch, heads, length, size]; a single position belongs to the first element."""
-    if scale != 1:
-        raise UnsupportedError(f"the scale {scale} is not supported")
+    # onnxruntime reads the scale, but does not apply it.
     size = rotary_embedding_dim or 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
     is_flat = known_rank(data, "the input") == 3
     x = data

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import UnsupportedError
-from ir_exec.onnx.ops.attention import attended, heads_of, joined, lowest, repeated, rotated, size_of
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
+from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.attention import (
+    attended,
+    heads_of,
+    joined,
+    lowest,
+    repeated,
+    rotated,
+    scores_of,
+    shares_of,
+    size_of,
+)
+from ir_exec.onnx.ops.caches import cached, up_to
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_size, number, reshape, shape_of
+from ir_exec.onnx.values import as_i64, cast, ints, known_size, number, reshape, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
-
-
-class _Cache(NamedTuple):
-    """Keys and values up to the last query, and the position of each query among them, [batch, queries]."""
-
-    keys: Value
-    values: Value
-    places: Value
-
-
-def _cached(k: Value, v: Value, past_k: Value | None, past_v: Value | None, places: Value, total: Value) -> _Cache:
-    """The new keys and values, written after the cached ones of each entry of the batch."""
-    if past_k is None or past_v is None:
-        return _Cache(k, v, places)
-    length = build.maximum(size_of(past_k, 2), total)
-    grown = build.subtract(length, size_of(past_k, 2))
-    zeros = ints(0, 0, 0, 0)
-    ends = concat([ints(0, 0), grown, ints(0)])
-    found = []
-    for past, new in ((past_k, k), (past_v, v)):
-        room = build.pad(past, zeros, ends, number(0, past), pad_mode="constant")
-        where = build.broadcast(build.unsqueeze(places, ints(1, 3)), shape_of(new))
-        found.append(build.scatter_elements_update(room, where, new, 2))
-    return _Cache(found[0], found[1], places)
 
 
 def _unpacked(packed: Value, heads: int, shared: int) -> tuple[Value, Value, Value]:
@@ -103,10 +89,12 @@ def group_query_attention(
     smooth_softmax: int = -1,
     softcap: float = 0.0,
     v_quant_type: str = "NONE",
+    call: Call,
 ) -> list[Value]:
     """Groups of heads share keys and values; the cache grows by the keys and values of this call.
 
     Args:
+        qk_output: 1 for the scores as the last output, 2 for their softmax; both are 0 for masked keys.
         seqlens_k: For each entry of the batch, the number of its keys minus one.
     """
     quantized = (k_quant_type, v_quant_type) != ("NONE", "NONE") or k_scale is not None or v_scale is not None
@@ -114,8 +102,10 @@ def group_query_attention(
         raise UnsupportedError(
             "quantized caches, norms and lengths of queries are not supported in GroupQueryAttention"
         )
-    if qk_output or sliding_window_cache or not causal:
-        raise UnsupportedError("scores as an output, a cache of a window and non-causal attention are not supported")
+    if sliding_window_cache or not causal:
+        raise UnsupportedError("a cache of a window and non-causal attention are not supported")
+    if qk_output not in (0, 1, 2):
+        raise InvalidAttributeError(f"qk_output is {qk_output}, expected 0, 1 or 2")
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)
     q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
@@ -125,10 +115,11 @@ def group_query_attention(
     if do_rotary:
         at = places if position_ids is None else position_ids
         q, k = _both_rotated(q, k, cos_cache, sin_cache, at, rotary_interleaved)
-    cache = _cached(k, v, past_key, past_value, places, total)
+    cache = cached(k, v, past_key, past_value, places, total)
     columns = build.range(0, build.gather(shape_of(cache.keys), 2, 0), 1, output_type="i64")
     rows = build.unsqueeze(places, 2)
-    seen = build.less_equal(columns, rows)
+    # The queries that pad a first prompt see no further keys.
+    seen = build.logical_and(build.less_equal(columns, rows), build.less(columns, build.unsqueeze(lengths, ints(1, 2))))
     if local_window_size > 0:
         seen = build.logical_and(seen, build.greater(columns, build.subtract(rows, ints(local_window_size))))
     mask = build.unsqueeze(build.select(seen, number(0, q), lowest(q)), 1)
@@ -139,8 +130,16 @@ def group_query_attention(
     sink = head_sink
     if sink is None and smooth_softmax == 1:
         sink = build.broadcast(number(0, q), ints(num_heads))
-    found = attended(q, shared[0], shared[1], mask, scale or None, softcap, sink)
-    return [joined(found), cache.keys, cache.values]
+    outputs = [joined(attended(q, shared[0], shared[1], mask, scale or None, softcap, sink)), cache.keys, cache.values]
+    if call.wants(3):
+        if not qk_output:
+            raise UnsupportedError("the output output_qk is used, expected qk_output of 1 or 2")
+        bias = attention_bias if qk_output == 1 else mask
+        scores = scores_of(q, shared[0], bias, scale or None, softcap)
+        if qk_output == 1:
+            scores = build.select(build.unsqueeze(seen, 1), scores, number(0, scores))
+        outputs.append(up_to(scores if qk_output == 1 else shares_of(scores, sink), total, 3))
+    return outputs
 
 
 @onnx_op("SparseAttention", since=1, domain=MICROSOFT)
@@ -180,7 +179,7 @@ def sparse_attention(
     places = _places(as_i64(reshape(key_total_sequence_lengths, -1)), size_of(q, 2), total)
     if do_rotary:
         q, k = _both_rotated(q, k, cos_cache, sin_cache, places, rotary_interleaved)
-    cache = _cached(k, v, past_key, past_value, places, total)
+    cache = cached(k, v, past_key, past_value, places, total)
     columns = build.range(0, build.gather(shape_of(cache.keys), 2, 0), 1, output_type="i64")
     seen = build.unsqueeze(build.less_equal(columns, build.unsqueeze(places, 2)), 1)
     listed = _listed_blocks(as_i64(block_row_indices), as_i64(block_col_indices))

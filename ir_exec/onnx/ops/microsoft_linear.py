@@ -14,7 +14,7 @@ from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.values import cast, concat, dims_of, ints, known_rank, known_size, number, shape_of
 from ir_exec.types import ElementType
 
-__all__: list[str] = []
+__all__ = ["UPDATE_RULES"]
 
 
 def _steps(value: Value, heads: int) -> Value:
@@ -36,7 +36,7 @@ def _repeated(value: Value, heads: int, wanted: int) -> Value:
     return build.gather(value, build.constant(np.repeat(np.arange(heads), wanted // heads)), 2)
 
 
-_RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
+UPDATE_RULES = {"linear": (False, False), "gated": (True, False), "delta": (False, True), "gated_delta": (True, True)}
 """For each rule: True if it has a decay, and True if it adds only the difference from the state's prediction."""
 
 
@@ -57,7 +57,7 @@ def linear_attention(
     update_rule: str = "gated_delta",
 ) -> list[Value]:
     """A matrix state for each head, [keys, values], decayed and updated by every token, and multiplied by its query."""
-    is_gated, is_delta = chosen("update_rule", update_rule, _RULES)
+    is_gated, is_delta = chosen("update_rule", update_rule, UPDATE_RULES)
     if state_window:
         raise UnsupportedError("states of several positions are not supported")
     if (is_gated and decay is None) or (is_delta and beta is None):

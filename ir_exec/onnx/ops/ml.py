@@ -10,6 +10,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError
 from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor, chosen
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.lookups import look_up
 from ir_exec.onnx.registry import ML, onnx_op
 from ir_exec.onnx.values import (
     as_i64,
@@ -102,7 +103,7 @@ def one_hot_encoder(data: Value, *, cats_int64s: Ints = (), cats_strings: String
         raise ElementTypeError(f"the input is {data.element_type}, expected the kind of the categories")
     count = len(keys)
     found = data if cats_strings else as_i64(data)
-    place = _looked_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
+    place = look_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
     return checked_gather(build.constant(np.eye(count + zeros, count, dtype=np.float32)), place, 0)
 
 
@@ -118,8 +119,8 @@ def category_mapper(
     """Strings as integers, and integers as strings."""
     numbered, named = np.array(cats_int64s, np.int64), np.array(cats_strings, object)
     if data.element_type is ElementType.string:
-        return _looked_up(data, named, numbered, np.array([default_int64], np.int64))
-    return _looked_up(data, numbered, named, np.array([default_string], object))
+        return look_up(data, named, numbered, np.array([default_int64], np.int64))
+    return look_up(data, numbered, named, np.array([default_string], object))
 
 
 @onnx_op("FeatureVectorizer", since=1, domain=ML)
@@ -188,7 +189,7 @@ def label_encoder_2(
     keys = _column(keys_floats, keys_int64s, keys_strings, "keys")
     values = _column(values_floats, values_int64s, values_strings, "values")
     default = default_string if values_strings else default_int64 if values_int64s else default_float
-    return _looked_up(data, keys, values, np.array([default], values.dtype))
+    return look_up(data, keys, values, np.array([default], values.dtype))
 
 
 @onnx_op("LabelEncoder", since=4, domain=ML)
@@ -226,7 +227,7 @@ def label_encoder(
         default = np.array([default_string], object)
     else:
         default = np.array([default_float if values.dtype.kind == "f" else default_int64]).astype(values.dtype)
-    return _looked_up(data, keys.ravel(), values.ravel(), default)
+    return look_up(data, keys.ravel(), values.ravel(), default)
 
 
 def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Array:
@@ -236,18 +237,3 @@ def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Arra
     if strings:
         return np.array(strings, object)
     return np.array(floats, np.float32) if floats else np.array(integers, np.int64)
-
-
-def _looked_up(data: Value, keys: Array, values: Array, default: Array) -> Value:
-    """The value for the last key equal to an element; NaN equals NaN."""
-    if len(keys) != len(values):
-        raise InvalidAttributeError(
-            f"the keys have {len(keys)} elements and the values {len(values)}, expected equal numbers"
-        )
-    apart, known = build.unsqueeze(data, ints(-1)), build.constant(keys)
-    equal = build.equal(apart, known)
-    if keys.dtype.kind == "f":
-        equal = build.logical_or(equal, build.logical_and(build.is_nan(apart), build.is_nan(known)))
-    places = build.constant(np.arange(1, len(keys) + 1))
-    place = build.reduce_max(build.select(equal, places, build.constant(np.int64(0))), ints(-1), keep_dims=False)
-    return build.gather(build.constant(np.concatenate([default, values])), as_i64(place), 0)

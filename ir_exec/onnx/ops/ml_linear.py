@@ -13,7 +13,7 @@ from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Strings, chosen
 from ir_exec.onnx.ops.ml_scores import as_rows, both_scores, class_labels, first_largest, labelled, probit, transformed
 from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import as_i64, number, numbers, size_along
+from ir_exec.onnx.values import as_i64, concat, ints, number, numbers, shape_of, size_along
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
@@ -289,8 +289,6 @@ def svm_classifier(
     """The class that wins most pairs, and the scores: probabilities of classes, or decisions of pairs."""
     labels = class_labels(classlabels_ints, classlabels_strings)
     classes, pairs = len(labels), len(labels) * (len(labels) - 1) // 2
-    if classes < 2:
-        raise UnsupportedError("a classifier of one class is not supported")
     if len(prob_a) != len(prob_b) or 0 < len(prob_a) < pairs:
         raise InvalidAttributeError(
             f"prob_a has {len(prob_a)} elements and prob_b {len(prob_b)}, expected {pairs}, one for each pair"
@@ -300,7 +298,11 @@ def svm_classifier(
     positive = all(one >= 0 for one in coefficients)
     if not sum(vectors_per_class):
         scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
-        return [labelled(labels, _linear_places(scores, classes, positive)), transformed(scores, post_transform)]
+        places = _linear_places(scores, classes, positive)
+        # onnxruntime does not transform the score of one class.
+        return [labelled(labels, places), scores if classes == 1 else transformed(scores, post_transform)]
+    if classes == 1:
+        return _only_class(data, labels, has_shares=bool(prob_a))
     machine = _Machine.read(classes, vectors_per_class, coefficients, support_vectors, rho)
     decisions = machine.decisions(data, _Kernel.read(kernel_type, kernel_params))
     places = first_largest(_votes(decisions, classes))
@@ -312,10 +314,18 @@ def svm_classifier(
     return [labelled(labels, places), both]
 
 
+def _only_class(data: Value, labels: Array, *, has_shares: bool) -> list[Value]:
+    """The label of each row and its probability; without probabilities onnxruntime does not define both scores."""
+    rows = build.gather(shape_of(as_rows(data, ElementType.f32)), ints(0), 0)
+    places = build.broadcast(build.constant(np.int64(0)), rows)
+    scores = build.constant(np.float32(1)) if has_shares else build.constant(np.float32(0))
+    return [labelled(labels, places), build.broadcast(scores, concat([rows, ints(1 if has_shares else 2)]))]
+
+
 def _linear_places(scores: Value, classes: int, positive: bool) -> Value:
     """The class of the largest score; of two classes, the second one if its score is large enough."""
     places = first_largest(scores)
-    if classes > 2:
+    if classes != 2:
         return places
     largest = build.reduce_max(scores, 1, keep_dims=False)
     bound = number(0.5, largest)

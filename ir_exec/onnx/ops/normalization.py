@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import NamedTuple
+
+import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import UnsupportedError
+from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
@@ -16,6 +19,7 @@ from ir_exec.onnx.values import (
     as_vector,
     cast,
     concat,
+    dims_of,
     in_floats,
     ints,
     known_rank,
@@ -24,7 +28,7 @@ from ir_exec.onnx.values import (
     number,
     shape_of,
 )
-from ir_exec.types import ElementType
+from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
 
@@ -396,12 +400,35 @@ def dropout_7(data: Value, *, ratio: float = 0.5) -> list[Value]:
 def dropout(
     data: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int | None = None
 ) -> list[Value]:
-    """Dropout is random only in training mode, which must be known."""
-    is_training = training_mode is not None and known_scalar(training_mode, "training_mode")
-    if is_training and (ratio is None or known_scalar(ratio, "ratio")):
-        raise UnsupportedError("training mode drops elements at random")
-    return _kept(data)
+    """Dropout is random only in training mode, which must be known, and then requires a seed.
+
+    The elements are those that onnxruntime drops in the first run of a session.
+    """
+    is_training = training_mode is not None and bool(known_scalar(training_mode, "training_mode"))
+    share = 0.5 if ratio is None else known_scalar(ratio, "ratio")
+    if not is_training or not share:
+        return _kept(data)
+    if seed is None:
+        raise UnsupportedError("training mode drops elements at random, expected a seed")
+    if not 0 <= share < 1:
+        raise InvalidAttributeError(f"the ratio is {share}, expected a number from 0 to below 1")
+    sizes = dims_of(data, "the input")
+    is_kept = (uniform_floats(seed, prod(sizes)) >= np.float32(share)).reshape(sizes)
+    scale = float(np.float32(1) / (np.float32(1) - np.float32(share)))
+    mask = build.constant(is_kept)
+    return [build.multiply(build.multiply(data, cast(mask, data.element_type)), number(scale, data)), mask]
 
 
 def _kept(data: Value) -> list[Value]:
     return [data, build.broadcast(build.constant(True), shape_of(data))]
+
+
+def uniform_floats(seed: int, count: int) -> Array:
+    """f32 numbers of [0, 1) of the generator minstd_rand0 (Park and Miller, 1988), the default of libstdc++."""
+    modulus, factor = 2**31 - 1, 16807
+    powers = np.array([factor], np.uint64)
+    while powers.size < count:
+        powers = np.concatenate([powers, powers * powers[-1] % np.uint64(modulus)])
+    start = np.uint64(seed % 2**64 % modulus or 1)
+    steps = powers[:count] * start % np.uint64(modulus)
+    return (steps - np.uint64(1)).astype(np.float32) / np.float32(modulus - 1)

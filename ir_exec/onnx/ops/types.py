@@ -9,9 +9,10 @@ from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
 from ir_exec.onnx.attributes import Floats, Ints, Sparse, Strings, Tensor
 from ir_exec.onnx.convert import Call
+from ir_exec.onnx.ops.strings import numbers_of_strings, strings_of_numbers
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import dense, element_type_of, is_narrow, onnx_type, wider_type_of
-from ir_exec.onnx.values import GraphValue, Narrow, cast, number
+from ir_exec.onnx.values import GraphValue, Narrow, cast, known, number
 from ir_exec.types import BOOLEAN, INTEGER, ElementType
 
 __all__ = ["convert_saturated", "converted", "type_of"]
@@ -141,7 +142,7 @@ def _narrow_values(value: Value, code: int, saturate: bool) -> Value:
     from onnx import TensorProto
 
     if ElementType.string is value.element_type:
-        raise UnsupportedError("IR has no conversion of strings to numbers")
+        value = convert_saturated(value, ElementType.f32)
     name = TensorProto.DataType.Name(code)
     if name == "INT2":
         # The lowest two bits, the higher one of which is the sign.
@@ -220,7 +221,9 @@ def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, rou
     if data.element_type is kind:
         return data
     if ElementType.string in (kind, data.element_type):
-        raise UnsupportedError("IR has no conversion between strings and numbers")
+        array = known(data, "strings and numbers are not converted in IR: the input of a Cast")
+        is_text = kind is ElementType.string
+        return build.constant(strings_of_numbers(array) if is_text else numbers_of_strings(array, kind))
     if kind in _LARGEST and data.element_type not in _LARGEST:
         return _as_f8(data if data.element_type.is_float else cast(data, ElementType.f32), kind, saturate)
     if kind is ElementType.f8e8m0 and round_mode != "nearest":

@@ -81,7 +81,7 @@ def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator
         near = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
         renamed |= {*near}
         place = decoder.inputs[near[0]][0].location if near else decoder.place
-        hint = f"did you mean {near[0]}?" if near else None
+        hint = f"rename {near[0]} to {name}" if near else None
         yield finding(f"there is no input {name}, which the pipeline sets", place, GENAI_MODELS, hint=hint)
     for name in () if allows_others else others:
         if name not in renamed:

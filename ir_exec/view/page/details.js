@@ -56,7 +56,7 @@ function ends(network, href) {
   for (const [title, type] of [["Inputs", /^parameter$/i], ["Outputs", /^result$/i]]) {
     const found = layers.filter((layer) => type.test(layer.view.type));
     if (!found.length) continue;
-    const items = found.slice(0, 40).map((layer) => make("li", {}, make("a", { href: href(layer), text: layer.view.name }), " ", code(layer.type)));
+    const items = found.slice(0, 40).map((layer) => make("li", {}, make("a", { href: href(layer), text: layer.view.port ?? layer.view.name }), " ", code(layer.type)));
     if (found.length > 40) items.push(make("li", { text: `… ${found.length - 40} more` }));
     parts.push(heading(`${title} (${found.length})`), make("ul", {}, ...items));
   }
@@ -84,6 +84,7 @@ export function aboutLayer(layer, href, toggle, partners) {
   const parts = [
     make("h2", {}, make("span", { text: view.type }), " ", make("small", { text: view.opset ?? "" })),
     make("p", { class: "name", text: view.name }),
+    view.port && view.port !== view.name ? make("p", { class: "end" }, /^result$/i.test(view.type) ? "output " : "input ", code(view.port)) : "",
     make("p", { class: "place" }, `layer ${layer.key}`, view.line ? `, line ${view.line}` : "", view.constant && !/^const/i.test(view.type) ? ", computed from constants" : "",
       view.unreachable ? make("b", { text: ", unreachable: no Result depends on it" }) : ""),
   ];

@@ -35,6 +35,7 @@ class Page {
     this.isOneByOne = view.arrangement === "one" && this.networks.length > 1;
     this.scenes = this.networks.map((network) => this.#scene(network));
     this.#choice();
+    this.#verdict();
     this.#colours();
     this.#tabs();
     this.search = new Search(this.at("search"), this.at("found"), this.networks, {
@@ -55,7 +56,8 @@ class Page {
       event.preventDefault();
       this.#show(layerAt(link.getAttribute("href"), this.networks));
     });
-    this.#follow();
+    if (this.fault && !layerAt(window.location.hash, this.networks)) this.#show(this.fault);
+    else this.#follow();
     document.documentElement.dataset.ready = "true";
   }
 
@@ -102,6 +104,21 @@ class Page {
     // The first file with errors, or else with any findings.
     const has = (severity) => this.networks.findIndex((network) => network.view.findings?.some((one) => one.severity === severity));
     this.#present(Math.max(0, ["error", "warning", "info"].map(has).find((index) => index >= 0) ?? 0));
+  }
+
+  // The first line of a comparison, as a link to the layer that it names. The page opens at this layer.
+  #verdict() {
+    const { verdict } = this.view;
+    const bar = this.at("verdict");
+    bar.hidden = !verdict;
+    if (!verdict) return;
+    bar.className = verdict.good ? "good" : "bad";
+    this.fault = this.networks[0].layers.get(verdict.layer) ?? null;
+    const follow = (event) => {
+      event.preventDefault();
+      this.go(this.fault);
+    };
+    fill(bar, this.fault ? make("a", { href: hrefOf(this.fault), text: verdict.text, on: { click: follow } }) : verdict.text);
   }
 
   #present(index) {

@@ -4,6 +4,7 @@ const LONGEST_GROUPS = 12;
 const LEAST_GROUP = 4; // layers without constants; fewer are shown without a group
 const LEAST_NODE = 2; // layers that one node of another format was converted to
 const MOST_GROUP = 0.6; // maximum share of a graph
+const GENERATED = /^[^/.]*_\d+$/; // `Multiply_5495`, the name of a layer that a transformation made
 
 export class Layer {
   constructor(view, network, around, body) {
@@ -25,6 +26,7 @@ export class Layer {
   }
 
   get tail() {
+    if (this.view.port) return this.view.port;
     const [last, before] = [this.parts.at(-1), this.parts.at(-2)];
     // `tok.11` is not shortened to 11.
     return last && /^\d+$/.test(last) && before ? `${before}.${last}` : last ?? this.view.name;
@@ -142,8 +144,10 @@ export class Network {
 function grouped(layers, key, parent, name) {
   const root = new Group(`${key}/`, name, parent);
   const trie = emptyPlace();
+  const pathOf = new Map(); // the places that contain a layer, outer places first
   for (const layer of layers) {
     let held = trie;
+    const path = [trie];
     // The Result `conv/sink_port_0` is not one of the layers that the node `conv` was converted to.
     const isSink = layer.view.type === "Result" && layer.parts.at(-1)?.startsWith("sink_port_");
     for (const part of layer.parts.slice(0, isSink ? -2 : -1)) {
@@ -151,9 +155,12 @@ function grouped(layers, key, parent, name) {
       if (part.includes("::")) break;
       if (!held.groups.has(part)) held.groups.set(part, emptyPlace());
       held = held.groups.get(part);
+      path.push(held);
     }
     held.layers.push(layer);
+    pathOf.set(layer, path);
   }
+  joinNeighbours(layers, pathOf);
   takeHeads(trie);
   add(trie, root, key);
   // A group of nearly all layers is not informative.
@@ -168,6 +175,35 @@ function grouped(layers, key, parent, name) {
 
 function emptyPlace() {
   return { groups: new Map(), layers: [], node: null };
+}
+
+// Moves a layer into the group that contains all of its neighbours. A convolution that OpenVINO renamed joins the module
+// around its reader, the normalization: its input may be in another module.
+function joinNeighbours(layers, pathOf) {
+  const moves = [];
+  for (const layer of layers) {
+    const own = pathOf.get(layer);
+    if (layer.isConstant || /^(parameter|result)$/i.test(layer.view.type)) continue;
+    const isRenamed = (one) => pathOf.get(one).length === own.length && GENERATED.test(one.view.name);
+    const paths = (ends) => ends.filter((one) => one && !one.isConstant && !isRenamed(one)).map((one) => pathOf.get(one));
+    const readers = paths(layer.readers.map((reader) => reader.to));
+    let joined = commonPath([...paths(layer.inputs.map((input) => input.from)), ...readers]);
+    if (isRenamed(layer)) {
+      const around = commonPath(readers).slice(0, -1);
+      if (around.length > joined.length) joined = around;
+    }
+    if (joined.length > own.length && joined[own.length - 1] === own.at(-1)) moves.push([layer, own.at(-1), joined.at(-1)]);
+  }
+  for (const [layer, from, to] of moves) {
+    from.layers.splice(from.layers.indexOf(layer), 1);
+    to.layers.push(layer);
+  }
+}
+
+// The places that all paths have in common, outer places first.
+function commonPath(paths) {
+  if (!paths.length) return [];
+  return paths.reduce((a, b) => a.slice(0, a.findIndex((place, depth) => place !== b[depth]) >>> 0));
 }
 
 // A layer with the name of a group is its last layer: the node `conv` was converted to `conv/WithoutBiases` and `conv`.

@@ -10,7 +10,7 @@ export class Search {
     this.texts = networks.flatMap((network) =>
       [...network.layers.values()].map((layer) => {
         const tensors = layer.outputs.flatMap((output) => output.names ?? []);
-        return [layer, [layer.key, layer.view.name, layer.view.type, ...tensors].join("\n").toLowerCase()];
+        return [layer, [layer.key, layer.view.name, layer.view.port ?? "", layer.view.type, ...tensors].join("\n").toLowerCase()];
       }));
     field.addEventListener("input", () => this.#look());
     field.addEventListener("focus", () => field.value && this.#look());

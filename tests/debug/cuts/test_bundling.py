@@ -311,14 +311,6 @@ def test_texts_as_inputs_are_replaced(tmp_path: Path) -> None:
         assert SECRET.encode(encoding) not in content
 
 
-def test_reports_are_not_anonymous(tmp_path: Path) -> None:
-    report = tmp_path / "compare.json"
-    report.write_text("{}")
-    with pytest.raises(EvaluationError):
-        bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / "b.zip", reports=[report], anonymously=True)
-    assert not (tmp_path / "b.zip").exists()
-
-
 @pytest.mark.parametrize("name", ["a b.zip", "$(touch done).zip", "'; touch done #.zip", "-b.zip"])
 def test_the_command_in_it_is_quoted(name: str, tmp_path: Path) -> None:
     bundle(GNN, arrays(GNN, "inputs") or [], output=tmp_path / name)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -104,3 +106,17 @@ def test_the_last_line_is_kept() -> None:
     command = Command(python('print("one"); print("two")'.replace("'", '"')))
     command.run(GNN)
     assert command.last_line == "two"
+
+
+@pytest.mark.parametrize("name", ["a b.xml", "{inputs}.xml", "'; touch done #.xml", "$(touch done).xml", "-c.xml"])
+def test_a_path_is_never_a_command_or_an_option(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    program = "import json, sys; json.dump(sys.argv[1:], open('said', 'w'))"
+    command = Command(f"{sys.executable} -W ignore -c {shlex.quote(program)} {{model}} model={{model}} {{inputs}}")
+    assert command.run(name) == 0
+    model, named, inputs = json.loads((tmp_path / "said").read_text())
+    assert not model.startswith("-")
+    assert os.path.normpath(model) == name
+    assert named == f"model={model}"
+    assert os.path.normpath(inputs) == f"{name.removesuffix('.xml')}.inputs.npz"
+    assert [path.name for path in tmp_path.iterdir()] == ["said"]

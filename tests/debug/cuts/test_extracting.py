@@ -9,8 +9,10 @@ from random import Random
 import numpy as np
 import openvino as ov
 import pytest
+from click.testing import CliRunner
 
-from ir_exec import EvaluationError, check_model, compile_model, read_model
+from ir_exec import EvaluationError, UnsupportedError, check_model, compile_model, read_model
+from ir_exec.cli import main
 from ir_exec.debug import extract, trace
 from ir_exec.debug.cuts.extracting import Extracted
 from ir_exec.debug.values.entries import entries_of
@@ -20,6 +22,7 @@ from tests.conformance.networks import arrays
 from tests.helpers.facts import facts, naming
 from tests.helpers.ir_files import networks
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output
+from tests.onnx.files import model, stored
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 LOOP = NETWORKS / "script_loop_seq.xml"
@@ -291,3 +294,50 @@ def assert_close(found: Array, expected: Array, what: str) -> None:
     np.testing.assert_allclose(
         found.astype(np.float64), expected.astype(np.float64), rtol=2e-3, atol=2e-3 * (1 + largest), err_msg=what
     )
+
+
+class TestNodesThatIRCannotExpress:
+    """An ONNX file with such a node is cut where the part does not need it."""
+
+    @pytest.fixture
+    def path(self, tmp_path: Path) -> Path:
+        pytest.importorskip("onnx")
+        body = """
+            g (float[2,3] x) => (float[2,3] y, float[2,3] z)
+            <float[2,3] unknown>
+            {
+                a = Relu(x)
+                b = Tanh(a)
+                y = Exp(b)
+                unknown = com.nobody.Thing(a)
+                z = Abs(unknown)
+            }
+        """
+        return stored(tmp_path, model(body, further='"com.nobody" : 1'))
+
+    def test_a_part_without_it(self, path: Path) -> None:
+        with pytest.raises(UnsupportedError):
+            read_model(path)
+        extracted = extract(path, from_="a", to="y")
+        assert ends(extracted) == (["a f32[2,3]"], ["y f32[2,3]"])
+        a = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
+        found = compile_model(extracted.model)({"a": a})["y"]
+        np.testing.assert_allclose(found, np.exp(np.tanh(a)), rtol=1e-6)
+
+    def test_a_part_behind_it(self, path: Path) -> None:
+        assert types_in(extract(path, from_="unknown", to="z")) == ["Parameter", "Abs", "Result"]
+
+    @pytest.mark.parametrize("names", [{"to": "z"}, {"from_": "a", "to": "z"}, {"to": "unknown"}, {"from_": "a"}])
+    def test_a_part_that_needs_it(self, path: Path, names: dict[str, str]) -> None:
+        with pytest.raises(UnsupportedError, match=naming("Thing")):
+            extract(path, **names)  # type: ignore[arg-type]  # the names of the cut
+
+    def test_values_need_the_complete_model(self, path: Path) -> None:
+        with pytest.raises(UnsupportedError, match=naming("Thing")):
+            extract(path, [np.zeros((2, 3), np.float32)], from_="a", to="y")
+
+    def test_on_the_command_line(self, path: Path, tmp_path: Path) -> None:
+        output = tmp_path / "cut.xml"
+        result = CliRunner().invoke(main, ["extract", str(path), "--from", "a", "--to", "y", "-o", str(output)])
+        assert result.exit_code == 0, result.output
+        assert check_model(output).ok

@@ -10,9 +10,13 @@ from random import Random
 import jsonschema
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from lxml import etree
+from onnx import helper, numpy_helper
 
-from ir_exec import IRError, read_model
+import ir_exec
+from ir_exec import IRError, build, read_model
+from ir_exec.cli import main
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
 from tests.conformance.networks import arrays
@@ -293,3 +297,42 @@ def test_extensions_in_another_case() -> None:
     net.result(net.op("ReLU", net.op("Shine", net.parameter("3"), opset=1)))
     xml = net.file().xml.replace(b'type="Shine" version="opset1"', b'type="Shine" version="extension"')
     assert diff(read_model(xml), read_model(in_another_case(xml))).equal
+
+
+@pytest.mark.parametrize("fold", [True, False])
+def test_onnx_and_its_ir_are_equal(fold: bool, tmp_path: Path) -> None:
+    """Scalars and bounded dims, which ports of IR do not store."""
+    nodes = [
+        helper.make_node("Mul", ["x", "s"], ["m"]),
+        helper.make_node("NonZero", ["m"], ["n"]),
+        helper.make_node("ReduceMax", ["m"], ["r"], keepdims=0),
+        helper.make_node("Add", ["r", "s"], ["y"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", 1, [3, "n"])],
+        [helper.make_tensor_value_info("y", 1, []), helper.make_tensor_value_info("n", 7, None)],
+        [numpy_helper.from_array(np.array(2, np.float32), "s")],
+    )
+    file = helper.make_model(graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)])
+    (tmp_path / "f.onnx").write_bytes(file.SerializeToString())
+    options = [] if fold else ["--no-fold"]
+    converted = CliRunner().invoke(main, ["convert", str(tmp_path / "f.onnx"), "-o", str(tmp_path / "f.xml"), *options])
+    assert converted.exit_code == 0, converted.output
+    report = diff(tmp_path / "f.onnx", tmp_path / "f.xml")
+    assert not [change for layer in report.changed for change in layer.changes if change.what.startswith("output")]
+    assert report.equal or fold
+
+
+def test_another_element_type_and_static_dims_are_changes() -> None:
+    def network(kind: str, shape: list[int | None]) -> ir_exec.Model:
+        x = build.parameter([2, None], "f32", name="x")
+        return build.model([build.broadcast(build.constant(0, kind, name="c"), shape_like(x, shape))], [x])
+
+    def shape_like(x: build.Value, shape: list[int | None]) -> build.Value:
+        return build.shape_of(x) if None in shape else build.constant(np.array(shape, np.int64))
+
+    assert diff(network("f32", [2, None]), network("f32", [2, None])).equal
+    assert not diff(network("f32", [2, None]), network("i32", [2, None])).equal
+    assert not diff(network("f32", [2, 3]), network("f32", [2, 4])).equal

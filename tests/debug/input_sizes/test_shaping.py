@@ -310,6 +310,27 @@ def test_out_of_probes(monkeypatch: pytest.MonkeyPatch) -> None:
     assert report.notes
 
 
+@pytest.mark.broad(keep=2)
+@pytest.mark.parametrize("name", ["conv_zoo", "bert_tiny_fp16", "llama_stateful", "gnn_gcn_gat", "lstm"])
+def test_what_few_probes_report_is_what_all_report(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes of probes, 37 for example, are never reported as sizes of outputs."""
+    complete = shapes(PATHS[name])
+    monkeypatch.setattr("ir_exec.debug.input_sizes.probing.MOST_LAYERS", 0)
+    for probes in range(1, min(complete.probes, 80), 3):
+        monkeypatch.setattr("ir_exec.debug.input_sizes.probing.LEAST_PROBES", probes)
+        report = shapes(PATHS[name])
+        assert not report.complete
+        if not report.inputs:
+            continue
+        assert [dim.name for dim in report.inputs] == [dim.name for dim in complete.inputs]
+        for ours, theirs in zip(report.outputs, complete.outputs, strict=True):
+            is_known = ours.is_explored and ours.formula is not None
+            assert not is_known or ours.formula == theirs.formula
+            assert ours.is_explored or ours.size is None
+        for ours, theirs in zip(report.inputs, complete.inputs, strict=True):
+            assert ours.kind in (theirs.kind, "unexplored"), (probes, ours, theirs)
+
+
 def test_directions_are_solved_for_the_dims_that_others_follow_least() -> None:
     # past, new, mask: each of the first two moves the third.
     directions = solved_directions({0: (1, 0, 1), 1: (0, 1, 1), 2: (1, 0, 1)}, 3)

@@ -133,8 +133,28 @@ MACHINES = [
             outputs=2,
             post_transform=transform,
         )
-        for classes, sign, transform in ((2, 0, "NONE"), (2, 1, "NONE"), (3, 0, "SOFTMAX"))
+        for classes, sign, transform in (
+            (1, 0, "NONE"),
+            (1, 1, "LOGISTIC"),
+            (2, 0, "NONE"),
+            (2, 1, "NONE"),
+            (3, 0, "SOFTMAX"),
+        )
     ],
+    ml(
+        "SVMClassifier",
+        f(6, 3),
+        kernel_type="RBF",
+        kernel_params=[0.4, 0.3, 2.0],
+        vectors_per_class=[2],
+        support_vectors=floats(6),
+        coefficients=floats(2),
+        rho=[0.1],
+        prob_a=[1.0],
+        prob_b=[0.5],
+        classlabels_strings=["only"],
+        outputs=2,
+    ),
 ]
 
 MISSING = np.array([[1, np.nan, 0], [np.nan, 0, 5]], np.float32)

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from click.testing import CliRunner
 
 from ir_exec import build
+from ir_exec.cli import main
 from ir_exec.text.checking import check_folder
 from ir_exec.text.targets import Target
 from tests.text.folders import CONFIG, language_model, pipeline
@@ -196,3 +198,41 @@ def test_a_model_of_images(tmp_path: Path) -> None:
     assert severities(tmp_path, "genai") == ["info"]
     assert severities(tmp_path, "gpu") == []
     assert severities(tmp_path, "npu") == []
+
+
+class TestWithoutATarget:
+    """`check FOLDER` checks pipelines for GenAI; what it rejects is a warning unless a rule of folders says it."""
+
+    @pytest.mark.parametrize(
+        "fault", [one for one in FAULTS if one.target == "genai" and one.severity != "info"], ids=lambda one: one.name
+    )
+    def test_planted_faults(self, fault: Fault, tmp_path: Path) -> None:
+        folder = pipeline(tmp_path / "model")
+        fault.plant(folder)
+        diagnostics = [one for report in check_folder(folder) or () for one in report.diagnostics]
+        here = [
+            one
+            for one in diagnostics
+            if fault.place in (one.location.layer_name, Path(one.location.path or "").name)
+            and one.code in ("IR805", "IR811")
+        ]
+        assert here
+        assert {one.severity for one in diagnostics if one.code == "IR811"} <= {"warning"}
+        assert all(one.source is not None for one in diagnostics if one.code == "IR811")
+        clauses = [(one.location, one.message.partition(",")[0]) for one in diagnostics]
+        assert len(set(clauses)) == len(clauses)
+
+    def test_on_the_command_line(self, tmp_path: Path) -> None:
+        folder = pipeline(tmp_path / "model")
+        cache_in_inputs(folder)
+        counts = {}
+        for options in ((), ("--for", "genai"), ("--for", "npu")):
+            printed = CliRunner().invoke(main, ["check", str(folder), *options]).stdout
+            counts[options] = [printed.count(f"{severity}[IR811") for severity in ("warning", "error")]
+        assert counts[()] == [1, 0]
+        assert counts["--for", "genai"] == [0, 1]
+        assert counts["--for", "npu"][1] == 1
+
+    def test_other_kinds_of_folders(self, tmp_path: Path) -> None:
+        assert check_folder(encoder(tmp_path / "encoder", "MyEncoder")) == []
+        assert check_folder(pipeline(tmp_path / "model")) == []

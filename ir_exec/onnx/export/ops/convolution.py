@@ -11,6 +11,7 @@ import numpy as np
 
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.onnx.export.algebra import I64, Expr, given, rounded, widened
+from ir_exec.onnx.export.integers import convolve_integers
 from ir_exec.onnx.export.registry import export
 from ir_exec.ops.convolution.backprop import ConvolutionBackpropData, GroupConvolutionBackpropData
 from ir_exec.ops.convolution.binary import BinaryConvolution
@@ -98,20 +99,22 @@ def _flattened(node: ExportNode, filters: Expr, groups: int, spatial_rank: int) 
 
 @export(Convolution, GroupConvolution, inline=True)
 def convolution(node: ExportNode) -> str:
-    """Conv in the float type itself, or in a type in which integers are exact."""
+    """Conv in the float type itself, ConvInteger, or Conv in a type in which integers are exact."""
     op, rank = node.op, _spatial_rank(node)
     data, filters = given(node)
     kernel: list[int | None] = sizes_of(node, 1, op.filter_axes) or [None] * rank
     attributes = pads_of(node, rank, kernel)
-    groups = 1
-    if isinstance(op, GroupConvolution):
-        groups = _groups(node)
-        filters = _flattened(node, filters, groups, rank)
-    wide, factors = _working(_cropped(data, attributes), filters, _terms(node, op.filter_axes - 1))
+    groups = _groups(node) if isinstance(op, GroupConvolution) else 1
     if None not in kernel:
         attributes["kernel_shape"] = kernel
     steps = op._steps(rank)
     attributes |= {"strides": [step[0] for step in steps], "dilations": [step[1] for step in steps], "group": groups}
+    product = convolve_integers(node, attributes)
+    if product is not None:
+        return rounded(Expr(data.sheet, product, np.int32), data.dtype).name
+    if isinstance(op, GroupConvolution):
+        filters = _flattened(node, filters, groups, rank)
+    wide, factors = _working(_cropped(data, attributes), filters, _terms(node, op.filter_axes - 1))
     return rounded(wide.call("Conv", factors, **attributes), data.dtype).name
 
 

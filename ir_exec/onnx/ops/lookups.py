@@ -1,0 +1,28 @@
+"""Tables from keys to values in operators of IR."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.errors import InvalidAttributeError
+from ir_exec.onnx.values import as_i64, ints
+from ir_exec.types import Array
+
+__all__ = ["look_up"]
+
+
+def look_up(data: Value, keys: Array, values: Array, default: Array) -> Value:
+    """The value for the last key equal to an element; NaN equals NaN."""
+    if len(keys) != len(values):
+        raise InvalidAttributeError(
+            f"the keys have {len(keys)} elements and the values {len(values)}, expected equal numbers"
+        )
+    apart, known = build.unsqueeze(data, ints(-1)), build.constant(keys)
+    equal = build.equal(apart, known)
+    if keys.dtype.kind == "f":
+        equal = build.logical_or(equal, build.logical_and(build.is_nan(apart), build.is_nan(known)))
+    places = build.constant(np.arange(1, len(keys) + 1))
+    place = build.reduce_max(build.select(equal, places, build.constant(np.int64(0))), ints(-1), keep_dims=False)
+    return build.gather(build.constant(np.concatenate([default, values])), as_i64(place), 0)
