@@ -110,6 +110,10 @@ def dequantized(
     kind: ElementType | None = None,
 ) -> Value:
     """(data - zero point) times the scale, in the type of the scale or in `kind`."""
+    if kind in (None, ElementType.f32):
+        result = _requantized(data, scale, zero_point, axis, block)
+        if result is not None:
+            return result
     wide = ElementType.f64 if data.element_type is ElementType.i32 and zero_point is not None else ElementType.f32
     found = cast(data, wide)
     if zero_point is not None:
@@ -292,10 +296,6 @@ def _dequantized_from(
     assert isinstance(tensor, Value)
     assert zero is None or isinstance(zero, Value)
     kind = element_type_of(output_dtype) if output_dtype else None
-    if isinstance(data, Value) and kind in (None, ElementType.f32):
-        result = _requantized(tensor, scale, zero, axis, block)
-        if result is not None:
-            return result
     return dequantized(tensor, scale, zero, axis=axis, block=block, kind=kind)
 
 
