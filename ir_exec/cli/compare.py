@@ -20,6 +20,7 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (
     MODEL,
+    MOST_RUNS,
     REFERENCE,
     ToleranceType,
     format_option,
@@ -28,6 +29,7 @@ from ir_exec.cli.options import (
     timeout_option,
     tolerances_of,
 )
+from ir_exec.cli.outputs import output_option, report_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
@@ -142,7 +144,7 @@ _WIDE = 120
     type=click.Path(),
     help="Inputs of the next call, which continues with the variables; repeatable.",
 )
-@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Number of consecutive calls.")
+@click.option("--calls", type=click.IntRange(1, MOST_RUNS), metavar="N", help="Number of consecutive calls.")
 @click.option(
     "--rtol",
     "rtols",
@@ -212,7 +214,7 @@ _WIDE = 120
     help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 @click.option("--prompt", metavar="TEXT", help="For folders: text to continue.")
@@ -401,7 +403,8 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show_headline(report: Comparison) -> None:
-    show_verdict(headline(report), is_good=report.verdict not in ("different", "different in a layer", "failed"))
+    is_bad = report.verdict in ("different", "different in a layer", "failed")
+    show_verdict(headline(report), is_good=not is_bad)
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -17,7 +17,8 @@ from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tel
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
+from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
+from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
@@ -39,14 +40,19 @@ from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 
+def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    has_items = is_many(parameters["archive"]) or any(parameters[name] for name in ("batch", "jobs", "scheduler"))
+    return folder_output(path, parameters) if has_items else arrays_output(path, parameters)
+
+
 @click.command("run")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
-@click.option(
+@output_option(
     "-o",
     "--output",
+    outputs=_outputs_of_run,
     metavar="FILE.npz|FOLDER",
-    type=click.Path(),
     help="Write the outputs by name to this file; for many inputs, to this folder.",
 )
 @click.option(
@@ -69,10 +75,10 @@ from ir_exec.types import STRING, Array, ElementType, Shape
 )
 @click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --expected: relative tolerance.")
 @click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --expected: absolute tolerance.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Number of timed runs.")
+@click.option("--repeat", type=click.IntRange(1, MOST_RUNS), default=1, show_default=True, help="Number of timed runs.")
 @click.option(
     "--warmup",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_RUNS),
     default=0,
     show_default=True,
     help="With --repeat: number of untimed runs after the first one.",
@@ -152,7 +158,6 @@ def command(
             passes=passes,
             **engine,
         )
-    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     is_text = output_format == "text"
     names = labels_in(labels)
     ports = compiled.inputs
@@ -175,6 +180,7 @@ def command(
             require_labels(names, found)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
+    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     specialised = compiled.specialisations[-1] if compiled.specialisations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []

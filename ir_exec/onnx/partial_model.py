@@ -13,6 +13,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, Location, NotKnownError, WeightsError
+from ir_exec.graph import Value
 from ir_exec.model import (
     Aspect,
     Loaded,
@@ -90,7 +91,7 @@ class OnnxModel(PartialModel):
             model.document,
             model.left_out,
             model.stand_ins,
-            self._file.path,
+            lowered_from=self._file.path,
         )
         super().__init__(loaded, model.types)
         self._places = converted.outputs
@@ -140,6 +141,17 @@ class OnnxModel(PartialModel):
             places = _flat([self._places.get(one.name)])
             ports += [found[place] for place in places] or [_undetermined(one.name, one.type)]
         return ports
+
+    @property
+    def output_values(self) -> list[Value | None]:
+        found = super().output_values
+        if not self.is_partial or self.graph is not self._of_file:
+            return found
+        values: list[Value | None] = []
+        for one in self._file.proto.graph.output:
+            places = _flat([self._places.get(one.name)])
+            values += [found[place] for place in places] or [None]
+        return values
 
     def reshape(self, shapes: ShapesByPort | ShapeLike) -> Self:
         """Set new input shapes, convert the file again, and return the model itself; complete if the shapes suffice."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.references.onnx_reference import ONNXReference
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.runtime.precision import Precision
 
@@ -49,7 +49,7 @@ class ExportedReference(ONNXReference):
             names = ", ".join(exported.states)
             message = f"the model has the variables {names}, expected none for a comparison with onnxruntime"
             raise UnsupportedError(message)
-        self._exported = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
         write_exported(widened(exported) if precision == "f32" else exported, path)
         super().__init__(path, timeout=timeout, title=title)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -17,6 +16,7 @@ from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, read_model
 from ir_exec.types import Array, ElementType
 
@@ -86,7 +86,7 @@ class ONNXReference(ReferenceState):
         if engine == "reference":
             self.notes.append("computed by onnx.reference, not by onnxruntime")
         self._child = Child("onnx_child.py", timeout)
-        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._folder = temporary_folder()
         self._stored: dict[str, Stored] = {}
         self._plain: dict[str, Stored] = {}
         self._mapped: dict[str, Array] = {}

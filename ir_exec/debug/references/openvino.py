@@ -6,7 +6,6 @@ run without probes; a note in the report states if the outputs of the model chan
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,6 +24,7 @@ from ir_exec.graph import Node
 from ir_exec.graph.order import reachable
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.array_weights import ArrayWeights
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
@@ -89,7 +89,7 @@ class OpenVINOReference(ReferenceState):
         self._probe = probe
         self._threads = threads
         self._child = Child("openvino_child.py", timeout)
-        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._folder = temporary_folder()
         self._splits = self._asked = 0
         self._changes = False
         self._begin_search()

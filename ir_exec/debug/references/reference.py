@@ -15,7 +15,8 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.traces.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, entries_of
-from ir_exec.debug.values.files import Spill, damaged, load_npz, nearest
+from ir_exec.debug.values.files import Spill, nearest
+from ir_exec.debug.values.stored_arrays import read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
@@ -326,7 +327,7 @@ class ArraysReference(ReferenceState):
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         name = key[1]
         found = self._arrays[name]
-        array = _typed(found if isinstance(found, np.ndarray) else _load_npy(found), self._kinds.get(name))
+        array = _typed(found if isinstance(found, np.ndarray) else read_npy(found, mapped=True), self._kinds.get(name))
         try:
             ElementType.of(array)
         except ValueError:
@@ -341,18 +342,6 @@ class ArraysReference(ReferenceState):
         """Do nothing: no resources are used."""
 
 
-def _load_npy(path: Path) -> Array:
-    try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except ValueError:
-        try:
-            return np.asarray(np.load(path, allow_pickle=False))
-        except (OSError, ValueError, EOFError) as error:
-            raise damaged(path, error) from None
-    except (OSError, EOFError) as error:
-        raise damaged(path, error) from None
-
-
 def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     """The arrays of an .npz, or the .npy files of a folder and its subfolders, by name.
 
@@ -362,7 +351,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
         EvaluationError: If there are no arrays.
     """
     if path.suffix == ".npz":
-        return dict(load_npz(path))
+        return dict(read_npz(path))
     if (path / INDEX).exists():
         raise EvaluationError(f"{path} is a trace, expected .npy files", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
@@ -415,7 +404,7 @@ def differences(
     names = [str(name) for name in results]  # the mapping also accepts positions
     kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
-    expected = ArraysReference(arrays or arrays_in(Path(path), []), os.fspath(path), names, kinds)
+    expected = ArraysReference(arrays_in(Path(path), []) if arrays is None else arrays, os.fspath(path), names, kinds)
     keys = {name: entry.key for entry in expected.entries() for name in entry.names}
     found: dict[str, Difference | None] = {}
     for name, tensor_names, ours in zip(names, results.names(), results.to_tuple(), strict=True):
