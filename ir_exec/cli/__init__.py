@@ -63,6 +63,15 @@ class _Context(click.Context):
 
     formatter_class = _Formatter
 
+    def invoke(self, callback: Any, /, *args: Any, **kwargs: Any) -> Any:
+        is_writer = any("--force" in parameter.opts for parameter in self.command.params)
+        if not is_writer or callback != self.command.callback:
+            return super().invoke(callback, *args, **kwargs)
+        from ir_exec.cli.outputs import protect_files  # imported for commands that write files
+
+        with protect_files(self):
+            return super().invoke(callback, *args, **kwargs)
+
 
 class _Commands(click.Group):
     """A group that imports the module of a command on first use, to keep the start of other commands short."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
-from ir_exec.text.folder import Folder, FolderPart, constant_of
+from ir_exec.kernels.limits import limited_memory
+from ir_exec.text.folder import MOST_CONSTANT_BYTES, Folder, FolderPart, constant_of
 from ir_exec.text.ops.base import strings_of
 from ir_exec.text.ops.splitting import chars_of_bytes
 
@@ -54,7 +55,8 @@ def _strings(part: FolderPart, node: Node, first: int) -> list[bytes] | None:
     if len(arrays) != 3 or arrays[0] is None or arrays[1] is None or arrays[2] is None:
         return None
     try:
-        return strings_of(arrays[0], arrays[1], arrays[2])
+        with limited_memory(MOST_CONSTANT_BYTES):
+            return strings_of(arrays[0], arrays[1], arrays[2])
     except IRError:
         return None
 

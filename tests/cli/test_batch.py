@@ -101,7 +101,9 @@ def test_another_network_is_noticed(place: Path) -> None:
     assert found.exit_code == 2
     assert found.output.startswith("error[IR701") or "error[IR70" in found.output
     assert " out " in found.output.replace("\n", " ")
-    other = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "data")
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("kept")
+    other = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "mine")
     assert other.exit_code == 2
     assert "manifest.jsonl" in other.output
 
@@ -235,8 +237,8 @@ def test_compare_as_a_page(other: str) -> None:
     assert found.exit_code == 2, found.output
     data = json.loads(etree.HTML(found.stdout).xpath("string(//script[@id='data'])"))
     heading, *lines = data["sections"][0]["lines"]
-    assert heading == mentions(1, 5)
-    assert [line.split(":")[0] for line in lines] == list("12340")
+    assert heading == mentions(0, 5)
+    assert [line.split(":")[0] for line in lines] == list("01234")
     assert lines[-2].startswith("4: ")
     errors = [one["error"] for one in data["networks"][0]["graph"]["layers"] if "error" in one]
     statuses = {one["status"]: one for one in errors}

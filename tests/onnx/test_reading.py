@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 import sys
 import tracemalloc
@@ -465,3 +467,17 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     )
     assert opened.weights is not None
     assert opened.weights.maps(kept)
+
+
+def test_a_model_records_its_file(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["": 21]>
+    g (float[N] x, int64[1] k) => (float[M] y) { y = Reshape(x, k) }"""
+    path = tmp_path / "net.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    network = ir_exec.read_model(path)
+    inputs = {"x": np.ones(4, np.float32), "k": np.array([4])}
+    copies = (copy.copy(network), pickle.loads(pickle.dumps(network)), network.specialised(inputs))
+    assert {one.lowered_from for one in (network, *copies)} == {str(path)}
+    assert ir_exec.read_model(path.read_bytes()).lowered_from is None
+    network.save(tmp_path / "net.xml")
+    assert ir_exec.read_model(tmp_path / "net.xml").lowered_from is None
