@@ -215,11 +215,12 @@ def verdict_of(report: AnyComparison, places: LayerPlaces) -> VerdictView:
 
 
 def _faulty_layer(report: Comparison) -> tuple[str, str] | None:
-    """The path and id of the first wrong layer, else of the first one that explains a difference of the outputs."""
-    if report.first_fault is not None:
-        return report.first_fault.path, report.first_fault.layer_id
+    """The path and id of the layer that the verdict names, else of the first one that explains a different output."""
     if report.equal:
         return None
+    fault = next((one for one in report.faults if one.path in report.failing), report.first_fault)
+    if fault is not None:
+        return fault.path, fault.layer_id
     differing = {one.path for one in report.output_results if one.status == "different"}
     candidates = [
         *(layer for layer in report.layers if layer.status == "reference"),
