@@ -1,5 +1,6 @@
 """Element types, dims, shapes and tensor types, the values of inference."""
 
+from ir_exec.types.array_limits import MOST_AXES, require_array_size
 from ir_exec.types.conversion import convert, saturated
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import (
@@ -23,6 +24,7 @@ __all__ = [
     "FLOAT",
     "INDEX",
     "INTEGER",
+    "MOST_AXES",
     "NUMERIC",
     "SIGNED",
     "STRING",
@@ -36,5 +38,6 @@ __all__ = [
     "TensorType",
     "convert",
     "element_types",
+    "require_array_size",
     "saturated",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import tempfile
 import zipfile
 from collections.abc import Hashable, Mapping
@@ -14,19 +13,17 @@ from typing import IO
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, ResourceError
-from ir_exec.hints import path_hint
+from ir_exec.debug.values.stored_arrays import damaged, read_npy
+from ir_exec.errors import ResourceError, WeightsError
 from ir_exec.ir.packing import decode_strings, encode
+from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.types import STRING, Array, ElementType, element_types
 
 __all__ = [
     "NATIVE",
     "RECORDS",
     "Spill",
-    "damaged",
-    "load_npz",
     "nearest",
-    "objects_hint",
     "read_value",
     "storable",
     "store_npz",
@@ -73,61 +70,30 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
         EvaluationError: For a file that is damaged or contains a different array.
     """
     try:
-        try:
-            stored = np.load(path, mmap_mode="r", allow_pickle=False)
-        except ValueError:
-            stored = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
-        if not isinstance(stored, np.ndarray):
-            raise ValueError("the file contains several arrays, expected one")
+        stored = read_npy(path, mapped=True)
         if kind in STRING:
-            return decode_strings(np.asarray(stored), shape)
+            return decode_strings(stored, shape)
         expected = kind.dtype if kind in NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
         if stored.dtype != expected or stored.shape != shape:
             raise ValueError(f"the array is {stored.dtype}{list(stored.shape)}, expected {kind}{list(shape)}")
-        return np.asarray(stored).view(kind.dtype)
-    except (OSError, ValueError, EOFError, IRError) as error:
+        return stored.view(kind.dtype)
+    except (ValueError, WeightsError) as error:
         raise damaged(path, error) from None
 
 
-def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
-    """Return the error for a file that cannot be read or has unexpected contents."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
-    code = Code.unreadable_path if isinstance(error, FileNotFoundError) else Code.unknown_input
-    hint = objects_hint(error)
-    reason = "the file contains an array of Python objects" if hint else reason
-    if code == Code.unreadable_path:
-        hint = path_hint(os.fspath(path))
-    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code, hint=hint)
-
-
-def objects_hint(error: Exception) -> str | None:
-    """Return the hint for arrays of Python objects, which NumPy stores as pickles; None for other errors."""
-    # NumPy reports "pickled data" for any unknown contents.
-    if not str(error).startswith("Object arrays"):
-        return None
-    return "save numbers or text, array.astype('float32') or 'str': reading objects would run code from the file"
-
-
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
-    """Return the error for a file that cannot be written."""
-    return ResourceError(f"cannot write {os.fspath(path)}: {error.strerror or error}")
+    """Return the error IR009 for a file that cannot be written, also on a full disk."""
+    return ResourceError(f"cannot write {os.fspath(path)}: {error.strerror or error}", code=Code.unwritable)
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file atomically, by renaming a temporary file.
+    """Write a text file that is complete before it replaces an older one.
 
     Raises:
         OSError: If that fails.
     """
-    new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
-    try:
-        with open(new, "xb") as file:
-            file.write(content)
-        os.replace(new, path)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(new)
-        raise
+    with replacing(path) as file:
+        file.write(content)
 
 
 def storable(array: Array) -> Array:
@@ -150,34 +116,16 @@ def store_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
-    """Write an .npz atomically, by renaming a temporary file.
+    """Write an .npz that is complete before it replaces an older one.
 
     Raises:
-        IRError: If that fails.
+        ResourceError: IR009 if that fails.
     """
-    new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
     try:
-        try:
-            with open(new, "xb") as file:
-                store_npz(file, arrays)
-            os.replace(new, path)
-        finally:
-            with suppress(OSError):
-                os.remove(new)
+        with replacing(path, "npz") as file:
+            store_npz(file, arrays)
     except OSError as error:
-        raise unwritable(path, error).changed(code=Code.unwritable) from None
-
-
-def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Return all arrays of an .npz by name; raises EvaluationError if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("not an .npz file")
-        with np.load(path, allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise damaged(path, error) from None
+        raise unwritable(path, error) from None
 
 
 def nearest(array: Array, kind: ElementType) -> Array:
@@ -212,7 +160,7 @@ class Spill:
             self._kept[key] = array
             return
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+            self._folder = temporary_folder()
         path = Path(self._folder.name, f"{len(self._stored)}.npy")
         try:
             write_value(path, array)
