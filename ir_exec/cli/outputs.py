@@ -268,7 +268,7 @@ class _Protection:
 
 
 def _belongs_to_partner(path: str, ending: str) -> bool:
-    """Return True if a second file of a model is next to its first one, also behind links."""
+    """Return True if a second file of a model is next to its first one, with links resolved."""
     name = _name_of_partner(path, ending)
     return os.path.realpath(name) == os.path.realpath(_name_of_partner(os.path.realpath(path), ending))
 
