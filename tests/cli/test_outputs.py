@@ -365,6 +365,18 @@ def test_files_in_commands_and_expressions_are_refused(folder: Path) -> None:
     assert state_of(folder) == before
 
 
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_models_by_other_names_are_refused(folder: Path, scheme: str) -> None:
+    """The ending of a path may be missing, and a URL may name a local file."""
+    models = folder / "models"
+    name = f"{scheme}{models / 'model'}{'.xml' if scheme else ''}"
+    before = state_of(folder)
+    for command, ending in (("edit", "xml"), ("run", "xml"), ("run", "bin"), ("check", "xml")):
+        for force in ([], ["--force"]):
+            assert run(command, name, "-o", models / f"model.{ending}", *force).exit_code == 2
+            assert state_of(folder) == before
+
+
 def test_settings_and_their_baseline_are_refused(folder: Path) -> None:
     (folder / "known.json").write_bytes(CONTENTS["baseline"][1])
     (folder / "ir-exec.toml").write_text('baseline = "known.json"\n')
