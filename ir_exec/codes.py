@@ -84,6 +84,7 @@ class Code(StrEnum):
     infinity_in_weights = "IR209", "0.1.0"
     saturated_f16 = "IR210", "0.1.0"
     foreign_weights = "IR211", "0.2.0"
+    weights_digest = "IR212", "0.2.0"
     overlapping_constants = "IR213", "0.2.0"
 
     missing_attribute = "IR301", "0.1.0"

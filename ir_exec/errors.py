@@ -18,6 +18,7 @@ was broken (`ir_exec.codes`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -43,6 +44,7 @@ __all__ = [
     "ShapeError",
     "UnsupportedError",
     "WeightsError",
+    "array_limit_error",
     "internal_error",
     "raise_error",
 ]
@@ -288,8 +290,31 @@ class ResourceError(IRError):
     default_code = Code.limit_exceeded
 
 
+_ARRAY_LIMITS = re.compile(
+    "array is too big|Maximum allowed (size|dimension) exceeded|maximum supported dimension|iterator is too large"
+    "|number of dimensions must be within|ndmin must be|dimensions are too large|too (large|big) to convert"
+    "|out of bounds for u?int|cannot fit 'int'"
+)
+"""Parts of the messages of NumPy and Python for arrays and numbers beyond their limits."""
+
+
+def array_limit_error(error: BaseException) -> ResourceError | None:
+    """Return the error for an exception about a limit of NumPy or the memory; None for all others.
+
+    Sizes in files may exceed what an array can have: 64 axes, 2**63 - 1 bytes, elements of 64 bits.
+    """
+    if isinstance(error, MemoryError):
+        return ResourceError(f"out of memory: {error}" if str(error) else "out of memory")
+    if isinstance(error, (ValueError, IndexError, OverflowError)) and _ARRAY_LIMITS.search(str(error)):
+        return ResourceError(f"a tensor or a number is beyond the limits of NumPy's arrays: {str(error)[:200]}")
+    return None
+
+
 def internal_error(error: Exception) -> IRError:
-    """Return the error for an exception that is caused by a fault of ir_exec itself."""
+    """Return the error for an exception that is caused by a fault of ir_exec itself, or by a limit of NumPy."""
+    limit = array_limit_error(error)
+    if limit is not None:
+        return limit
     message = f"ir_exec failed with {type(error).__name__}: {str(error)[:500]}"
     return IRError(message, code=Code.internal_error, hint="report this fault of ir_exec, with the file")
 

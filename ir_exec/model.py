@@ -10,13 +10,13 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, Self, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, IRError, Location, Report, WeightsError, raise_error
+from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
-from ir_exec.ir import CURRENT_ORDER, BitOrder, Document, Weights, default_weights_path, read_document
-from ir_exec.ir.markup import Markup
-from ir_exec.ir.urls import exists
+from ir_exec.ir import Document, Weights
+from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
+from ir_exec.ir.pairing import WeightsDigest
 from ir_exec.notebook import html_table, with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ports import (
@@ -58,8 +58,6 @@ __all__ = [
     "read_model",
 ]
 
-Source: TypeAlias = str | os.PathLike[str] | bytes
-WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
 Aspect: TypeAlias = Literal["rank", "shape", "value"]
 
 MOST_SHOWN = 20
@@ -75,6 +73,8 @@ class Loaded(NamedTuple):
         left_out: The number of nodes of a file of another format that IR cannot express, and of nodes that depend on
             them.
         stand_ins: The ids of Parameters that replace values of unreadable nodes; the file does not have them.
+        digest: The digest of the .bin in the .xml, for weights from the .bin next to it.
+        lowered_from: The path of the file of another format; None for IR, and for content in memory.
     """
 
     document: Document
@@ -83,6 +83,8 @@ class Loaded(NamedTuple):
     source: Document
     left_out: int = 0
     stand_ins: frozenset[str] = frozenset()
+    digest: WeightsDigest | None = None
+    lowered_from: str | None = None
 
     @property
     def version(self) -> int:
@@ -122,6 +124,7 @@ class Model:
         self.weights = loaded.weights
         self.left_out = loaded.left_out
         self.stand_ins = loaded.stand_ins
+        self.lowered_from = loaded.lowered_from
         self.given: dict[Value, TensorType] = {}
         self.types: Types = self._inferred() if types is None else types
 
@@ -158,6 +161,11 @@ class Model:
             EvaluationError: IR705 if there is no such input.
         """
         return chosen_port(self.inputs, key, "input")
+
+    @property
+    def output_values(self) -> list[Value | None]:
+        """The values of `outputs`, in their order; None for an output that only the inputs of a call determine."""
+        return [node.values_in[0] for node in self.graph.results]
 
     def output(self, key: PortKey | None = None) -> ModelPort:
         """Return the output with this name or position, or the only output.
@@ -227,6 +235,7 @@ class Model:
                 large for f16.
 
         Raises:
+            GraphError: IR108 if every output is an empty list of ONNX.
             IRError: IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):
@@ -300,7 +309,7 @@ class Model:
         shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
         modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
         users = sorted(module for module in modules if not module.startswith("ir_exec."))
-        return _unpickled, (type(self), self.document, self.weights, shapes, users)
+        return _unpickled, (type(self), self.document, self.weights, shapes, users, self.lowered_from)
 
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
@@ -396,12 +405,13 @@ def _unpickled(
     weights: Weights | None,
     shapes: Mapping[str | int, ShapeLike],
     modules: Sequence[str],
+    lowered_from: str | None = None,
 ) -> Model:
     for module in modules:
         # The import registers the operators of the module.
         import_module(module)
     graph = build_graph(document, weights, report=raise_error)
-    model = cls(Loaded(document, graph, weights, document))
+    model = cls(Loaded(document, graph, weights, document, lowered_from=lowered_from))
     return model.reshape(shapes) if shapes else model
 
 
@@ -443,28 +453,36 @@ def load(
         model: Model | None = reader.read(source, report=report, shapes=shapes)
         if model is None:
             return None
-        return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
+        return Loaded(
+            model.document,
+            model.graph,
+            model.weights,
+            model.document,
+            model.left_out,
+            model.stand_ins,
+            lowered_from=model.lowered_from,
+        )
     return _load_ir(source, weights, report)
 
 
 def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
     """Load IR: a source for which there is no other reader."""
-    older: list[tuple[Markup, str | None]] = []
-    document = read_document(source, report=report, on_older=lambda *found: older.append(found))
-    if older:
-        markup, path = older[0]
+    files = read_files(source, weights, report)
+    if files.older is not None:
+        markup, path = files.older
         found: Loaded | None = OLDER_IR.read(markup, path=path, weights=weights, report=report)
         return found
+    document, opened = files.document, files.weights
     if document is None:
         return None
-    opened = _open_weights(document, weights, report)
     source_document = document
     if document.version < 11:
         from ir_exec.ir.legacy import upgrade, with_outputs_converted  # imported on demand: few files are so old
 
         document, opened = upgrade(document, opened, report)
         document = with_outputs_converted(document, _output_types(document, opened))
-    return Loaded(document, build_graph(document, opened, report=report), opened, source_document)
+    graph = build_graph(document, opened, report=report)
+    return Loaded(document, graph, opened, source_document, digest=files.digest)
 
 
 def _output_types(document: Document, weights: Weights | None) -> dict[str, ElementType]:
@@ -472,40 +490,3 @@ def _output_types(document: Document, weights: Weights | None) -> dict[str, Elem
     graph = build_graph(document, weights, report=lambda fault: None)
     types = infer_types(graph, weights=weights, settle=inferred_or_declared)
     return {node.id: types[value.number].element_type for node in graph.results for value in node.values_in}
-
-
-def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
-    """Open the given weights of a document, or the .bin next to the .xml; None if a fault was reported."""
-    has_constants = any(layer.is_constant for layer in document.all_layers())
-    return opened_weights(document.path, weights, report, order=BitOrder.of(document), are_needed=has_constants)
-
-
-def opened_weights(
-    path: str | None,
-    weights: WeightsSource | None,
-    report: Report,
-    *,
-    order: BitOrder = CURRENT_ORDER,
-    are_needed: bool = True,
-) -> Weights | None:
-    """Open the weights of the .xml at a path.
-
-    Args:
-        are_needed: True if a .bin next to it must exist.
-    """
-    if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
-        message = f"weights are of type {type(weights).__name__}, expected a path or bytes"
-        report(WeightsError(message, code=Code.weights_missing))
-        return None
-    if isinstance(weights, (bytes, bytearray, memoryview)):
-        return Weights.of_bytes(weights, order=order)
-    if weights is None and path is None:
-        return None
-    found = default_weights_path(path or "") if weights is None else os.fspath(weights)
-    if weights is None and not are_needed:
-        return Weights.of_bytes(b"") if not exists(found) else Weights.open(found, order=order)
-    try:
-        return Weights.open(found, order=order)
-    except WeightsError as error:
-        report(error.located(Location(path=found)))
-        return None

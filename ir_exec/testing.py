@@ -12,13 +12,14 @@ def test_the_new_export():
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Literal
+from typing import Any
 
 from ir_exec.check import Report, Selection, check_model, code_prefix
 from ir_exec.check.what_if import InputShapes
 from ir_exec.codes import Code
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.api import Probe, ReferenceLike
+from ir_exec.debug.comparison.report import FailOn
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, Source, WeightsSource
 from ir_exec.runtime.arguments import Inputs
@@ -73,7 +74,7 @@ def assert_same(
     rtol: float | Mapping[str, float] | None = None,
     atol: float | Mapping[str, float] | None = None,
     probe: Probe = "all",
-    fail_on: Literal["outputs", "layers"] = "outputs",
+    fail_on: FailOn = "outputs",
     nan_equal: bool = False,
 ) -> Comparison:
     """Compare a model with a reference, and fail with the complete report if the outputs differ.
@@ -86,18 +87,20 @@ def assert_same(
         rtol: As in `debug.compare`.
         atol: As in `debug.compare`.
         probe: As in `debug.compare`.
-        fail_on: "layers": fail as well if a layer has an own error above the tolerance while the outputs agree.
+        fail_on: As in `debug.compare`. "layers" fails as well if a layer has an own error above the tolerance while the
+            outputs agree.
         nan_equal: As in `debug.compare`.
 
     Raises:
-        AssertionError: If outputs differ.
+        AssertionError: If outputs differ, or if a layer has a gross error.
         NothingComparedError: If no output has an element that is finite on both sides; also an AssertionError.
         IRError: The errors of `debug.compare`.
     """
     __tracebackhide__ = True
-    report = compare(model, reference, inputs, seed, rtol=rtol, atol=atol, probe=probe, nan_equal=nan_equal)
+    options: dict[str, Any] = {"rtol": rtol, "atol": atol, "probe": probe, "nan_equal": nan_equal, "fail_on": fail_on}
+    report = compare(model, reference, inputs, seed, **options)
     if report.verdict == "not compared":
         raise NothingComparedError(str(report), code=Code.unknown_input)
-    if not report.equal or (fail_on == "layers" and report.faults):
+    if not report.equal:
         raise AssertionError(str(report))
     return report

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
@@ -17,7 +16,7 @@ from typing import IO, Any, Self
 from ir_exec.batch.items import StoredItem
 from ir_exec.batch.running import ItemResult
 from ir_exec.codes import Code
-from ir_exec.debug.values.files import store_npz
+from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.model import Model, ModelPort, PartialModel
 from ir_exec.types import Array
@@ -124,17 +123,11 @@ class OutputFolder:
         )
 
     def _write_outputs(self, path: Path, arrays: Mapping[str, Array]) -> None:
-        new = path.with_name(f".{secrets.token_hex(8)}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with new.open("xb") as file:
-                store_npz(file, arrays)
-            new.replace(path)
         except OSError as error:
             raise _unwritable(path, error) from None
-        finally:
-            with suppress(OSError):
-                new.unlink()
+        write_npz(path, arrays)
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         try:

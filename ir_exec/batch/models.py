@@ -18,6 +18,7 @@ from threading import Lock
 from typing import Any
 
 from ir_exec.batch.pools import Cargo
+from ir_exec.debug.values.files import unwritable
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
 from ir_exec.model import Model, PartialModel
@@ -62,7 +63,7 @@ class Parcel:
         self._options = options
         self._short = pickle.dumps((self._model, options))
         path = folder / "network.pickle"
-        path.write_bytes(self._short)
+        _write(path, self._short)
         self.reference = ModelReference(sha256(self._short).hexdigest(), str(path), initializer)
         self._cargo: dict[bool, Cargo] = {}
 
@@ -89,10 +90,22 @@ def _with_weights_file(model: Model, path: Path) -> Model:
     weights = model.weights
     if weights is None or weights.path is not None or weights.size == 0:
         return model
-    path.write_bytes(weights.slice(0, weights.size))
+    _write(path, weights.slice(0, weights.size))
     model = copy(model)
     model.weights = Weights.open(path, order=weights.order)
     return model
+
+
+def _write(path: Path, content: bytes | memoryview) -> None:
+    """Write a temporary file.
+
+    Raises:
+        ResourceError: IR009 on a full disk.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise unwritable(path, error) from None
 
 
 class _CompiledModels:

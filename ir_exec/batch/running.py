@@ -8,7 +8,6 @@ from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,6 +17,7 @@ from ir_exec.batch.pools import Cargo, Pool, Processes, pool_of
 from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
 from ir_exec.plan.memory import default_budget
 from ir_exec.plan.passes.prepack import PACKED_SHARE
@@ -184,7 +184,7 @@ def _results(
         if work.pool.in_process:
             work.begin(ModelReference("", ""), None, Cargo(compiled))
         else:
-            folder = stack.enter_context(TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True))
+            folder = stack.enter_context(temporary_folder())
             parcel = Parcel(model, options, Path(folder), initializer)
             work.begin(parcel.reference, parcel, None)
         for result in work.in_order(items) if ordered else work.as_they_come(items):

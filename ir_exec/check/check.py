@@ -30,6 +30,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, ShapeError, internal_error
 from ir_exec.graph import Graph, Node, Value, build_graph
 from ir_exec.infer import foreign_weights
+from ir_exec.ir.files import differing_weights
 from ir_exec.ir.markup import is_text
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, ports_of
 from ir_exec.ops.infrastructure.values import Parameter
@@ -184,6 +185,10 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
         for error in overlapping_constants(loaded.graph, findings.is_faulty):
             findings.lead(error)
     if loaded.weights is not None:
+        # Reading has compared a sample.
+        digest = loaded.digest if wanted.weights_values else None
+        if digest is not None and not digest.is_digest_of(loaded.weights.file_size, loaded.weights.slice):
+            findings(differing_weights(loaded.weights, digest))
         if not findings.has_error("IR1", "IR2", "IR3"):
             for error in unreferenced_weights(loaded.graph, loaded.weights):
                 findings(error)

@@ -173,6 +173,9 @@ _OF_WEIGHTS = (
     *(Code.weights_short, Code.damaged_strings, Code.unreferenced_weights),
     *(Code.nan_in_weights, Code.infinity_in_weights, Code.saturated_f16),
 )
+_NO_WEIGHTS = (Code.weights_missing, Code.weights_lfs_pointer, Code.weights_digest)
+"""Faults of a .bin that is not read."""
+
 _NOT_OF_WEIGHTS = (Code.dynamic_rank, Code.unbounded_dim, Code.body_input_type, Code.unknown_input)
 """Faults of shapes, declarations and values that do not result from the weights."""
 
@@ -278,7 +281,7 @@ class Findings:
         lost_results = Code.duplicate_layer_id in self._codes or any(
             one.code == Code.missing_markup and one.location.layer_type == "Result" for one in self._found
         )
-        weights_said = any(one.code in (Code.weights_missing, Code.weights_lfs_pointer) for one in of_file)
+        weights_said = any(one.code in _NO_WEIGHTS for one in of_file)
 
         def follows(one: Diagnostic) -> bool:
             key = _key(one.location)

@@ -10,12 +10,15 @@ from ir_exec.check.check import run_check
 from ir_exec.check.declarations import fits, readers_of_values, source_of
 from ir_exec.check.findings import Diagnostic, Repair
 from ir_exec.check.settle import is_declared_as_stored
+from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import Graph
 from ir_exec.infer import infer_types, inferred_or_declared
 from ir_exec.ir import Port, Weights, default_weights_path
 from ir_exec.ir.edit import PortEdit, with_ports
+from ir_exec.ir.files import read_files
 from ir_exec.ir.markup import load
+from ir_exec.ir.pairing import is_sealed, seal
 from ir_exec.model import load as load_model
 from ir_exec.types import Dim, Shape, TensorType
 
@@ -47,7 +50,8 @@ class Fix:
 def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None = None, declare: bool = False) -> Fix:
     """Correct the declared dims and precisions of a file, without writing it; all other bytes are unchanged.
 
-    Other errors remain. The file is unchanged if the repair does not reduce the number of errors.
+    If the file has the digest of its .bin, the digest of the document in this entry is updated. Other errors remain.
+    The file is unchanged if the repair does not reduce the number of errors.
 
     Args:
         path: The .xml, and its .bin if it is not next to the .xml.
@@ -57,21 +61,34 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
             neighbours agree with the inferred type are corrected.
 
     Raises:
-        IRError: If the path cannot be read.
+        IRError: If the path cannot be read, and IR212 for a .bin that was not written with the .xml.
     """
     name, raw = load(path)
+    if weights is None:
+        _require_own_weights(path)
     beside = default_weights_path(name or "")
     used = weights if weights is not None else beside if os.path.exists(beside) else None
     errors = run_check(raw, used).report.errors
     if not errors:
         return Fix(raw, raw)
     text, reason = _mended(raw, used, declare=declare)
+    if is_sealed(raw):
+        text = seal(text)
     left = run_check(text, used).report.errors
     if len(left) < len(errors):
         return Fix(raw, text, left, reason or (f"it has other errors: {_codes(left)}" if left else None))
     if text != raw:
         reason = f"repaired errors would be replaced by others: {_codes(left)}"
     return Fix(raw, raw, errors, reason or f"it has other errors: {_codes(errors)}")
+
+
+def _require_own_weights(path: str | os.PathLike[str]) -> None:
+    """Raise WeightsError (IR212) for a .bin that was not written with the .xml: repairs would follow its values."""
+    faults: list[IRError] = []
+    read_files(path, None, faults.append)
+    for fault in faults:
+        if fault.code == Code.weights_digest:
+            raise fault
 
 
 def _codes(errors: tuple[Diagnostic, ...]) -> str:

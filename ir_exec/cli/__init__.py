@@ -12,7 +12,7 @@ import click
 from ir_exec import __version__
 from ir_exec.cli.process import endings, seldom_collected
 from ir_exec.cli.settings_options import add_no_config
-from ir_exec.hints import suggested
+from ir_exec.hints import path_word, suggested
 from ir_exec.printable import printable
 
 __all__ = ["main"]
@@ -63,6 +63,15 @@ class _Context(click.Context):
 
     formatter_class = _Formatter
 
+    def invoke(self, callback: Any, /, *args: Any, **kwargs: Any) -> Any:
+        is_writer = any("--force" in parameter.opts for parameter in self.command.params)
+        if not is_writer or callback != self.command.callback:
+            return super().invoke(callback, *args, **kwargs)
+        from ir_exec.cli.outputs import protect_files  # imported for commands that write files
+
+        with protect_files(self):
+            return super().invoke(callback, *args, **kwargs)
+
 
 class _Commands(click.Group):
     """A group that imports the module of a command on first use, to keep the start of other commands short."""
@@ -94,7 +103,7 @@ class _Commands(click.Group):
         name = args[0]
         if not ctx.resilient_parsing and name not in _COMMANDS and not name.startswith("-"):
             if os.path.exists(name):
-                hint: str | None = f"use a command before the path, such as `ir-exec check {name}`"
+                hint: str | None = f"use a command before the path, such as `ir-exec check {path_word(name)}`"
             else:
                 hint = suggested(name, [name for name, line in _COMMANDS.items() if line is not None])
             raise click.UsageError("; ".join(filter(None, (f"there is no command {name!r}", hint))), ctx)

@@ -150,7 +150,7 @@ def _as_element_type(array: Array, port: ModelPort) -> Array:
 
 def write_arrays(path: str, arrays: Mapping[str, Array]) -> None:
     """Write an .npz with these names as keys; types that .npy does not support are written as f32, i8 or u8."""
-    with writing(path) as file:
+    with writing(path, content="npz") as file:
         store_npz(file, arrays)
 
 

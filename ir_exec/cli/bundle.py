@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import click
 
@@ -11,6 +13,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange
+from ir_exec.cli.outputs import Output, output_option
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
@@ -22,9 +25,14 @@ from ir_exec.plan.memory import default_budget
 _GIB = 2**30
 
 
+def _bundle_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+    if path is not None and parameters["again"] is None:
+        yield Output(path, "bundle")
+
+
 @click.command("bundle")
 @click.argument("model", metavar="[MODEL]", type=MODEL, required=False)
-@click.option("-o", "--output", metavar="FILE.zip", type=click.Path(), help="Write the bundle to this file.")
+@output_option("-o", "--output", outputs=_bundle_output, metavar="FILE.zip", help="Write the bundle to this file.")
 @input_options
 @click.option(
     "--report", "reports", multiple=True, metavar="FILE", type=click.Path(), help="Add this file; repeatable."
@@ -85,8 +93,6 @@ def command(
     assert model is not None, "one of the two is given"
     if output is None:
         raise Unusable("--output is missing, expected FILE.zip")
-    if os.path.exists(output) and not output.lower().endswith(".zip"):
-        raise Unusable(f"--output {output} exists and is not a .zip, expected a new file or a .zip")
     hint = check_hint(model)
     with errors_as_messages(hint=hint, exit_code=UNUSABLE):
         network = asked.network(model, weights)

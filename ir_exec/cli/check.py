@@ -5,11 +5,11 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -35,6 +35,7 @@ from ir_exec.cli.config import Config, prefixes, read_config
 from ir_exec.cli.extensions import extension_options, import_extensions, resolve_extensions, settings_path
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
+from ir_exec.cli.outputs import Output, add_sources, output_option, report_output
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, print_report, styled
 from ir_exec.codes import Code
@@ -50,6 +51,15 @@ if TYPE_CHECKING:
 _LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 
 _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
+
+
+def _baseline_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+    if path is not None:
+        yield Output(path, "baseline")
+
+
+def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    return report_output(path, parameters) if parameters.get("write_baseline") is None else ()
 
 
 @click.command("check")
@@ -94,10 +104,10 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 )
 @click.option("--strict", is_flag=True, help="Also fail for warnings and for layers that were not checked.")
 @click.option("--baseline", metavar="FILE", type=click.Path(), help="Do not report the findings in this file.")
-@click.option(
+@output_option(
     "--write-baseline",
+    outputs=_baseline_output,
     metavar="FILE",
-    type=click.Path(),
     help="Write all findings to this file for --baseline, and exit with 0.",
 )
 @click.option("--fix", "fixes", is_flag=True, help="Correct wrong declared dims and precisions in the files.")
@@ -106,7 +116,7 @@ _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_elemen
 )
 @click.option("--diff", "diffs", is_flag=True, help="Show the changes of --fix without writing them.")
 @format_option(*FORMATS, "html", help="Format of the report. schemas/report.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=_report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--quiet", is_flag=True, help="In text, show only errors.")
 @click.option("--statistics", is_flag=True, help="In text, show the number of findings per rule.")
 @click.option("--skip-others", is_flag=True, help="Skip files that are not IR, also if they are named.")
@@ -166,6 +176,7 @@ def command(
     strict = strict or config.strict
     modules = resolve_extensions(config, settings, extensions)
     import_extensions(modules)
+    add_sources(*filter(None, [settings, None if write_baseline else config.baseline]))
     known = None if write_baseline else _known(baseline, config, settings)
     question = Question(
         shapes=read_shapes(shapes),
@@ -330,7 +341,7 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
             continue
         if writes:
             try:
-                write_bytes(path, result.after)
+                write_bytes(path, result.after, is_source=True)
             except Unusable as error:
                 error.show()
                 done.refused += 1

@@ -29,6 +29,7 @@ from ir_exec.cli.options import (
     timeout_option,
     tolerances_of,
 )
+from ir_exec.cli.outputs import output_option, report_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
@@ -79,9 +80,7 @@ def _read(model: str, weights: str | None) -> Model:
     return read_model(model, weights=weights)
 
 
-def compare_many(
-    network: Model, question: CompareItem, many: Many, output_format: str, output: str | None, *, fail_on: str
-) -> NoReturn:
+def compare_many(network: Model, question: CompareItem, many: Many, output_format: str, output: str | None) -> NoReturn:
     """Report on every item, and exit with 0 if all are equal, 1 if one differs, 2 if one fails."""
     ports = network.inputs
     found: list[ComparedItem] = []
@@ -95,21 +94,15 @@ def compare_many(
             bar.advance()
     if not found:
         raise Unusable("there are no items, expected at least one")
-    whole = Comparisons.of(question.model, question.reference, found)
+    titles = [item.comparison.reference for item in found if item.comparison is not None]
+    whole = Comparisons.of(question.model, titles[0] if titles else question.reference, found)
     if output_format == "text" and output is None:
         _show_items(whole)
     else:
         write_text(_rendered(whole, output_format, question.model, question.weights), output)
         if output is not None:
             _show_items_verdict(whole)
-    passes = all(item.comparison is not None and _passes(item.comparison, fail_on) for item in found)
-    raise click.exceptions.Exit(UNUSABLE if not whole.is_whole else 0 if passes else 1)
-
-
-def _passes(report: Comparison, fail_on: str) -> bool:
-    isolation = report.isolation
-    is_right = not report.faults and (isolation is None or isolation.verdict in ("right", "carried"))
-    return report.equal and (fail_on == "outputs" or is_right)
+    raise click.exceptions.Exit(whole.exit_code)
 
 
 def _show_items_verdict(report: Comparisons) -> None:
@@ -187,7 +180,7 @@ _WIDE = 120
     type=click.Choice(["outputs", "layers"]),
     default="outputs",
     show_default=True,
-    help="Exit with 1 for a different output, or also for a wrong layer.",
+    help="Exit with 1 for a different output or a gross error of a layer, or for every wrong layer.",
 )
 @click.option(
     "--metric", "metrics", multiple=True, metavar="NAME", help="Show this column, or module:function; repeatable."
@@ -200,6 +193,11 @@ _WIDE = 120
     default="all",
     show_default=True,
     help="For openvino: read all intermediate values in one run, a few in each of several, or none.",
+)
+@click.option(
+    "--lowered",
+    is_flag=True,
+    help="For openvino and onnxruntime: run an .onnx file as ir_exec lowers it, not the file itself.",
 )
 @click.option("--isolate", is_flag=True, help="Also run each layer alone on openvino or onnxruntime.")
 @click.option(
@@ -216,7 +214,7 @@ _WIDE = 120
     help="Compute f16 and bf16 in f32, or in the types of the file; f16, bf16: estimate the effect of rounding.",
 )
 @format_option("json", "csv", "html", "junit", help="Format of the report. schemas/compare.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @worker_options
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 @click.option("--prompt", metavar="TEXT", help="For folders: text to continue.")
@@ -250,6 +248,7 @@ def command(
     device: str,
     hint: str,
     probe: str,
+    lowered: bool,
     isolate: bool,
     block: str | None,
     timeout: float,
@@ -270,6 +269,9 @@ def command(
     `ir-exec trace`, or an .npz or a folder of .npy files named after tensors. An .onnx file is run by onnxruntime, or
     by onnx.reference if onnxruntime rejects it or with onnx-reference:FILE.onnx.
 
+    If MODEL is an .onnx file, openvino and onnxruntime run that file, and with --lowered what ir_exec lowers it to. For
+    IR, onnxruntime runs an export. The first line names the program, and an export or a lowering.
+
     The first line states whether the outputs agree. If they differ, each layer has two errors. The own error compares
     the layer with the reference for the same inputs of the layer; the carried error compares both complete runs.
     Layers with an own error are listed first.
@@ -286,8 +288,9 @@ def command(
     If MODEL is a folder with a language model, its tokens are compared with openvino, genai, transformers or a .json
     (`ids`). The report has the first token that differs, its margin, and the setting of the runtime that explains it.
 
-    Exit code: 0 if the outputs are equal, 1 if one differs (with --fail-on layers, also a layer), 2 if nothing could be
-    compared, for example because all elements are NaN or infinite on both sides.
+    Exit code: 0 if the outputs are equal and no layer has a gross error, 1 if one differs (with --fail-on layers, also
+    for a small error of a layer), 2 if nothing could be compared, for example because all elements are NaN or infinite
+    on both sides.
     """
     if os.path.isdir(model):
         tokens = TokenOptions(prompt, ids, max_new_tokens, device, source, timeout)
@@ -305,6 +308,8 @@ def command(
         raise Unusable("expected either --with REFERENCE, or --precision f16 or bf16")
     if block is not None and not isolate:
         raise Unusable("--block requires --isolate")
+    if lowered and reference not in ("openvino", "onnxruntime"):
+        raise Unusable("--lowered requires --with openvino or --with onnxruntime")
     if isolate and reference is None:
         raise Unusable("--isolate requires --with openvino or --with onnxruntime")
     load_extensions(extensions)
@@ -326,11 +331,13 @@ def command(
             "probe": probe,
             "timeout": timeout,
             "precision": precision,
+            "lowered": lowered,
+            "fail_on": fail_on,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
         many = Many(asked.named, asked.archive, None, jobs, scheduler, extensions, asked.pixels)
         question = CompareItem(model, weights, reference, settings)
-        compare_many(network, question, many, output_format, output, fail_on=fail_on)
+        compare_many(network, question, many, output_format, output)
     if is_rounded and (then or calls):
         raise Unusable(f"--precision {precision} cannot be combined with --then and --calls, expected one call")
     given = asked.given(network.inputs)
@@ -363,6 +370,8 @@ def command(
             timeout=timeout,
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
+            lowered=lowered,
+            fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
             **options,
         )
@@ -372,8 +381,7 @@ def command(
         write_text(_rendered(report, output_format, model, weights), output)
         if output is not None:
             _show_headline(report)
-    is_unusable = report.verdict in ("failed", "not compared")
-    sys.exit(UNUSABLE if is_unusable else 0 if _passes(report, fail_on) else 1)
+    sys.exit(report.exit_code)
 
 
 def _pairs(texts: Sequence[str]) -> dict[str, str]:
@@ -395,13 +403,18 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show_headline(report: Comparison) -> None:
-    show_verdict(headline(report), is_good=report.verdict not in ("different", "failed"))
+    is_bad = report.verdict in ("different", "different in a layer", "failed")
+    show_verdict(headline(report), is_good=not is_bad)
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     _show_headline(report)
+    if report.verdict == "not compared" and report.failure is not None:
+        for note in report.notes:
+            echo(printable(f"  note: {note}"))
+        return
     if report.equal and not every:
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import click
 
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import format_option, hint_option, timeout_option
+from ir_exec.cli.outputs import Output, output_option, report_output
 from ir_exec.cli.parallel import Bar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
@@ -17,6 +19,11 @@ from ir_exec.debug.tables.pages import conformance_html, conformance_junit
 from ir_exec.debug.tables.report import STATUSES, Conformance
 from ir_exec.debug.tables.running import conformance
 from ir_exec.printable import printable
+
+
+def _cases_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+    if path is not None:
+        yield Output(path, "cases")
 
 
 @click.command("conformance")
@@ -32,18 +39,18 @@ from ir_exec.printable import printable
 @click.option("--open-dims", is_flag=True, help="Run each case also with open dims of its inputs.")
 @hint_option("accuracy")
 @timeout_option(60.0)
-@click.option(
+@output_option(
     "--save",
     "folder",
+    outputs=_cases_output,
     metavar="FOLDER",
-    type=click.Path(),
     help="Write the smallest failed case of each type to a folder: .xml, .bin, .inputs.npz, .outputs.npz.",
 )
 @click.option(
     "--baseline", metavar="FILE.json", type=click.Path(), help="Fail only for cases that pass in this earlier report."
 )
 @format_option("json", "html", "junit", help="Format of the report. schemas/conformance.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--all", "every", is_flag=True, help="In text, show every failed case.")
 def command(
     device: str,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,6 +14,7 @@ from ir_exec.check.releases import Release, first_release, newer_than, target_re
 from ir_exec.cli.arrays import Asked
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
+from ir_exec.cli.outputs import Output, model_output, output_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location, NotKnownError
 from ir_exec.model import Model, read_model
@@ -36,9 +37,19 @@ _FIRST_OPSET = 8
 """The newest opset of the first release that supports IR version 11, the version that is written."""
 
 
+def _converted_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+    yield from model_output(path, parameters)
+    if path is not None and path.lower().endswith(".onnx"):
+        yield Output(path, "ONNX")
+        if parameters["external_data"]:
+            yield Output(f"{path}.data", "ONNX data")
+
+
 @click.command("convert")
 @click.argument("model", metavar="MODEL", type=ModelPath())
-@click.option("-o", "--output", required=True, metavar="OUT", type=click.Path(), help="Write to OUT.xml or OUT.onnx.")
+@output_option(
+    "-o", "--output", outputs=_converted_output, required=True, metavar="OUT", help="Write to OUT.xml or OUT.onnx."
+)
 @shape_option("Shape of an input")
 @click.option(
     "--input",

@@ -10,6 +10,7 @@ import click
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option
+from ir_exec.cli.outputs import output_option, report_output
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
@@ -27,7 +28,7 @@ from ir_exec.printable import printable
 )
 @click.option("--rt-info", is_flag=True, help="Also compare rt_info of layers.")
 @format_option("json", "html", help="Format of the report. schemas/diff.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every difference, also inferred types.")
 @click.option("--textconv", is_flag=True, help="Print one model as lines for `git diff`.")

@@ -14,6 +14,7 @@ from ir_exec.build import Editor
 from ir_exec.build.operators import operator_class
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_input
+from ir_exec.cli.outputs import model_output, output_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.weights import compressed, read_compression, split_weights
 from ir_exec.debug.values.stored_arrays import read_npy
@@ -23,8 +24,8 @@ from ir_exec.types import Array
 
 @click.command("edit")
 @click.argument("model", metavar="MODEL", type=MODEL)
-@click.option(
-    "-o", "--output", required=True, metavar="OUT.xml", type=click.Path(), help="Write the model to this file."
+@output_option(
+    "-o", "--output", outputs=model_output, required=True, metavar="OUT.xml", help="Write the model to this file."
 )
 @click.option(
     "--rename",

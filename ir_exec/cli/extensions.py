@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from ir_exec.cli.config import Config, find_config, is_foreign, read_config
+from ir_exec.cli.outputs import add_sources
 from ir_exec.cli.settings_options import ignores_settings, trust_option, trusts_settings
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.printable import printable
@@ -55,6 +56,7 @@ def settings_path(given: str | None = None) -> str | None:
 def load_extensions(given: Sequence[str]) -> None:
     """Import the extensions of the settings in the nearest folder, then those of the command line."""
     path = settings_path()
+    add_sources(*filter(None, [path]))
     import_extensions(resolve_extensions(read_config(path), path, given))
 
 
@@ -108,6 +110,7 @@ def import_extensions(names: Sequence[str]) -> None:
     Raises:
         Unusable: If one of them fails.
     """
+    add_sources(*names)
     for text in names:
         try:
             if text.endswith(".py"):

@@ -10,6 +10,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
+from ir_exec.cli.outputs import output_option, part_output
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug import Extracted, extract
@@ -23,8 +24,8 @@ from ir_exec.types import Array
     "--from", "begin", multiple=True, metavar="NAME", help="Layer or tensor that becomes an input; repeatable."
 )
 @click.option("--to", "end", multiple=True, metavar="NAME", help="Layer or tensor that becomes an output; repeatable.")
-@click.option(
-    "-o", "--output", required=True, metavar="CUT.xml", type=click.Path(), help="Write the part to this file."
+@output_option(
+    "-o", "--output", outputs=part_output, required=True, metavar="CUT.xml", help="Write the part to this file."
 )
 @input_options
 @click.option(

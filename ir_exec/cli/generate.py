@@ -14,6 +14,7 @@ from ir_exec.cli.arrays import read_named_arrays, write_arrays
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import read_json
 from ir_exec.cli.folder import tokens_of
+from ir_exec.cli.outputs import arrays_output, output_option
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show_json
 from ir_exec.printable import PrintableStream
 from ir_exec.runtime import compile_model
@@ -91,7 +92,9 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option("--ignore-eos", is_flag=True, help="Do not stop at end tokens.")
 @_settings_options
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the random numbers.")
-@click.option("--logits", "logits_path", metavar="FILE.npz", type=click.Path(), help="Write the logits to this file.")
+@output_option(
+    "--logits", "logits_path", outputs=arrays_output, metavar="FILE.npz", help="Write the logits to this file."
+)
 @click.option(
     "--format",
     "format_name",

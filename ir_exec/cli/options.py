@@ -22,7 +22,7 @@ from ir_exec.hints import completed
 from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
-from ir_exec.types import MOST_DIMS, Shape
+from ir_exec.types import MOST_AXES, Shape
 
 __all__ = [
     "MODEL",
@@ -122,8 +122,8 @@ def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
     except IRError as error:
         raise Unusable(f"--shape: {error.message}") from None
     for name, shape in (found or {}).items():
-        if shape.rank is not None and shape.rank > MOST_DIMS:
-            raise Unusable(f"--shape: {name or 'the input'} has {shape.rank} dims, expected at most {MOST_DIMS}")
+        if shape.rank is not None and shape.rank > MOST_AXES:
+            raise Unusable(f"--shape: {name or 'the input'} has {shape.rank} dims, expected at most {MOST_AXES}")
     return found
 
 

@@ -72,15 +72,18 @@ def show_plan(report: PlanReport, most: int | None) -> None:
     if report.note is not None:
         echo(f"values that depend on the input shapes could not be computed: {printable(report.note)}")
     steps = [layer for layer in report.layers if layer.fate == "step"]
-    echo("")
-    show(_steps(report, steps[:most]), *left_out(len(steps), most))
+    if steps:
+        echo("")
+        show(_steps(report, steps[:most]), *left_out(len(steps), most))
     chosen = {(layer.variant, layer.reason, layer.alternatives) for layer in steps if layer.alternatives}
     for variant, reason, alternatives in sorted(chosen, key=str):
         echo(f"\n{variant}: {reason}")
         for other in alternatives:
             echo(f"  not {other}")
-    echo("")
-    show(_others(report))
+    others = _others(report)
+    if others.rows:
+        echo("")
+        show(others)
     for one in report.passes:
         if one.error is not None:
             echo(printable(f"pass {one.name} failed and was skipped: {one.error}"))

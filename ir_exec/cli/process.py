@@ -9,7 +9,9 @@ import ctypes
 import errno
 import gc
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -24,21 +26,60 @@ _INTERRUPTED = 130
 """The exit code of shells: 128 plus the number of SIGINT."""
 
 
+class _Terminated(BaseException):
+    """Raised on a signal that ends the process, to delete temporary files and to stop child processes."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """Raise `_Terminated` on SIGTERM and SIGHUP within the context; a second signal ends the process at once.
+
+    Signals with another handler, such as those that `nohup` ignores, are unchanged.
+    """
+    is_main = threading.current_thread() is threading.main_thread()
+    names = ("SIGTERM", "SIGHUP") if is_main else ()
+    numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    numbers = [number for number in numbers if signal.getsignal(number) == signal.SIG_DFL]
+    process = os.getpid()
+
+    def terminate(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() != process:
+            os.kill(os.getpid(), number)  # a child that was forked
+        raise _Terminated(number)
+
+    for number in numbers:
+        signal.signal(number, terminate)
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, signal.SIG_DFL)
+
+
 @contextmanager
 def endings() -> Iterator[None]:
-    """Exit without a traceback: with 130 on Ctrl-C, with 2 for a closed pipe, with 2 and a message for a full disk.
+    """Exit without a traceback: 130 on Ctrl-C, 143 on SIGTERM, 2 for a closed pipe, 2 and a message for a full disk.
 
     The output is flushed here, because a failure at the end of the interpreter would print a traceback.
     """
     try:
         try:
-            yield
+            with _terminating():
+                yield
         finally:
             if sys.stdout is not None:
                 sys.stdout.flush()
     except KeyboardInterrupt:
         _drop_output()
         raise click.exceptions.Exit(_INTERRUPTED) from None
+    except _Terminated as signaled:
+        _drop_output()
+        raise click.exceptions.Exit(128 + signaled.number) from None
     except OSError as error:
         _drop_output()
         if error.errno != errno.EPIPE:

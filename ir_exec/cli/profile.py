@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import click
@@ -23,6 +23,7 @@ from ir_exec.cli.options import (
     timeout_option,
     top_option,
 )
+from ir_exec.cli.outputs import output_option, report_output, text_output
 from ir_exec.cli.plan_output import EnginePlan, show_partition, show_plan
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import Steps
@@ -42,8 +43,11 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
+from ir_exec.model import Model
 from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import Array
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
 """Columns that are omitted in narrow terminals, first ones first."""
@@ -69,10 +73,10 @@ _LEAST_SHARE = 0.01
 @timeout_option(600.0)
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads, also of OpenVINO.")
 @precision_option
-@click.option(
+@output_option(
     "--trace-events",
+    outputs=text_output,
     metavar="FILE.json",
-    type=click.Path(),
     help="Write the events of one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
 )
 @format_option(
@@ -81,7 +85,7 @@ _LEAST_SHARE = 0.01
     "html",
     help="Format of the report. schemas/profile.schema.json and schemas/plan.schema.json describe json.",
 )
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @click.option("--plan", "shows_plan", is_flag=True, help="Show the plan with the reasons for it, without a run.")
 @click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
 @top_option
@@ -128,16 +132,17 @@ def command(
     given = asked.given(network.inputs)
     if shows_plan:
         with errors_as_messages(hint=drawn_hint):
-            inputs = asked.drawn(network, given)
-            compiled = compile_model(network, threads=threads, precision=precision, passes=passes, **engine)
-            plan = compiled.explain({name: array.shape for name, array in inputs.items()})
+            complete, (arrays,) = _completed(network, asked.drawn(network, given))
+            compiled = compile_model(complete, threads=threads, precision=precision, passes=passes, **engine)
+            shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
+            plan = compiled.explain(shapes)
         partition = _partition(compiled) if engine else None
         if partition is not None:
             plan = EnginePlan(**dict(plan), partition=partition)
         if output_format == "json" or output is not None:
             write_text(plan.model_dump_json(indent=1) + "\n", output)
         elif partition is not None:
-            show_partition(partition, {node.name: node.type for node in network.graph.nodes}, most)
+            show_partition(partition, {node.name: node.type for node in complete.graph.nodes}, most)
         else:
             show_plan(plan, most)
         return
@@ -166,6 +171,14 @@ def command(
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
     write_text(_rendered(report, output_format, model, weights), output)
+
+
+def _completed(network: Model, inputs: Mapping[str, Array]) -> tuple[Model, list[list[Array]]]:
+    """Return a complete model for the inputs, and their arrays in its order."""
+    if not network.is_partial:
+        return network, [[inputs[port.name] for port in network.inputs]]
+    found = for_calls(network, inputs)
+    return found.model, found.calls
 
 
 def _partition(compiled: CompiledModel) -> PartitionReport:

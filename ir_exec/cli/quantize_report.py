@@ -14,6 +14,7 @@ from ir_exec.cli.batch import Many, is_many
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
+from ir_exec.cli.outputs import output_option, report_output, text_output
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.rendering import rendered
 from ir_exec.cli.tables import table
@@ -48,11 +49,14 @@ from ir_exec.types import Array
 @click.option(
     "--time", "seconds", type=FiniteRange(min=0), metavar="SECONDS", help="Report after this time, from estimates."
 )
-@click.option(
-    "--mixed", metavar="FILE.json", type=click.Path(), help="Write formats by layer for `ir-exec edit --weights`."
+@output_option(
+    "--mixed",
+    outputs=text_output,
+    metavar="FILE.json",
+    help="Write formats by layer for `ir-exec edit --weights`.",
 )
 @format_option("json", "csv", "html", help="Format of the report. schemas/quantization.schema.json describes json.")
-@click.option("-o", "--output", metavar="FILE", type=click.Path(), help="Write the report to this file.")
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
 @top_option
 @click.option("--all", "every", is_flag=True, help="In text, show every layer.")
 def command(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import click
 
@@ -15,12 +15,12 @@ from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
+from ir_exec.cli.outputs import Output, output_option, part_output
 from ir_exec.cli.pass_output import reduce_passes
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.cuts.command import Outcome
-from ir_exec.ir import default_weights_path
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -60,6 +60,10 @@ timeout_option = click.option(
 )
 
 
+def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    return () if parameters["asks_passes"] else part_output(path, parameters)
+
+
 @click.command("reduce")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @click.option("--until", metavar="COMMAND", help='Command that fails: "COMMAND {model}" or "COMMAND {model} {inputs}".')
@@ -70,13 +74,13 @@ timeout_option = click.option(
 @outcomes
 @timeout_option
 @click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most N times.")
-@click.option(
+@output_option(
     "-o",
     "--output",
+    outputs=_reduced_output,
     metavar="SMALL.xml",
     default="reduced.xml",
     show_default=True,
-    type=click.Path(),
     help="Write the reduced model to this file.",
 )
 @input_options
@@ -126,8 +130,6 @@ def command(
     assert until is not None, "one of the two is given"
     if not output.lower().endswith(".xml"):
         raise Unusable(f"--output is {output}, expected a file with the ending .xml")
-    if any(_is_same(one, other) for one in _files(model, weights) for other in _files(output, None)):
-        raise Unusable(f"--output {output} is the model to reduce, expected another file")
     load_extensions(extensions)
     with errors_as_messages(exit_code=UNUSABLE):
         asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
@@ -167,17 +169,6 @@ def _terminated_as_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _files(path: str, weights: str | None) -> Sequence[str]:
-    return path, default_weights_path(path) if weights is None else weights
-
-
-def _is_same(one: str, other: str) -> bool:
-    try:
-        return os.path.samefile(one, other)
-    except OSError:
-        return False
 
 
 def _show(found: Reduced, written: list[str]) -> None:

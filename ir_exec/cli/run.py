@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -18,6 +18,7 @@ from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
+from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
@@ -26,6 +27,7 @@ from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_json, styled
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.drawing import Redraw
+from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.debug.references.reference import differences
 from ir_exec.debug.traces.run_report import RunInput, RunReport, output_of, require_labels, times_of
 from ir_exec.debug.traces.walk import NotFinite, first_not_finite
@@ -38,14 +40,19 @@ from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 
+def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    has_items = is_many(parameters["archive"]) or any(parameters[name] for name in ("batch", "jobs", "scheduler"))
+    return folder_output(path, parameters) if has_items else arrays_output(path, parameters)
+
+
 @click.command("run")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
-@click.option(
+@output_option(
     "-o",
     "--output",
+    outputs=_outputs_of_run,
     metavar="FILE.npz|FOLDER",
-    type=click.Path(),
     help="Write the outputs by name to this file; for many inputs, to this folder.",
 )
 @click.option(
@@ -151,7 +158,6 @@ def command(
             passes=passes,
             **engine,
         )
-    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     is_text = output_format == "text"
     names = labels_in(labels)
     ports = compiled.inputs
@@ -165,7 +171,7 @@ def command(
         if ports and is_text:
             show(_inputs(ports, redraw, set(given)))
             echo("")
-        others = _repeated(network, compiled, arrays, warmup + repeat - 1)[warmup:]
+        others = _repeated(network, compiled, arrays, warmup, repeat - 1)
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name that also accepts positions
     found = {port.name: array for port, array in results.to_dict().items()}
@@ -174,6 +180,7 @@ def command(
             require_labels(names, found)
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
+    partition = compiled.partition if isinstance(compiled, EngineModel) else None
     specialised = compiled.specialisations[-1] if compiled.specialisations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
@@ -238,14 +245,21 @@ def _timed(
     return perf_counter() - start, results
 
 
-def _repeated(network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], count: int) -> list[float]:
-    """Return the seconds of each of `count` runs."""
-    found = []
-    with Bar(lambda: count, is_wanted=count > 0, verb="running", noun="runs") as bar:
-        for _ in range(count):
-            found.append(_timed(network, compiled, arrays)[0])
+def _repeated(
+    network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], warmup: int, count: int
+) -> list[float]:
+    """Return the seconds of each of `count` runs, in blocks, after runs for warming up."""
+    with Bar(lambda: warmup + count, is_wanted=warmup + count > 0, verb="running", noun="runs") as bar:
+
+        def run() -> float:
+            seconds, _ = _timed(network, compiled, arrays)
             bar.advance()
-    return found
+            return seconds
+
+        for _ in range(warmup):
+            run()
+        (seconds,) = measure_in_blocks([run], count)
+    return seconds
 
 
 def _first_run(

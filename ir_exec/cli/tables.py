@@ -78,8 +78,9 @@ class Table:
         self.rows.append(tuple([printable(cell) for cell in cells]))
 
     def without_empty_columns(self) -> Table:
-        """Return the table without columns of empty cells."""
-        return self._with_columns([place for place in range(len(self.columns)) if any(row[place] for row in self.rows)])
+        """Return the table without columns of empty cells; a table without rows keeps its columns."""
+        places = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
+        return self._with_columns(places) if places else self
 
     def _with_columns(self, places: Sequence[int]) -> Table:
         columns = list(self.columns.items())

@@ -8,6 +8,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
+from ir_exec.cli.outputs import folder_output, output_option
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, errors_as_messages, show
@@ -19,12 +20,12 @@ from ir_exec.runtime.precision import Precision
 @click.command("trace")
 @click.argument("model", metavar="MODEL", type=MODEL)
 @input_options
-@click.option(
+@output_option(
     "-o",
     "--output",
+    outputs=folder_output,
     required=True,
     metavar="FOLDER",
-    type=click.Path(),
     help="Write the values to this folder, replacing an earlier trace.",
 )
 @click.option(
@@ -54,8 +55,8 @@ def command(
     layer, tensor names, element type, shape, range, numbers of NaN and infinities, and digest of each value. Inputs are
     given or random, as in `run`. The folder is a reference for `ir-exec compare`.
 
-    Exit code: 0 on success, 1 if the model cannot be read or run or the disk is full, 2 for an unreadable path or an
-    invalid argument.
+    Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path, an invalid argument or a
+    full disk.
     """
     most = rows_of(top, every)
     load_extensions(extensions)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -11,9 +13,19 @@ from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.options import MODEL
+from ir_exec.cli.outputs import Output, output_option, text_output
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages
 from ir_exec.view import html_of, view
+
+
+def _page_of(model: str) -> str:
+    """Return the path of the page of a model in the current folder."""
+    return f"{Path(model).stem}.html"
+
+
+def _page_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+    return text_output(path or _page_of(parameters["model"]), parameters)
 
 
 @click.command("view")
@@ -35,8 +47,12 @@ from ir_exec.view import html_of, view
     type=click.Path(),
     help="Show another model next to it: an .xml, an .onnx, or an execution graph of OpenVINO; repeatable.",
 )
-@click.option(
-    "-o", "--output", metavar="PAGE.html", type=click.Path(), help="Write the page to this file.  [default: MODEL.html]"
+@output_option(
+    "-o",
+    "--output",
+    outputs=_page_output,
+    metavar="PAGE.html",
+    help="Write the page to this file.  [default: MODEL.html]",
 )
 @click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
 def command(
@@ -78,7 +94,7 @@ def command(
                 progress=bar.advance if inputs is not None and bar.is_wanted else None,
             )
         text = html_of(page).encode("utf-8", "backslashreplace")
-    path = output or f"{Path(model).stem}.html"
+    path = output or _page_of(model)
     write_bytes(path, text)
     echo(f"page of {len(text) / 1024:,.0f} KiB written to {path}")
     if opens:

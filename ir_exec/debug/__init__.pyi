@@ -40,6 +40,7 @@ from ir_exec.debug.comparison.report import (
     ComparedModule as ComparedModule,
     ComparedOutput as ComparedOutput,
     Comparison as Comparison,
+    Decision as Decision,
     LayerFault as LayerFault,
     Unmatched as Unmatched,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
@@ -13,16 +13,19 @@ from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError, UnsupportedError
-from ir_exec.graph import Node, Value
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
-from ir_exec.model import Model, PartialModel
+from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.plan.planner import Instrument
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
 from ir_exec.runtime.sessions import RunnableNetwork
+from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import VARIABLES, CurrentVariables
+from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
 __all__ = ["EngineModel"]
@@ -31,13 +34,17 @@ _MOST_TRIES = 64
 """Maximum partitions that are tried: each finds at least one more layer that the engine cannot compile."""
 
 
+_CLOSED = "the compiled model is closed, expected an open one"
+
+
 class EngineModel(CompiledModel):
     """A model with parts that an engine runs, made by `compile_model(..., engine=...)`.
 
     It is called like every compiled model. A call with an observer is interpreted, because the observer sees every
     layer.
 
-    Layers that the engine rejects are interpreted: `partition` lists them with the reasons.
+    Layers that the engine rejects are interpreted: `partition` lists them with the reasons. A partial model is
+    specialized to the inputs of its calls, as without an engine, and each specialization is partitioned.
     """
 
     def __init__(
@@ -49,30 +56,42 @@ class EngineModel(CompiledModel):
         options: Mapping[str, Any] | None = None,
         **interpreted: Any,
     ) -> None:
-        if isinstance(model, PartialModel) and model.is_partial:
-            hint = "specialize the model to its inputs with `ir-exec convert --inputs`"
-            raise EvaluationError(
-                "the model depends on the values of its inputs, expected a complete model for an engine", hint=hint
-            )
-        super().__init__(model, **interpreted)
-        network = self._network
-        assert isinstance(network, RunnableNetwork), "the model is complete"
-        self._options |= {"engine": engine, "providers": providers, "options": options}
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(
                 f"options is of type {type(options).__name__}, expected a mapping of settings by name"
             )
+        self._engine_options: dict[str, Any] = {"engine": engine, "providers": providers, "options": options}
+        self._providers = _names(providers)
+        self._is_closed = False
+        super().__init__(model, **interpreted)
+        if self._model.is_partial:
+            # Each specialization gets another engine; this one reports invalid options, and its title.
+            self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
+
+    def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
         setting = EngineSetting(
-            providers=_names(providers),
-            options=dict(options or {}),
-            threads=network.threads,
-            is_wide=self._is_wide,
+            providers=self._providers,
+            options=dict(self._engine_options["options"] or {}),
+            threads=threads,
+            is_wide=is_wide,
             keeps_weights=not self._options["expand_weights"],
             optimize=bool(self._options["optimize"]),
         )
-        self._engine = make_engine(engine, setting)
-        self._split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
-        self._network = replace(network, executor=self._split)
+        return make_engine(self._engine_options["engine"], setting)
+
+    def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
+        self._engine = self._make_engine(network.threads, is_wide=self._is_wide)
+        split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
+        return replace(network, executor=split)
+
+    def _compile_specialized(self, model: Model, budget: Budget, instrument: Instrument | None) -> CompiledModel:
+        if self._is_closed:
+            raise EvaluationError(_CLOSED)
+        options = {**self._engine_options, **self._options}
+        return EngineModel(model, **options, instrument=instrument, budget=budget)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return partial(type(self), **self._engine_options, **self._options), (self._whole,)
 
     @property
     def engine(self) -> str:
@@ -81,19 +100,40 @@ class EngineModel(CompiledModel):
 
     @property
     def partition(self) -> PartitionReport:
-        """The layers that the engine runs, in parts, and the reason for each of the other layers."""
-        return reported(self._model.graph, self._engine.title, self._split.partition, self._split.failures)
+        """The layers that the engine runs, in parts, and the reason for each of the other layers.
+
+        For a model that is specialized to the inputs of its calls, it is the partition of the latest specialization.
+
+        Raises:
+            EvaluationError: Before the first call of a partial model.
+        """
+        splits = self._splits
+        if not splits:
+            hint = "call the model first: its inputs determine its layers"
+            raise EvaluationError("the model is not complete yet, expected a call before its partition", hint=hint)
+        split = splits[-1]
+        return reported(split.graph, self._engine.title, split.partition, split.failures)
+
+    @property
+    def _splits(self) -> list[SplitGraph]:
+        """The graphs that the calls run; the latest specialization is last."""
+        network = self._network
+        networks = network.networks if isinstance(network, Specialising) else [network]
+        return [one.executor for one in networks if isinstance(one.executor, SplitGraph)]
 
     def engine_times(self) -> list[LayerTime]:
         """Return the engine's times of its nodes since the model was compiled, if the option `profile` was set.
 
         The engine stops measuring afterwards.
         """
-        return [time for step in self._split.steps if isinstance(step, EnginePart) for time in step.compiled.times()]
+        parts = [step for split in self._splits for step in split.steps if isinstance(step, EnginePart)]
+        return [time for part in parts for time in part.compiled.times()]
 
     def close(self) -> None:
         """Release the resources of the engine; later calls raise EvaluationError IR704."""
-        self._split.close()
+        self._is_closed = True
+        for split in self._splits:
+            split.close()
 
     def __enter__(self) -> Self:
         return self
@@ -128,6 +168,11 @@ class SplitGraph(Executor):
         self._mark_dying()
 
     @property
+    def graph(self) -> Graph:
+        """The complete graph."""
+        return self._graph
+
+    @property
     def failures(self) -> list[str]:
         """Messages of runs that failed on the engine and succeeded in the interpreter."""
         return [failure for step in self.steps if isinstance(step, EnginePart) for failure in step.failures]
@@ -145,7 +190,7 @@ class SplitGraph(Executor):
         if observe is not None:
             return self._whole.run(arrays, observe)
         if self._is_closed:
-            raise EvaluationError("the compiled model is closed, expected an open one")
+            raise EvaluationError(_CLOSED)
         if self._only is not None:
             return self._only.run(arrays)
         limits = current_limits()

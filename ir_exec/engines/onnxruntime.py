@@ -7,8 +7,10 @@ import os
 import re
 import shutil
 import tempfile
+import weakref
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
@@ -154,7 +156,7 @@ class OnnxRuntime:
         return self._session(part.model, exported, arrays)
 
     def _session(self, model: Model, exported: Exported, arrays: Mapping[str, Array]) -> OnnxRuntimePart:
-        options, folder = self._options()
+        options = self._options()
         values = {name: self._module.OrtValue.ortvalue_from_numpy(array) for name, array in arrays.items()}
         mapped = {name for name, array in arrays.items() if self._place(model, array)[0] != _GIVEN}
         if mapped and model.weights is not None and model.weights.path is not None:
@@ -166,11 +168,14 @@ class OnnxRuntime:
             # Without this call the session would copy them.
             options.add_initializer(name, value)
         layers = _LayerNames(model.graph)
+        folder = self._start_profile(options)
         try:
             session = self._module.InferenceSession(
                 exported.proto.SerializeToString(), options, providers=self._providers
             )
         except Exception as error:
+            if folder is not None:
+                shutil.rmtree(folder, ignore_errors=True)
             raise _refused(error, layers) from error
         if model.weights is not None:
             for array in filter(model.weights.maps, arrays.values()):
@@ -185,8 +190,21 @@ class OnnxRuntime:
             return _GIVEN, 0
         return os.path.basename(os.path.realpath(weights.path)), weights.place_of(array)
 
-    def _options(self) -> tuple[Any, Path | None]:
-        """Return the options of a session, and the folder of its profile if it is to measure."""
+    def _start_profile(self, options: Any) -> Path | None:
+        """Return the folder of a session's profile, with the options set; None without the option `profile`."""
+        if not dict(self._setting.options).get("profile", False):
+            return None
+        try:
+            folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
+        except OSError as error:
+            message = f"the folder for the profile of onnxruntime cannot be created: {error.strerror or error}"
+            raise EvaluationError(message, code=Code.unwritable) from error
+        options.enable_profiling = True
+        options.profile_file_prefix = str(folder / "profile")
+        return folder
+
+    def _options(self) -> Any:
+        """Return the options of a session, without those of its profile."""
         setting, module = self._setting, self._module
         options = module.SessionOptions()
         options.log_severity_level = 4
@@ -201,18 +219,10 @@ class OnnxRuntime:
             options.add_session_config_entry("session.disable_prepacking", "1")
         if not given.pop("spinning", True):
             options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        folder = None
-        if given.pop("profile", False):
-            try:
-                folder = Path(tempfile.mkdtemp(prefix="ir-exec-"))
-            except OSError as error:
-                message = f"the folder for the profile of onnxruntime cannot be created: {error.strerror or error}"
-                raise EvaluationError(message) from error
-            options.enable_profiling = True
-            options.profile_file_prefix = str(folder / "profile")
+        given.pop("profile", None)
         for name, value in given.items():
             self._set(options, name, value)
-        return options, folder
+        return options
 
     def _set(self, options: Any, name: str, value: Any) -> None:
         if "." in str(name):
@@ -256,6 +266,8 @@ class OnnxRuntimePart:
         # The session reads the constants in place.
         self._constants = constants
         self._folder = folder
+        # An unread profile is deleted with the session.
+        self._discard = None if folder is None else weakref.finalize(self, _discard_profile, session, folder)
         self._times: list[LayerTime] | None = None
         self._runs = 0
         self._lock = Lock()
@@ -310,6 +322,7 @@ class OnnxRuntimePart:
             return self._times
 
     def _read_times(self) -> list[LayerTime]:
+        assert self._discard is not None, "a session that measures has a folder"
         path = self._session.end_profiling()
         try:
             events = json.loads(Path(path).read_text(encoding="utf-8"))
@@ -317,6 +330,7 @@ class OnnxRuntimePart:
             # On a full disk the file is truncated, and onnxruntime reports nothing.
             raise EvaluationError(f"the profile of onnxruntime cannot be read: {error}", code=Code.failed) from error
         finally:
+            self._discard.detach()
             shutil.rmtree(self._folder, ignore_errors=True)  # type: ignore[arg-type]  # a profile has a folder
         found: dict[tuple[str, str], list[float]] = defaultdict(list)
         for event in events:
@@ -334,8 +348,17 @@ class OnnxRuntimePart:
     def close(self) -> None:
         if self._folder is not None and self._times is None:
             self.times()
+        if self._discard is not None:
+            self._discard()
         self._session = None
         self._constants = None
+
+
+def _discard_profile(session: Any, folder: Path) -> None:
+    """End the measurement of a session, and delete its profile."""
+    with suppress(Exception):
+        session.end_profiling()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class _LayerNames:

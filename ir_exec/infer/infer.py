@@ -14,7 +14,7 @@ from ir_exec.infer.known import with_known_values
 from ir_exec.ir import Body, Document, Layer, Port
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Ties, TypedBody, WeightsReader
-from ir_exec.types import OpenShapeError, TensorType
+from ir_exec.types import ElementType, OpenShapeError, Shape, TensorType
 
 __all__ = [
     "InferredBody",
@@ -215,7 +215,9 @@ def infer_body(
         if type.element_type.is_known or type.rank is not None
     }
     types = infer_types(graph, weights=weights, given=given, ops=ops, seen=seen)
-    return [types[node.values_in[0].number] for node in graph.results]
+    # A Result without an edge is reported as a fault of the graph.
+    unknown = TensorType(ElementType.dynamic, Shape.unknown())
+    return [types[node.values_in[0].number] if node.values_in else unknown for node in graph.results]
 
 
 def typed_bodies(bodies: Sequence[BodyGraph], weights: WeightsReader | None) -> tuple[TypedBody, ...]:

@@ -22,6 +22,7 @@ from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError,
 from ir_exec.ir.document import Document, Edge, Layer, split_names
 from ir_exec.ir.faults import Plain, mended, shown
 from ir_exec.ir.markup import Markup, load, parse, recognise_root
+from ir_exec.ir.pairing import WeightsDigest, digest_in, without_digest
 
 __all__ = ["MAX_BODY_DEPTH", "read_document"]
 
@@ -30,7 +31,8 @@ MAX_BODY_DEPTH = 32
 
 _BODIES = ("body", "then_body", "else_body")
 _BODY_PARTS = frozenset((*_BODIES, "port_map", "then_port_map", "else_port_map", "back_edges"))
-_EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "originalLayersNames"))
+_EXECUTION_GRAPH_MARKS = frozenset(("execOrder", "execTimeMcs", "outputLayouts"))
+"""Attributes of executed layers. Model Optimizer also wrote `originalLayersNames` into models."""
 
 _PORT_MAP = (
     *("external_port_id", "internal_layer_id", "internal_port_id"),
@@ -47,6 +49,7 @@ def read_document(
     *,
     report: Report = raise_error,
     on_older: Callable[[Markup, str | None], None] | None = None,
+    on_digest: Callable[[WeightsDigest], None] | None = None,
 ) -> Document | None:
     """Read an IR file from a path or from its bytes; the weights are not touched.
 
@@ -58,6 +61,7 @@ def read_document(
 
     Args:
         on_older: Called with the elements and the path of a file of versions 2 to 7, instead of IR005.
+        on_digest: Called with the digest of the .bin, if ir_exec wrote the file. The document does not contain it.
     """
     path = None
     try:
@@ -75,7 +79,11 @@ def read_document(
             report(warning.located(Location(path=path)))
         for fault in sorted(faults, key=lambda fault: fault.location.line or 0):
             report(fault)
-        return document
+        digest = digest_in(document.rt_info, raw)
+        if digest is not None and on_digest is not None:
+            on_digest(digest)
+        rt_info = without_digest(document.rt_info)
+        return document if rt_info is document.rt_info else document.model_copy(update={"rt_info": rt_info})
     report(fatal)
     return None
 

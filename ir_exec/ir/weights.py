@@ -18,7 +18,7 @@ from ir_exec.errors import Location, WeightsError
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
 from ir_exec.ir.urls import is_url, replaced_suffix
-from ir_exec.types import Array, ElementType
+from ir_exec.types import Array, ElementType, require_array_size
 
 if TYPE_CHECKING:
     from ir_exec.ir.remote import RemoteFile
@@ -229,12 +229,14 @@ class Weights:
 
         Raises:
             WeightsError: As `check` does, and IR206 for damaged strings.
+            ResourceError: For a shape that no array can have.
         """
         key = (element_type, shape, offset, size)
         array = self._decoded.get(key)
         if array is not None:
             return array
         self.check(element_type, shape, offset, size)
+        require_array_size(shape, element_type.dtype.itemsize)
         if math.prod(shape) == 0:
             array = np.empty(shape, element_type.dtype)
         else:

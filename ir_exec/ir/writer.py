@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import os
-import secrets
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
-from typing import IO, Protocol
+from typing import BinaryIO, Protocol
 
 from lxml import etree
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, WeightsError
 from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo, join_names
+from ir_exec.ir.pairing import compute_digest, seal, without_digest
+from ir_exec.ir.storage import reason_of, replacing_all
 from ir_exec.ir.weights import default_weights_path
 
 __all__ = ["ByteRanges", "write_document"]
@@ -42,7 +42,9 @@ class ByteRanges(Protocol):
 def write_document(document: Document, weights: ByteRanges | None, path: str | os.PathLike[str]) -> None:
     """Write `path`, which ends in .xml, and the .bin next to it.
 
-    The file has the document's own IR version. Both files are complete before they replace older ones.
+    The file has the document's own IR version, and the digest of the .bin in its rt_info. Both files are complete
+    before they replace older ones. The .xml is replaced first: if the process is killed before the .bin is replaced,
+    readers see the digest of another .bin, even if the older .xml has none.
 
     Raises:
         WeightsError: IR201 constants without weights, IR202 a constant reaches past their end, IR205 its offset or size
@@ -54,46 +56,41 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
         raise IRError(
             "the name of the file to write must end in .xml", code=Code.unwritable, location=Location(path=xml_path)
         )
-    bin_path = default_weights_path(xml_path)
-    token = secrets.token_hex(4)
-    new_xml, new_bin = f"{xml_path}.{token}.tmp", f"{bin_path}.{token}.tmp"
+    targets = [(xml_path, "IR"), (default_weights_path(xml_path), "weights")]
     try:
-        with open(new_bin, "xb") as bin_file:
-            tree = _DocumentWriter(weights, bin_file).net(document)
-        with open(new_xml, "xb") as xml_file:
-            etree.indent(tree, "\t")
-            etree.ElementTree(tree).write(xml_file, encoding="utf-8", xml_declaration=True)
-        os.replace(new_bin, bin_path)
-        os.replace(new_xml, xml_path)
+        with replacing_all(targets) as (xml_file, bin_file):
+            xml_file.write(_DocumentWriter(weights, bin_file).net(document))
     except (OSError, ValueError) as error:
         # A ValueError is raised by lxml for text that XML cannot contain, or by the system for a path.
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        message = f"cannot write the file: {reason}"
+        message = f"cannot write the file: {reason_of(error)}"
         raise IRError(message, code=Code.unwritable, location=Location(path=xml_path)) from None
-    finally:
-        for leftover in (new_bin, new_xml):
-            with suppress(OSError, ValueError):
-                os.remove(leftover)
 
 
 class _DocumentWriter:
     """A writer that builds the elements, and writes the bytes of each constant on the way."""
 
-    def __init__(self, weights: ByteRanges | None, bin_file: IO[bytes]) -> None:
+    def __init__(self, weights: ByteRanges | None, bin_file: BinaryIO) -> None:
         self._weights = weights
         self._bin = bin_file
         self._end = 0
         self._offsets: dict[tuple[int, bytes], int] = {}
 
-    def net(self, document: Document) -> etree._Element:
+    def net(self, document: Document) -> bytes:
+        """Write the bytes of all constants, and return the text of the .xml."""
         net = etree.Element("net", {"name": document.name, "version": str(document.version)})
         self._network(net, document.layers, document.edges)
         for tree in (document.meta_data, document.quantization_parameters, document.pre_process):
             if tree is not None:
                 _tree(net, tree)
-        if document.rt_info:
-            _tree(net, document.rt_info)
-        return net
+        rt_info = without_digest(document.rt_info)
+        if self._end:
+            self._bin.flush()
+            entry = compute_digest(self._bin, self._end).entry()
+            rt_info = rt_info.model_copy(update={"children": (*rt_info.children, entry)})
+        if rt_info:
+            _tree(net, rt_info)
+        etree.indent(net, "\t")
+        return seal(etree.tostring(net, encoding="UTF-8", xml_declaration=True))
 
     def _network(self, parent: etree._Element, layers: Iterable[Layer], edges: Iterable[Edge]) -> None:
         element = etree.SubElement(parent, "layers")

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.build.operators import make
 from ir_exec.build.values import BuiltLayer, new_layer, next_serial
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
@@ -15,6 +16,7 @@ from ir_exec.ir.older import OlderBody, OlderDocument, OlderLayer, OlderPort
 from ir_exec.older.call import LayerCall, parsed_precision
 from ir_exec.older.preprocess import preprocessed, preprocessed_input
 from ir_exec.older.registry import find_lowering
+from ir_exec.ops.base.registry import newest
 from ir_exec.ops.infrastructure.values import Const, Result
 from ir_exec.types import ElementType, Shape, TensorType
 
@@ -147,7 +149,7 @@ class OlderLowerer:
         given = [value for value in inputs if value is not None]
         lowering = find_lowering(layer.type)
         if lowering is None:
-            return self._unknown(layer, given)
+            return self._current_operator(layer, given) or self._unknown(layer, given)
         try:
             if not lowering.least_inputs <= len(given) <= lowering.most_inputs:
                 least, most = lowering.least_inputs, lowering.most_inputs
@@ -224,6 +226,24 @@ class OlderLowerer:
             self._fault(error.located(_place(layer)))
             found = None
         return ElementType.f32 if found in (None, ElementType.f16) else found or ElementType.f32
+
+    def _current_operator(self, layer: OlderLayer, inputs: Sequence[Value]) -> list[Value | None] | None:
+        """Return the outputs of the current operator with the layer's type; None if the layer does not fit it."""
+        cls = newest(layer.type)
+        if cls is None or cls.is_parameter or cls.is_result or cls.evaluate_context:
+            return None
+        names = {name for one in cls.fields() for name in (one.attribute, one.name)}
+        if not names.issuperset(layer.data):
+            return None
+        try:
+            outputs = make(cls, list(inputs), layer.data, outputs=len(layer.outputs)).outputs
+        except IRError:
+            return None
+        if len(outputs) != len(layer.outputs):
+            return None
+        declared = [Shape([None if dim < 0 else dim for dim in port.dims]) for port in layer.outputs]
+        is_as_declared = all((value.shape & shape) is not None for value, shape in zip(outputs, declared, strict=True))
+        return list(outputs) if is_as_declared else None
 
     def _unknown(self, layer: OlderLayer, inputs: Sequence[Value], *, is_reported: bool = False) -> list[Value | None]:
         """A layer of the file's type with its attributes, which cannot be executed."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError
+from ir_exec.errors import InvalidAttributeError, Report
 from ir_exec.onnx.registry import Attribute, Version
 
 if TYPE_CHECKING:
@@ -23,15 +24,18 @@ Body: TypeAlias = "GraphProto"
 Type: TypeAlias = "TypeProto"
 
 
-def read_attributes(node: NodeProto, version: Version, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
+def read_attributes(
+    node: NodeProto, version: Version, given: Mapping[str, AttributeProto], warn: Report
+) -> dict[str, Any]:
     """The values of a node's attributes, by the names of the function's parameters.
 
     Args:
         given: The attributes that replace references to attributes of a function (`ref_attr_name`), by name.
+        warn: Called with IR303 for an attribute that this version does not have and onnxruntime ignores.
 
     Raises:
-        InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, IR303 for an
-            attribute that this version does not have.
+        InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, and for one that
+            this version does not have.
     """
     values: dict[str, Any] = {}
     for attribute in node.attribute:
@@ -40,7 +44,10 @@ def read_attributes(node: NodeProto, version: Version, given: Mapping[str, Attri
             continue
         declared = version.attributes.get(attribute.name)
         if declared is None:
-            raise _unknown(attribute.name, version)
+            if not version.ignores_attributes:
+                raise _unknown(attribute.name, version)
+            warn(_ignored(attribute.name, version))
+            continue
         values[declared.name] = _value(found, declared)
     for name, declared in version.attributes.items():
         if declared.is_required and declared.name not in values:
@@ -74,6 +81,13 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
     hint = f"use {name} with {', '.join(map(str, others))}" if others else None
     # Not IR303, which is a warning: the effect of an attribute of a later version is unknown here.
     return InvalidAttributeError(f"{version} has no attribute {name}", code=Code.invalid_attribute, hint=hint)
+
+
+def _ignored(name: str, version: Version) -> InvalidAttributeError:
+    near = get_close_matches(name, version.attributes, n=1)
+    hint = f"did you mean {near[0]}?" if near else None
+    message = f"{version} has no attribute {name}; it is ignored"
+    return InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning", hint=hint)
 
 
 def _value(attribute: AttributeProto, declared: Attribute) -> Any:

@@ -16,9 +16,11 @@ from ir_exec.onnx.constraints import (
     NodeFacts,
     at_least,
     between,
+    computed,
     each_at_least,
     elements,
     exactly_one,
+    expected,
     from_opset,
     indices_within,
     least_rank,
@@ -30,8 +32,10 @@ from ir_exec.onnx.constraints import (
     same_rank,
     same_shape,
     same_size,
+    scalars,
     together,
     until_opset,
+    vectors,
     zero_point,
 )
 
@@ -63,6 +67,31 @@ def _updates(facts: NodeFacts) -> IRError | None:
     return rank("updates", data + indices - width - 1)(facts)
 
 
+def _padded(facts: NodeFacts) -> IRError | None:
+    """No axis of the data becomes smaller than 0 by negative pads."""
+    pads, rank = _numbers(facts, "pads"), facts.rank("data")
+    if pads is None or rank is None:
+        return None
+    axes = _numbers(facts, "axes") if facts.inputs.get("axes") is not None else tuple(range(rank))
+    if axes is None or len(pads) != 2 * len(axes):
+        return None
+    for axis, begin, end in zip(axes, pads, pads[len(axes) :], strict=False):
+        size = facts.size("data", axis)
+        if size is not None and size + begin + end < 0:
+            message = f"the pads {begin} and {end} remove more than the {size} elements of axis {axis} of data"
+            return ShapeError(message, code=Code.impossible_shape, port="pads" if "pads" in facts.inputs else None)
+    return None
+
+
+def _numbers(facts: NodeFacts, name: str) -> tuple[int, ...] | None:
+    """The integers of an attribute or of a constant input; None if they are unknown."""
+    if name in facts.attributes:
+        values = facts.attributes[name]
+        return tuple(values) if isinstance(values, list) else None
+    constant = facts.constant(name)
+    return None if constant is None else tuple(constant.ravel().tolist())
+
+
 def _picked(facts: NodeFacts) -> IRError | None:
     """An index of GatherND has at most as many elements as the data has axes after the batch axes."""
     data, width, batch = facts.rank("data"), facts.size("indices", -1), facts.attributes.get("batch_dims", 0)
@@ -70,11 +99,6 @@ def _picked(facts: NodeFacts) -> IRError | None:
         return None
     message = f"the last axis of indices has size {width}, expected at most {data - batch}, the axes of data"
     return ShapeError(message, code=Code.dims_differ, port="indices")
-
-
-def _expanded(facts: NodeFacts) -> IRError | None:
-    """A computed shape of rank 0 is rejected; onnxruntime accepts a constant of rank 0."""
-    return rank("shape", 1)(facts) if facts.constant("shape") is None else None
 
 
 def _roi(facts: NodeFacts) -> IRError | None:
@@ -184,6 +208,10 @@ _OF_FLOATS = (
     "tf_crop_and_resize",
 )
 
+_REDUCTIONS = [
+    f"Reduce{name}" for name in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare")
+]
+
 CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
     {
         "AffineGrid": [rank("theta", 3), rank("size", 1), one_of("align_corners", 0, 1)],
@@ -214,9 +242,10 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             one_of("activation", "none", "silu", "swish"),
         ],
         "CenterCropPad": [rank("shape", 1)],
+        "BlackmanWindow": scalars("size"),
         "Clip": [elements("min", 1), elements("max", 1)],
         "Col2Im": [rank("image_shape", 1), rank("block_shape", 1), rank("input", 3)],
-        "ConstantOfShape": [rank("input", 1), each_at_least("input", 0)],
+        "ConstantOfShape": [computed("input", rank("input", 1)), each_at_least("input", 0)],
         "Conv": _window("X", same_rank("W", "X"), rank("B", 1), same_size("B", 0, "W", 0)),
         "ConvInteger": _window("x", same_rank("w", "x")),
         "ConvTranspose": _window(
@@ -228,7 +257,12 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             length("output_shape", "X", less=2),
         ),
         "CumSum": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
-        "CumProd": [one_of("exclusive", 0, 1), one_of("reverse", 0, 1), elements("axis", 1)],
+        "CumProd": [
+            one_of("exclusive", 0, 1),
+            one_of("reverse", 0, 1),
+            elements("axis", 1),
+            expected(rank("axis", 0, 1)),
+        ],
         "DeformConv": [
             positive("kernel_shape", "strides", "dilations", "group", "offset_group"),
             at_least("pads", 0),
@@ -244,6 +278,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             one_of("inverse", 0, 1),
             one_of("onesided", 0, 1),
             _spectrum,
+            *scalars("dft_length", "axis"),
         ],
         "DepthToSpace": [positive("blocksize"), one_of("mode", "DCR", "CRD"), rank("input", 4)],
         "DequantizeLinear": [
@@ -255,7 +290,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "Det": [least_rank("X", 2), _square],
         "Dropout": [rank("ratio", 0), rank("training_mode", 0)],
         "Einsum": [_equation],
-        "Expand": [_expanded],
+        "Expand": [computed("shape", rank("shape", 1))],
         "EyeLike": [rank("input", 2)],
         "Gather": [indices_within("indices", "data", axis="axis"), least_rank("data", 1)],
         "GatherElements": [
@@ -280,8 +315,10 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             one_of("align_corners", 0, 1),
             same_rank("grid", "X"),
         ],
-        "GroupNormalization": [positive("num_groups"), rank("scale", 1), rank("bias", 1)],
+        "GroupNormalization": [positive("num_groups")],
         "GRU": _recurrent(3),
+        "HammingWindow": scalars("size"),
+        "HannWindow": scalars("size"),
         "If": [elements("cond", 1)],
         "InstanceNormalization": [rank("scale", 1), rank("B", 1), same_size("scale", 0, "input", 1)],
         "LRN": [positive("size")],
@@ -329,15 +366,28 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "Pad": [
             one_of("mode", "constant", "reflect", "edge", "wrap"),
             rank("pads", 1, 2),
+            _padded,
+            *vectors("axes"),
         ],
-        "QLinearConv": _window("x", same_rank("w", "x"), rank("B", 1)),
+        "QLinearConv": _window(
+            "x",
+            same_rank("w", "x"),
+            rank("B", 1),
+            *(elements(name, 1) for name in ("y_scale", "y_zero_point")),
+            *(expected(elements(name, 1)) for name in ("x_scale", "x_zero_point")),
+        ),
+        "QLinearMatMul": [elements("y_scale", 1), elements("y_zero_point", 1)],
         "QuantizeLinear": [
             zero_point("y_zero_point", "y_scale"),
             until_opset(20, rank("y_scale", 0, 1)),
             until_opset(12, elements("y_scale", 1)),
             at_least("block_size", 0),
         ],
-        "Range": [elements("start", 1), elements("limit", 1), elements("delta", 1)],
+        "Range": [
+            *(elements(name, 1) for name in ("start", "limit", "delta")),
+            *scalars("start", "limit", "delta"),
+        ],
+        **dict.fromkeys(_REDUCTIONS, vectors("axes")),
         "Reshape": [from_opset(5, rank("shape", 1)), each_at_least("shape", -1)],
         "Resize": [
             _RESIZE_MODES,
@@ -345,8 +395,7 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             one_of("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
             one_of("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller"),
             from_opset(11, exactly_one("scales", "sizes"), _roi),
-            rank("scales", 1),
-            rank("sizes", 1),
+            computed("sizes", rank("sizes", 1)),
         ],
         "ReverseSequence": [
             one_of("batch_axis", 0, 1),
@@ -396,9 +445,9 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
         "SoftmaxCrossEntropyLoss": [_REDUCED, rank("weights", 1)],
         "SpaceToDepth": [positive("blocksize"), rank("input", 4)],
         "Split": [from_opset(18, exactly_one("split", "num_outputs"), positive("num_outputs"), _parts)],
+        "Squeeze": vectors("axes"),
         "STFT": [
             rank("signal", 2, 3),
-            rank("window", 1),
             *(elements(name, 1) for name in ("frame_step", "frame_length")),
             *(each_at_least(name, 1) for name in ("frame_step", "frame_length")),
             one_of("onesided", 0, 1),
@@ -411,9 +460,10 @@ CONSTRAINTS: Mapping[str, Sequence[Constraint]] = MappingProxyType(
             positive("k"),
             elements("K", 1),
             each_at_least("K", 0),
+            *vectors("K"),
         ],
         "Transpose": [permutation("perm", "data")],
-        "Trilu": [least_rank("input", 2), elements("k", 1)],
+        "Trilu": [least_rank("input", 2), elements("k", 1), expected(rank("k", 0, 1))],
         "Unsqueeze": [_distinct("axes")],
         "Upsample": [
             one_of("mode", "nearest", "linear", "bilinear"),

@@ -8,10 +8,9 @@ violates it. It returns None if a shape or a constant that it needs is unknown, 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from ir_exec.build import Value
 from ir_exec.codes import Code
@@ -24,9 +23,11 @@ __all__ = [
     "NodeFacts",
     "at_least",
     "between",
+    "computed",
     "each_at_least",
     "elements",
     "exactly_one",
+    "expected",
     "from_opset",
     "indices_within",
     "least_rank",
@@ -39,8 +40,10 @@ __all__ = [
     "same_rank",
     "same_shape",
     "same_size",
+    "scalars",
     "together",
     "until_opset",
+    "vectors",
     "zero_point",
 ]
 
@@ -111,6 +114,33 @@ def until_opset(most: int, *constraints: Constraint) -> Constraint:
 
 def _first(constraints: Iterable[Constraint], facts: NodeFacts) -> IRError | None:
     return next((error for error in (one(facts) for one in constraints) if error is not None), None)
+
+
+def expected(*constraints: Constraint) -> Constraint:
+    """Constraints whose violation is a warning: the meaning of the node is clear, but onnxruntime rejects the file."""
+
+    def check(facts: NodeFacts) -> IRError | None:
+        error = _first(constraints, facts)
+        if error is None:
+            return None
+        return error.changed(severity="warning", hint="reshape the input: onnxruntime rejects this file")
+
+    return check
+
+
+def scalars(*names: str) -> list[Constraint]:
+    """Inputs are scalars by ONNX's text; another rank is a warning."""
+    return [expected(rank(name, 0)) for name in names]
+
+
+def vectors(*names: str) -> list[Constraint]:
+    """Inputs are vectors by ONNX's text; another rank is a warning."""
+    return [expected(rank(name, 1)) for name in names]
+
+
+def computed(name: str, *constraints: Constraint) -> Constraint:
+    """Constraints on an input that is no constant: onnxruntime accepts constants that violate them."""
+    return lambda facts: _first(constraints, facts) if facts.constant(name) is None else None
 
 
 def one_of(name: str, *allowed: Any) -> Constraint:
@@ -299,7 +329,7 @@ def elements(name: str, count: int) -> Constraint:
 
     def check(facts: NodeFacts) -> IRError | None:
         found = facts.tensor(name)
-        if found is None or not found.type.shape.is_static or _count(found.type.shape.static) == count:
+        if found is None or not found.type.shape.is_static or math.prod(found.type.shape.static) == count:
             return None
         message = f"{name} has shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
         return ShapeError(message, code=Code.dims_differ, port=name)
@@ -355,10 +385,6 @@ def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) 
         return None
     message = f"{name} contains {indices[wrong][0]}, expected {-size} to {size - 1} for axis {axis} of {data}"
     return EvaluationError(message, code=Code.index_out_of_range, port=name)
-
-
-def _count(dims: Sequence[int]) -> int:
-    return int(np.prod(dims, dtype=np.int64))
 
 
 def _listed(found: Any) -> Sequence[Any]:

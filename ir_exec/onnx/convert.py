@@ -28,7 +28,7 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.attributes import read_attributes, resolved
 from ir_exec.onnx.declared import contradiction
-from ir_exec.onnx.definitions import broken_constraint, own_names
+from ir_exec.onnx.definitions import broken_constraints, own_names
 from ir_exec.onnx.functions import Functions, deprecated, not_taken
 from ir_exec.onnx.naming import name_layers
 from ir_exec.onnx.order import in_order, name_of, needed_names, place_of
@@ -43,7 +43,7 @@ from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
 if TYPE_CHECKING:
-    from onnx import FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
+    from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
 __all__ = ["Arrays", "Call", "Converter", "NameScope", "Unsaid"]
 
@@ -127,6 +127,11 @@ class Call:
         """Record that the lowered node may not fit all inputs that the node accepts."""
         self._converter.has_assumptions = True
 
+    @property
+    def faults(self) -> int:
+        """The number of errors that the conversion reported so far."""
+        return self._converter.faults
+
     def mark(self) -> Counter[Unsaid]:
         """The operators that could not be converted so far."""
         return self._converter.unsupported.copy()
@@ -151,6 +156,7 @@ class Converter:
         sinks: The Assigns of variables.
         unsupported: The operators that could not be converted, with the reason, for every such node.
         warnings: The warnings of the node that is being converted.
+        faults: The number of errors that were reported.
         left_out: The number of nodes that were not converted: these, and nodes that lack inputs because of them.
         has_assumptions: True if the model may reject inputs that the file accepts.
     """
@@ -165,7 +171,8 @@ class Converter:
     ) -> None:
         self.functions = functions
         self.folder = folder
-        self.report = report
+        self._report = report
+        self.faults = 0
         self.declarations = declarations or {}
         self.stand_ins: list[Value] = []
         self.sinks: list[Value] = []
@@ -178,7 +185,13 @@ class Converter:
         self.left_out = 0
         self.has_assumptions = False
         self._expanded_nodes = 0
+        self._faulty_calls: set[tuple[object, ...]] = set()
         self._active: list[tuple[str, str]] = []
+
+    def report(self, error: IRError) -> None:
+        """Report a fault, and count errors."""
+        self.faults += error.severity == "error"
+        self._report(error)
 
     def array(self, tensor: TensorProto) -> Array:
         """The elements of a tensor, decoded once."""
@@ -228,7 +241,7 @@ class Converter:
                     elif scope.is_network and name in self.declarations:
                         self._compare(name, value, node, position)
                     scope.set(name, value)
-                    if scope.is_network and isinstance(value, Value) and node.domain != STATES:
+                    if scope.is_network and isinstance(value, Value) and _has_name_of(node, value):
                         value.tensor_names = (*value.tensor_names, name)
 
     def _reported(self, error: IRError) -> None:
@@ -361,9 +374,11 @@ class Converter:
         opset = scope.opsets.get(domain)
         if opset is None:
             raise self._lacking_import(domain) or MissingValueError()
-        broken = broken_constraint(node, opset, inputs, scope.given)
-        if broken is not None:
-            raise broken.located(Location(kind="node"))
+        for violation in broken_constraints(node, opset, inputs, scope.given):
+            if violation.severity == "error":
+                raise violation.located(Location(kind="node"))
+            if not scope.is_definition:
+                self.warnings.append(violation)
         version = find(domain, node.op_type, opset)
         if version is not None:
             return self._called(version, node, inputs, scope)
@@ -374,7 +389,7 @@ class Converter:
             if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
                 raise NotKnownError("the shapes of its inputs must be known at conversion")
             raise unknown or UnsupportedError(why_unsaid(node, opset))
-        return self._expanded(function, node, inputs, scope)
+        return self._expanded(function, node, inputs, scope, is_definition=True)
 
     def _called(
         self, version: Version, node: NodeProto, inputs: list[GraphValue], scope: NameScope
@@ -385,15 +400,22 @@ class Converter:
             message = f"expected {_count(version)} inputs ({', '.join(version.input_names)}), found {len(inputs)}"
             raise GraphError(message, code=Code.wrong_number_of_inputs)
         _check_kinds(version, inputs)
-        arguments = read_attributes(node, version, scope.given)
+        arguments = read_attributes(node, version, scope.given, self.warnings.append)
         if version.wants_call:
             arguments["call"] = Call(self, scope, node)
         result = version.function(*inputs, **arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def _expanded(
-        self, function: FunctionProto, node: NodeProto, inputs: list[GraphValue], scope: NameScope
+        self,
+        function: FunctionProto,
+        node: NodeProto,
+        inputs: list[GraphValue],
+        scope: NameScope,
+        *,
+        is_definition: bool = False,
     ) -> list[GraphValue]:
+        """The outputs of a function; `is_definition` for one of ONNX, whose nodes get no warnings."""
         key = (function.domain, f"{function.name}:{function.overload}")
         if key in self._active:
             raise GraphError(f"the function {function.name} calls itself", code=Code.cycle)
@@ -407,14 +429,23 @@ class Converter:
         opsets = {canonical_domain(one.domain): one.version for one in function.opset_import}
         inner = NameScope({**scope.opsets, **opsets}, given=given, prefix=f"{scope.prefix}{name_of(node)}/")
         inner.depth = scope.depth + 1
+        inner.is_definition = is_definition or scope.is_definition
         for position, name in enumerate(function.input):
             inner.set(name, inputs[position] if position < len(inputs) else None)
-        self._expanded_nodes += len(function.node)
-        if self._expanded_nodes > _MOST_EXPANDED:
+        least = self.functions.count_nodes(function, _MOST_EXPANDED)
+        if self._expanded_nodes + least > _MOST_EXPANDED:
             raise ResourceError(f"nested function calls expand to more than {_MOST_EXPANDED:,} nodes")
+        call = _call_key(key, inputs, given)
+        if call in self._faulty_calls:
+            raise MissingValueError
+        self._expanded_nodes += len(function.node)
         self._active.append(key)
+        faults = self.faults
         try:
             self.nodes(function.node, inner)
+            if self.faults > faults:
+                # Equal calls have the same faults.
+                self._faulty_calls.add(call)
             # Unnamed outputs need not exist: bodies omit optional outputs.
             wanted = zip(function.output, node.output, strict=False)
             return [self._value(name, inner) if asked else None for name, asked in wanted]
@@ -458,6 +489,22 @@ def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRErro
 
 _LEAST_WORD = 4
 """Minimum letters of a port's name that is replaced in a message: shorter names are also words."""
+
+
+def _has_name_of(node: NodeProto, value: Value) -> bool:
+    """Return True if the names of a node's outputs become names of a value.
+
+    Inputs keep a single name, because OpenVINO shows any of several.
+    """
+    return node.domain != STATES and value.layer.type != "Parameter"
+
+
+def _call_key(
+    key: tuple[str, str], inputs: Iterable[GraphValue], given: Mapping[str, AttributeProto]
+) -> tuple[object, ...]:
+    """Return a key for calls of a function with inputs of equal types and equal attributes."""
+    types = [str(value.type) if isinstance(value, Value) else type(value).__name__ for value in inputs]
+    return (*key, *types, *[(name, one.SerializeToString()) for name, one in sorted(given.items())])
 
 
 def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:

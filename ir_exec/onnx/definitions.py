@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from onnx import AttributeProto, NodeProto
 
-__all__ = ["broken_constraint", "own_names"]
+__all__ = ["broken_constraints", "own_names"]
 
 
 class _Input(NamedTuple):
@@ -49,23 +49,23 @@ class _Definition(NamedTuple):
     constraints: Sequence[Constraint]
 
 
-def broken_constraint(
+def broken_constraints(
     node: NodeProto, opset: int, inputs: Sequence[GraphValue], given: Mapping[str, AttributeProto]
-) -> IRError | None:
-    """The first violation of the operator's definition by a node; None if none is known.
+) -> list[IRError]:
+    """The violations of the operator's definition by a node: warnings, and at most one error, the last element.
 
     Args:
         given: The attributes of the call of the function that contains the node.
     """
     definition = _definition(canonical_domain(node.domain), node.op_type, opset)
     if definition is None:
-        return None
-    return (
+        return []
+    error = (
         _missing_input(definition, inputs)
         or _number_of_outputs(definition, node)
         or _differing_types(definition, inputs)
-        or _of_table(definition, node, opset, inputs, given)
     )
+    return list(_of_table(definition, node, opset, inputs, given)) if error is None else [error]
 
 
 @lru_cache(maxsize=2**10)
@@ -186,16 +186,22 @@ def _of_table(
     opset: int,
     inputs: Sequence[GraphValue],
     given: Mapping[str, AttributeProto],
-) -> IRError | None:
+) -> Iterator[IRError]:
+    """Yield the violated constraints up to the first error."""
     if not definition.constraints:
-        return None
+        return
     named: dict[str, GraphValue] = {}
     for position, value in enumerate(inputs):
         declared = _at(definition, position)
         if declared is not None:
             named[f"{declared.name}[{position}]" if declared.is_variadic else declared.name] = value
     facts = NodeFacts(node.op_type, opset, named, {**definition.defaults, **_attributes(node, given)}, len(node.output))
-    return next((error for error in (one(facts) for one in definition.constraints) if error is not None), None)
+    for constraint in definition.constraints:
+        violation = constraint(facts)
+        if violation is not None:
+            yield violation
+            if violation.severity == "error":
+                return
 
 
 def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> dict[str, Any]:

@@ -27,11 +27,36 @@ NEWER_THAN_ANY = 2**31 - 1
 """A version number above the versions of all files."""
 
 
+_MOST_COUNTED = 64
+"""Maximum depth of calls of functions whose nodes are counted."""
+
+
 class Functions:
     """The functions of a file, and the functions of ONNX."""
 
     def __init__(self, local: Iterable[FunctionProto]) -> None:
         self._local = {(canonical_domain(one.domain), one.name, one.overload): one for one in local}
+        self._counts: dict[tuple[str, str, str], int] = {}
+
+    def count_nodes(self, function: FunctionProto, most: int, depth: int = 0) -> int:
+        """Return the minimum number of nodes of a function with those of the functions that it calls, up to `most` + 1.
+
+        Bodies inside nodes are not counted, because they need not run.
+
+        Args:
+            depth: The number of enclosing calls; very deep calls are not counted either.
+        """
+        key = (canonical_domain(function.domain), function.name, function.overload)
+        if depth > _MOST_COUNTED or self._local.get(key) is not function:
+            return len(function.node)
+        count = self._counts.get(key)
+        if count is None:
+            # A function that calls itself is reported when it is expanded.
+            self._counts[key] = len(function.node)
+            called = [callee for node in function.node if (callee := self.local(node)) is not None]
+            count = len(function.node) + sum(self.count_nodes(callee, most, depth + 1) for callee in called)
+            count = self._counts[key] = min(count, most + 1)
+        return count
 
     def local(self, node: NodeProto) -> FunctionProto | None:
         """The function of the file that a node calls."""

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from ir_exec.onnx.constraints import (
     Constraint,
     at_least,
+    each_at_least,
     elements,
     least_rank,
     one_of,
@@ -22,6 +23,7 @@ from ir_exec.onnx.constraints import (
     same_rank,
     same_shape,
     same_size,
+    scalars,
     together,
 )
 
@@ -102,6 +104,16 @@ _EXPERTS: Sequence[Constraint] = (
 """Layers of experts: weights [experts, outputs, inputs], biases [experts, outputs]."""
 
 
+def _parameters_of(*tensors: str) -> list[str]:
+    """The names of the scales and zero points of tensors."""
+    return [f"{tensor}_{parameter}" for tensor in tensors for parameter in ("scale", "zero_point")]
+
+
+def _per_tensor(*tensors: str) -> list[Constraint]:
+    """The scales and zero points of tensors have one element."""
+    return [elements(name, 1) for name in _parameters_of(*tensors)]
+
+
 def signature(type: str) -> Signature | None:
     """The signature of an operator of com.microsoft; None for an unknown one."""
     return _SIGNATURES.get(type)
@@ -175,6 +187,7 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
                 rank("rois", 2),
                 rank("batch_indices", 1),
                 elements("crop_size", 2),
+                each_at_least("crop_size", 1),
                 one_of("mode", "bilinear", "nearest"),
             ],
         ),
@@ -371,41 +384,38 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
             "A:TA a_scale:T a_zero_point:TA B:TB b_scale:T b_zero_point:TB C:TC? y_scale:T? y_zero_point:TYZ?",
             "T=f32 TA=byte TB=byte TC=i32 TYZ=byte",
             1,
+            _per_tensor("a", "y"),
         ),
         "QLinearAdd": Signature(
             "A:T A_scale:f32 A_zero_point:T? B:T B_scale:f32 B_zero_point:T? C_scale:f32 C_zero_point:T?",
             "T=byte",
             1,
-            [
-                elements("A_scale", 1),
-                elements("A_zero_point", 1),
-                elements("B_scale", 1),
-                elements("B_zero_point", 1),
-                elements("C_scale", 1),
-                elements("C_zero_point", 1),
-            ],
+            [*_per_tensor("A", "B", "C"), *scalars(*_parameters_of("A", "B", "C"))],
         ),
-        "QLinearAveragePool": Signature("X:T x_scale:f32 x_zero_point:T? y_scale:f32 y_zero_point:T?", "T=byte", 1),
+        "QLinearAveragePool": Signature(
+            "X:T x_scale:f32 x_zero_point:T? y_scale:f32 y_zero_point:T?",
+            "T=byte",
+            1,
+            [*_per_tensor("x", "y"), *scalars(*_parameters_of("x", "y"))],
+        ),
         "QLinearConcat": Signature("Y_scale:TF Y_zero_point:T8 inputs:TV*", "T8=byte TF=f32 TV=f32|i8|u8", 1),
         "QLinearConv": Signature(
             "x:T1 x_scale:f32 x_zero_point:T1 w:T2 w_scale:f32 w_zero_point:T2 y_scale:f32 y_zero_point:T3 B:T4?",
             "T1=byte T2=byte T3=byte T4=i32",
             1,
+            _per_tensor("x", "y"),
         ),
-        "QLinearGlobalAveragePool": Signature("X:T x_scale:f32 x_zero_point:T y_scale:f32 y_zero_point:T", "T=byte", 1),
-        "QLinearLeakyRelu": Signature("X:T X_scale:f32 X_zero_point:T? Y_scale:f32 Y_zero_point:T?", "T=byte", 1),
+        "QLinearGlobalAveragePool": Signature(
+            "X:T x_scale:f32 x_zero_point:T y_scale:f32 y_zero_point:T", "T=byte", 1, _per_tensor("x", "y")
+        ),
+        "QLinearLeakyRelu": Signature(
+            "X:T X_scale:f32 X_zero_point:T? Y_scale:f32 Y_zero_point:T?", "T=byte", 1, _per_tensor("X", "Y")
+        ),
         "QLinearMul": Signature(
             "A:T A_scale:f32 A_zero_point:T? B:T B_scale:f32 B_zero_point:T? C_scale:f32 C_zero_point:T?",
             "T=byte",
             1,
-            [
-                elements("A_scale", 1),
-                elements("A_zero_point", 1),
-                elements("B_scale", 1),
-                elements("B_zero_point", 1),
-                elements("C_scale", 1),
-                elements("C_zero_point", 1),
-            ],
+            [*_per_tensor("A", "B", "C"), *scalars(*_parameters_of("A", "B", "C"))],
         ),
         "QLinearReduceMean": Signature(
             "data:T data_scale:f32 data_zero_point:T? reduced_scale:f32 reduced_zero_point:T?",
@@ -413,11 +423,13 @@ _SIGNATURES: Mapping[str, Signature] = MappingProxyType(
             1,
             [elements("data_scale", 1), elements("reduced_scale", 1), one_of("keepdims", 0, 1)],
         ),
-        "QLinearSigmoid": Signature("X:T X_scale:f32 X_zero_point:T? Y_scale:f32 Y_zero_point:T?", "T=byte", 1),
+        "QLinearSigmoid": Signature(
+            "X:T X_scale:f32 X_zero_point:T? Y_scale:f32 Y_zero_point:T?", "T=byte", 1, _per_tensor("X", "Y")
+        ),
         "QLinearSoftmax": Signature("X:T X_scale:f32 x_zero_point:T? y_scale:f32 y_zero_point:T", "T=byte", 1),
         "QLinearWhere": Signature(
             "condition:B X:T x_scale:TF x_zero_point:T Y:T y_scale:TF y_zero_point:T z_scale:TF z_zero_point:T",
-            "B=bool TF=f32 T=byte",
+            "B=boolean TF=f32 T=byte",
             1,
         ),
         "QMoE": Signature(

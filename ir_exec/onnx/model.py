@@ -17,7 +17,7 @@ from ir_exec.onnx.convert import Converter
 from ir_exec.onnx.demands import Demands, asking
 from ir_exec.onnx.functions import Functions
 from ir_exec.onnx.names import check_names
-from ir_exec.onnx.registry import MICROSOFT, NEWEST, STANDARD, canonical_domain, shown_domain
+from ir_exec.onnx.registry import NEWEST, NEWEST_VERSIONS, STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.scope import NameScope
 from ir_exec.onnx.tensors import element_type_of, narrowed, tensor_type_of
 from ir_exec.onnx.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
@@ -96,9 +96,10 @@ def _converted(
     graph = proto.graph
     domains = check_names(proto, report)
     opsets = _opsets(proto, report)
-    if MICROSOFT in domains and MICROSOFT not in opsets:
-        report(_not_imported("error" if is_lenient else "warning"))
-        opsets[MICROSOFT] = 1
+    # Without any import, onnxruntime rejects the file.
+    for domain in sorted(domains & NEWEST_VERSIONS.keys() - opsets.keys()) if opsets else ():
+        opsets[domain] = NEWEST_VERSIONS[domain]
+        report(_not_imported(domain, opsets[domain], "error" if is_lenient else "warning"))
     declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
     converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, arrays)
     scope = NameScope(opsets)
@@ -184,10 +185,11 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
     return opsets
 
 
-def _not_imported(severity: Severity) -> GraphError:
-    """IR123 for a file that uses the domain of onnxruntime without a version: onnxruntime runs it as version 1."""
-    message = f"the file imports no version of the domain {MICROSOFT}: its nodes are read as version 1"
-    hint = f"import version 1 of {MICROSOFT}: onnxruntime runs the file without it, but ONNX's checker rejects it"
+def _not_imported(domain: str, version: int, severity: Severity) -> GraphError:
+    """IR123 for a file that uses a domain without a version: onnxruntime runs its nodes as the newest version."""
+    name = shown_domain(domain)
+    message = f"the file imports no version of the domain {name}: its nodes are read as version {version}"
+    hint = f"import a version of {name}: onnxruntime runs the file without it, but ONNX's checker rejects it"
     return GraphError(message, code=Code.opset_import, severity=severity, hint=hint)
 
 

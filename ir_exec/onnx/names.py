@@ -27,26 +27,30 @@ _Key: TypeAlias = tuple[str, str, str]
 
 
 def check_names(model: ModelProto, report: Callable[[IRError], None]) -> frozenset[str]:
-    """The domains of the nodes of a file; reports faults of its IR version and its names.
+    """The domains whose operators the file uses by its own imports, not by those of a function; reports faults of its
+    IR version and its names.
 
     IR005: the IR version. IR124: names shared by two values, initializers or functions. IR127: names shared by two
     nodes. IR128: names of a body shared by a value of an enclosing graph. IR302: repeated attributes. IR606:
     initializers that contradict the declaration of an input.
     """
-    called: set[_Key] = set()
-    for error in _of_model(model, called):
+    domains: set[str] = set()
+    for error in _of_model(model, domains):
         report(error)
-    return frozenset(domain for domain, *_ in called)
+    return frozenset(domains)
 
 
-def _of_model(model: ModelProto, called: set[_Key]) -> Iterator[IRError]:
+def _of_model(model: ModelProto, domains: set[str]) -> Iterator[IRError]:
+    """Yield the faults of a model, and add to the domains."""
     yield from _of_version(model)
+    called: set[_Key] = set()
     yield from _of_graph(model.graph, frozenset(), called)
     functions: dict[_Key, FunctionProto] = {}
     for one in model.functions:
         key = (canonical_domain(one.domain), one.name, one.overload)
         if functions.setdefault(key, one) is not one:
             yield _repeated(f"two functions have the name {one.name!r}")
+    domains |= {key[0] for key in called - functions.keys()}
     # A function that is never called has no effect.
     checked: set[_Key] = set()
     while called & functions.keys() - checked:
@@ -55,7 +59,11 @@ def _of_model(model: ModelProto, called: set[_Key]) -> Iterator[IRError]:
             function = functions[key]
             for name in _doubles(function.input):
                 yield _repeated(f"two inputs of the function {function.name!r} have the name {name!r}", "warning")
-            yield from _of_nodes(function.node, set(function.input), frozenset(), called)
+            inner: set[_Key] = set()
+            yield from _of_nodes(function.node, set(function.input), frozenset(), inner)
+            imported = {canonical_domain(one.domain) for one in function.opset_import}
+            domains |= {key[0] for key in inner - functions.keys()} - imported
+            called |= inner
 
 
 def _of_version(model: ModelProto) -> Iterator[IRError]:

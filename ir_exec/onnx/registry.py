@@ -29,6 +29,7 @@ __all__ = [
     "MICROSOFT",
     "ML",
     "NEWEST",
+    "NEWEST_VERSIONS",
     "STANDARD",
     "TRAINING",
     "Attribute",
@@ -53,6 +54,9 @@ MICROSOFT = "com.microsoft"
 
 NEWEST = 28
 """The newest version of the standard domain that the functions of `ir_exec.onnx.ops` support."""
+
+NEWEST_VERSIONS: Mapping[str, int] = MappingProxyType({STANDARD: NEWEST, ML: 5, MICROSOFT: 1})
+"""The versions of domains that a file uses without importing one, as in onnxruntime."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -129,16 +133,28 @@ class Attribute(NamedTuple):
 
 
 class Version:
-    """One version of an operator."""
+    """One version of an operator.
+
+    Attributes:
+        ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
+    """
 
     def __init__(
-        self, domain: str, name: str, since: int, function: Callable[..., Any], instead: str | None = None
+        self,
+        domain: str,
+        name: str,
+        since: int,
+        function: Callable[..., Any],
+        instead: str | None = None,
+        *,
+        ignores_attributes: bool = False,
     ) -> None:
         self.domain = domain
         self.name = name
         self.since = since
         self.function = function
         self.instead = instead
+        self.ignores_attributes = ignores_attributes
 
     @cached_property
     def _parameters(self) -> list[inspect.Parameter]:
@@ -224,12 +240,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def onnx_op(
-    name: str, *, since: int, instead: str | None = None, domain: str = STANDARD
+    name: str,
+    *,
+    since: int,
+    instead: str | None = None,
+    domain: str = STANDARD,
+    ignores_attributes: bool = False,
 ) -> Callable[[Function], Function]:
     """Register a function for an operator, starting at this version of its domain.
 
     Args:
         instead: The replacement in ONNX, for an experimental operator, or one whose deprecation text names none.
+        ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
 
     Raises:
         TypeError: For a duplicate.
@@ -240,7 +262,7 @@ def onnx_op(
         if since in known:
             other = known[since].function.__name__
             raise TypeError(f"{known[since]} is already registered as {other}; {function.__name__} cannot replace it")
-        known[since] = Version(domain, name, since, function, instead)
+        known[since] = Version(domain, name, since, function, instead, ignores_attributes=ignores_attributes)
         return function
 
     return decorate

@@ -21,6 +21,7 @@ class NameScope:
         opsets: The version of each domain.
         prefix: The prefix of the names of the scope's nodes, from the call of a function.
         given: The attributes of the call for which a function was expanded.
+        is_definition: True inside a function of ONNX itself.
     """
 
     def __init__(
@@ -37,6 +38,7 @@ class NameScope:
         self.given: Mapping[str, AttributeProto] = given if given is not None else outer.given if outer else {}
         self.depth: int = outer.depth + 1 if outer else 0
         self.is_network = False
+        self.is_definition: bool = outer.is_definition if outer else False
         self._values: dict[str, GraphValue] = {}
         self._initializers: dict[str, TensorProto] = {}
 

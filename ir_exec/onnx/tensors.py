@@ -13,7 +13,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ResourceError, UnsupportedError, WeightsError
 from ir_exec.onnx.values import Narrow
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, require_array_size
 
 if TYPE_CHECKING:
     from onnx import SparseTensorProto, TensorProto, TypeProto
@@ -145,6 +145,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
 
     Raises:
         WeightsError: If dims and data do not match, or the data cannot be read.
+        ResourceError: For dims that no array can have.
         UnsupportedError: For an element type that IR does not have.
     """
     from onnx import numpy_helper
@@ -155,6 +156,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
         message = f"the dims are {list(dims)}, expected valid sizes"
         raise WeightsError(message, code=Code.constant_offset)
+    require_array_size(dims, max(bits // 8, 1))
     if tensor.data_location == tensor.EXTERNAL:
         if is_narrow(tensor.data_type):
             raise UnsupportedError(f"external data of type {tensor.DataType.Name(tensor.data_type)} is not supported")
@@ -183,6 +185,7 @@ def dense(sparse: SparseTensorProto, decoded: Callable[[TensorProto], Array]) ->
     dims = tuple(sparse.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_DENSE:
         raise ResourceError(f"the sparse tensor of dims {list(dims)} is too large")
+    require_array_size(dims, values.dtype.itemsize)
     try:
         flat = indices if indices.ndim == 1 else np.ravel_multi_index(tuple(indices.T), dims)
         found = np.zeros(math.prod(dims), values.dtype)

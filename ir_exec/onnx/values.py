@@ -24,6 +24,7 @@ __all__ = [
     "Sequence",
     "Stack",
     "as_i64",
+    "as_vector",
     "cast",
     "checked_gather",
     "concat",
@@ -298,6 +299,11 @@ def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Valu
         beyond = number(np.iinfo(indices.element_type.dtype).max, indices)
         indices = build.select(build.less(indices, number(0, indices)), beyond, indices)
     return checked_gather(data, indices, axis)
+
+
+def as_vector(value: Value) -> Value:
+    """The elements as a vector: onnxruntime accepts other ranks of many inputs."""
+    return value if value.rank in (1, None) else reshape(value, -1)
 
 
 def reshape(value: Value, *dims: int) -> Value:

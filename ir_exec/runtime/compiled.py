@@ -142,25 +142,35 @@ class CompiledModel(Session):
         stateful = {
             node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
         }
-        network = RunnableNetwork(
-            model.graph,
-            self._executor,
-            self.inputs,
-            self.outputs,
-            variables_of(model),
-            dict(enumerate(op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None)),
-            bool(stateful),
-            model.weights,
-            budget,
-            chosen_threads(threads),
-            None if max_seconds is None else seconds(max_seconds, "max_seconds"),
-            self._is_wide,
-            wide.variables,
+        network = self._prepare(
+            RunnableNetwork(
+                model.graph,
+                self._executor,
+                self.inputs,
+                self.outputs,
+                variables_of(model),
+                dict(enumerate(op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None)),
+                bool(stateful),
+                model.weights,
+                budget,
+                chosen_threads(threads),
+                None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+                self._is_wide,
+                wide.variables,
+            )
         )
         if isinstance(self._whole, PartialModel) and self._whole.has_assumptions:
             super().__init__(self._specialising(self._whole, instrument, network))
         else:
             super().__init__(network)
+
+    def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
+        """Return the network of the calls of a complete model; a subclass may replace its executor."""
+        return network
+
+    def _compile_specialized(self, model: Model, budget: Budget, instrument: Instrument | None) -> CompiledModel:
+        """Return a model that was specialized to inputs, compiled with the options of this one."""
+        return CompiledModel(model, **self._options, instrument=instrument, budget=budget)
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self._model)
@@ -183,8 +193,10 @@ class CompiledModel(Session):
         self, model: PartialModel, instrument: Instrument | None, general: RunnableNetwork | None = None
     ) -> Specialising:
         def compiled(whole: Model, budget: Budget, is_whole: bool) -> RunnableNetwork:
-            options = {**self._options, **({} if is_whole else {"outputs": None})}
-            made = CompiledModel(whole, **options, instrument=instrument if is_whole else None, budget=budget)
+            if is_whole:
+                made = self._compile_specialized(whole, budget, instrument)
+            else:
+                made = CompiledModel(whole, **{**self._options, "outputs": None}, budget=budget)
             assert isinstance(made._network, RunnableNetwork), "a complete model was compiled"
             return made._network
 

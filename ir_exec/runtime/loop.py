@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, ResourceError
+from ir_exec.errors import EvaluationError, IRError, array_limit_error
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits, owners
 from ir_exec.plan.memory import read_only
@@ -104,10 +104,9 @@ def placed(error: Exception, node: Node) -> IRError:
     """Return the IRError for an exception of an operator, with the location of its layer."""
     if isinstance(error, IRError):
         return error.located(node.location)
-    if isinstance(error, MemoryError):
-        return ResourceError(f"out of memory: {error}").located(node.location)
-    if isinstance(error, ValueError) and "array is too big" in str(error):
-        # NumPy raises this for empty arrays too, if the product of their other dims overflows.
-        return ResourceError("a tensor of this shape is larger than NumPy can hold").located(node.location)
+    limit = array_limit_error(error)
+    if limit is not None:
+        # NumPy raises it for empty arrays too, if the product of their other dims overflows.
+        return limit.located(node.location)
     message = f"{type(error).__name__} while computing the layer: {error}"
     return EvaluationError(message, code=Code.failed).located(node.location)

@@ -133,6 +133,13 @@ class Specialising:
         with self._lock:
             return [dict(one.shown) for one in self._kept.values()]
 
+    @property
+    def networks(self) -> list[RunnableNetwork]:
+        """The general model, if there is one, then the specialized models that are kept; the latest one is last."""
+        with self._lock:
+            general = [] if self._general is None else [self._general]
+            return [*general, *[model.network for model in self._kept.values()]]
+
     def chosen(self, inputs: Any) -> tuple[RunnableNetwork, Any]:
         """Return the model for these inputs, and its inputs.
 

@@ -1,5 +1,6 @@
 """Element types, dims, shapes and tensor types, the values of inference."""
 
+from ir_exec.types.array_limits import MOST_AXES, require_array_size
 from ir_exec.types.conversion import convert, saturated
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import (
@@ -15,7 +16,7 @@ from ir_exec.types.element_type import (
     ElementType,
     element_types,
 )
-from ir_exec.types.shape import MOST_DIMS, Bounds, Shape, TensorType
+from ir_exec.types.shape import Bounds, Shape, TensorType
 
 __all__ = [
     "ALL",
@@ -23,7 +24,7 @@ __all__ = [
     "FLOAT",
     "INDEX",
     "INTEGER",
-    "MOST_DIMS",
+    "MOST_AXES",
     "NUMERIC",
     "SIGNED",
     "STRING",
@@ -37,5 +38,6 @@ __all__ = [
     "TensorType",
     "convert",
     "element_types",
+    "require_array_size",
     "saturated",
 ]

@@ -10,13 +10,9 @@ from typing import Any, TypeAlias, overload
 from ir_exec.types.dim import UNBOUNDED, Dim, OpenShapeError
 from ir_exec.types.element_type import Array, ElementType
 
-__all__ = ["MOST_DIMS", "Bounds", "Shape", "TensorType"]
+__all__ = ["Bounds", "Shape", "TensorType"]
 
 _DIM = re.compile(r"(?P<size>-?\d+)|(?P<any>\?)|(?P<lo>\d*)\s*\.\.\s*(?P<hi>\d*)")
-
-
-MOST_DIMS = 64
-"""Maximum rank of an array of NumPy."""
 
 
 class Shape:

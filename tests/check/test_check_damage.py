@@ -85,3 +85,14 @@ def test_memory_is_a_small_multiple_of_the_files(data: st.DataObject) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 40 * len(raw) + 4 * 2**20
+
+
+def test_a_result_of_a_body_without_an_edge_is_no_fault_of_the_program() -> None:
+    """Its edge ends at a port that does not exist."""
+    edge = b'<edge from-layer="4" from-port="2" to-layer="5" to-port="0" />'
+    before, _, after = SMALL.rpartition(edge)
+    assert before
+    report = check_model(before + edge.replace(b'to-layer="5"', b'to-layer="1"') + after, weights=SMALL_WEIGHTS)
+    codes = {found.code for found in report.diagnostics}
+    assert "IR103" in codes
+    assert "IR999" not in codes

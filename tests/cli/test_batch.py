@@ -101,7 +101,9 @@ def test_another_network_is_noticed(place: Path) -> None:
     assert found.exit_code == 2
     assert found.output.startswith("error[IR701") or "error[IR70" in found.output
     assert " out " in found.output.replace("\n", " ")
-    other = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "data")
+    Path("mine").mkdir()
+    Path("mine/notes.txt").write_text("kept")
+    other = call("run", "net.xml", "--inputs", "data/*.npz", "--output", "mine")
     assert other.exit_code == 2
     assert "manifest.jsonl" in other.output
 

@@ -79,7 +79,7 @@ def test_whether_the_fault_stays(word: str, code: int, tmp_path: Path) -> None:
         ((), mentions("MODEL", "--run")),
         ((GNN, "--run", "b.zip"), mentions("MODEL", "--run")),
         ((GNN,), mentions("--output")),
-        ((GNN, "--output", GNN), mentions(GNN, ".zip")),
+        ((GNN, "--output", GNN), mentions(GNN)),
         ((GNN, *INPUTS, "--output", "/no/such/b.zip"), mentions("/no/such/b.zip")),
         ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--report", "none.txt"), mentions("none.txt")),
         ((GNN, *INPUTS, "--output", "{tmp}/b.zip", "--until", "true {model}"), mentions("IR704")),
@@ -93,6 +93,48 @@ def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_
     assert result.exit_code == 2, result.output
     assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())
+
+
+def test_reports_of_one_name_are_all_added(tmp_path: Path) -> None:
+    reports = []
+    for name, folder in enumerate(("a", "b", "c")):
+        (tmp_path / folder).mkdir()
+        reports.append(tmp_path / folder / ("REPORT.json" if folder == "c" else "report.json"))
+        reports[-1].write_text(str(name))
+    options = [text for path in (*reports, reports[0]) for text in ("--report", path)]
+    assert run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", *options).exit_code == 0
+    with zipfile.ZipFile(tmp_path / "b.zip") as archive:
+        added = {name: archive.read(name) for name in archive.namelist() if name.startswith("reports/")}
+    names = ["report.json", "report-2.json", "REPORT-3.json"]
+    assert added == {f"reports/{name}": str(index).encode() for index, name in enumerate(names)}
+    assert run("bundle", "--run", tmp_path / "b.zip").exit_code == 0
+
+
+def test_more_reports_than_a_bundle_has_members(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reports = [tmp_path / f"{number}.json" for number in range(120)]
+    for path in reports:
+        path.write_text("{}")
+    options = [text for path in reports for text in ("--report", path)]
+    written = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", *options[: 2 * 94])
+    assert written.exit_code == 0, written.output
+    assert run("bundle", "--run", tmp_path / "b.zip").exit_code == 0
+
+    def start(*arguments: object) -> None:
+        raise AssertionError("the model has been run")
+
+    monkeypatch.setattr("ir_exec.debug.cuts.bundling.for_calls", start)
+    for count in (95, 120):
+        result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "c.zip", *options[: 2 * count])
+        assert result.exit_code == 2
+        assert mentions(count, 94) in result.stderr.splitlines()
+    assert not (tmp_path / "c.zip").exists()
+
+
+def test_a_command_that_is_too_long_for_a_bundle(tmp_path: Path) -> None:
+    command = f"{sys.executable} -c exit(1) {'x' * 2**20}"
+    result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "b.zip", "--until", command)
+    assert result.exit_code == 2
+    assert not (tmp_path / "b.zip").exists()
 
 
 def test_a_bundle_that_is_run_as_a_model(tmp_path: Path) -> None:

@@ -44,6 +44,7 @@ def test_fail_on_layers(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(network, "--with", "openvino", "--isolate").exit_code == 0
     result = run(network, "--with", "openvino", "--isolate", "--fail-on", "layers")
     assert result.exit_code == 1
+    assert result.stdout.splitlines()[0] == mentions("enc.0/exp")
     assert 'wrong: layer 1 "enc.0/exp" (Exp)' in result.stdout
 
 
@@ -51,7 +52,8 @@ def test_fail_on_layers(network: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_formats(output_format: str, network: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "device_of", lambda *a, **k: FaultyDevice(wrong=["Exp"]))
     out = tmp_path / "report"
-    run(network, "--with", "openvino", "--isolate", "--format", output_format, "-o", out)
+    options = ("--format", output_format, "-o", out)
+    assert run(network, "--with", "openvino", "--isolate", *options).exit_code == 0
     text = out.read_text("utf-8")
     if output_format == "json":
         parsed = json.loads(text)
@@ -65,8 +67,11 @@ def test_formats(output_format: str, network: Path, tmp_path: Path, monkeypatch:
         ]
     elif output_format == "junit":
         suite = ElementTree.fromstring(text)[0]
+        assert suite.get("failures") == "0"
+        assert run(network, "--with", "openvino", "--isolate", *options, "--fail-on", "layers").exit_code == 1
+        suite = ElementTree.fromstring(out.read_text("utf-8"))[0]
         failed = [case.get("name", "") for case in suite if case.find("failure") is not None]
-        assert [name.rpartition(" ")[2] for name in failed] == ["enc.0/exp"]
+        assert [name.rpartition(" ")[2] for name in failed] == ["comparison", "enc.0/exp"]
     else:
         assert mentions("faulty", "TEST") in text.splitlines()
 

@@ -1,4 +1,4 @@
-"""`ir-exec edit`: what is asked for on the command line is what is written."""
+"""`ir-exec edit`: the options of the command line, and the model that it writes."""
 
 from __future__ import annotations
 
@@ -111,9 +111,13 @@ def test_layers_inside_of_bodies(path: Path) -> None:
 def test_element_types_and_files_that_are_replaced(path: Path) -> None:
     x = build.parameter([2], name="x")
     build.model(build.result(build.relu(x), name="y")).save(path)
-    result = CliRunner().invoke(main, ["edit", str(path), "-o", str(path), "--type", "x=f16"])
-    assert result.exit_code == 0, result.output
-    assert str(ir_exec.read_model(path).outputs[0]) == "y f16[2]"
+    out = path.with_name("out.xml")
+    for kind in ("f16", "f64"):
+        result = CliRunner().invoke(main, ["edit", str(path), "-o", str(out), "--type", f"x={kind}"])
+        assert result.exit_code == 0, result.output
+        assert str(ir_exec.read_model(out).outputs[0]) == f"y {kind}[2]"
+    assert CliRunner().invoke(main, ["edit", str(path), "-o", str(path), "--type", "x=f16"]).exit_code == 2
+    assert str(ir_exec.read_model(path).outputs[0]) == "y f32[2]"
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""What `--output` and `--fix` write, and what they leave as it is."""
+"""Files that `--output` and `--fix` write, and files that they leave unchanged."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -14,6 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from ir_exec import build
 from ir_exec.cli import main
 from ir_exec.cli.files import write_bytes, writing
 from ir_exec.cli.terminal import Unusable
@@ -171,3 +173,108 @@ def test_run_writes_arrays_through_a_link(tmp_path: Path) -> None:
         assert len(arrays.files) == 1
     assert run("run", path, "--output", "/dev/null").exit_code == 0
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the system has no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "M", "-o", "/dev/full"),
+        ("check", "M", "--write-baseline", "/dev/full"),
+        ("diff", "M", "M", "-o", "/dev/full"),
+        ("run", "M", "-o", "/dev/full"),
+        ("view", "M", "-o", "/dev/full"),
+        ("profile", "M", "--repeat", "1", "-o", "/dev/full"),
+        ("profile", "M", "--repeat", "1", "--trace-events", "/dev/full"),
+        ("bundle", "M", "-o", "/dev/full"),
+        ("convert", "M", "-o", "full.xml"),
+        ("edit", "M", "-o", "full.xml"),
+        ("extract", "M", "--to", "y", "-o", "full.xml"),
+        ("extract", "M", "--to", "y", "--seed", "0", "-o", "values.xml"),
+        ("convert", "M", "-o", "full.onnx"),
+    ],
+    ids=lambda arguments: f"{arguments[0]} {arguments[-1]}",
+)
+def test_a_full_disk_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    """The message has no code of a limit, and no other file is changed."""
+    monkeypatch.chdir(tmp_path)
+    x = build.parameter([4], "f32", name="x")
+    build.model([build.add(x, build.constant(np.ones(4, np.float32)), name="y")], [x]).save("m.xml")
+    for name in ("full.xml", "full.onnx", "values.inputs.npz"):
+        os.symlink("/dev/full", name)
+    before = left_in(tmp_path)
+    result = run(*[str(tmp_path / "m.xml") if text == "M" else text for text in arguments])
+    assert result.exit_code == 2, result.output
+    assert os.strerror(errno.ENOSPC) in result.stderr
+    assert "IR006" not in result.stderr
+    if arguments[-1] != "values.xml":
+        assert left_in(tmp_path) == before
+
+
+def test_a_full_disk_for_many_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(file: object, arrays: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    x = build.parameter([-1, 4], "f32", name="x")
+    build.model([build.relu(x, name="y")], [x]).save("m.xml")
+    np.save("x.npy", np.ones((2, 4), np.float32))
+    monkeypatch.setattr("ir_exec.debug.values.files.store_npz", full)
+    result = run("run", "m.xml", "--inputs", "x.npy", "-o", "out")
+    assert result.exit_code == 2, result.output
+    assert "IR009" in result.stderr
+    assert left_in(tmp_path / "out") == ["manifest.jsonl"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("bundle", "m.xml", "-o", "b.zip"),
+        ("reduce", "m.xml", "--until", "false {model}", "-o", "r.xml"),
+        ("run", "m.xml", "--inputs", "x.npy", "-o", "out", "--jobs", "2"),
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_no_temporary_folder_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...]
+) -> None:
+    def full(**options: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.chdir(tmp_path)
+    x = build.parameter([-1, 4], "f32", name="x")
+    build.model([build.relu(x, name="y")], [x]).save("m.xml")
+    np.save("x.npy", np.ones((2, 4), np.float32))
+    monkeypatch.setattr("ir_exec.ir.storage.tempfile.TemporaryDirectory", full)
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert "IR009" in result.stderr
+
+
+def test_models_keep_links_modes_and_pipes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`edit` and `convert` write by the rules of reports."""
+    monkeypatch.chdir(tmp_path)
+    x = build.parameter([4], "f32", name="x")
+    build.model([build.add(x, build.constant(np.ones(4, np.float32)), name="y")], [x]).save("m.xml")
+    for command in ("edit", "convert"):
+        Path("real").mkdir(exist_ok=True)
+        for ending in ("xml", "bin"):
+            target = Path("real", f"{command}.{ending}")
+            os.symlink(target, f"{command}.{ending}")
+        assert run(command, "m.xml", "-o", f"{command}.xml").exit_code == 0
+        for ending in ("xml", "bin"):
+            target = Path("real", f"{command}.{ending}")
+            assert Path(f"{command}.{ending}").is_symlink()
+            target.chmod(0o600)
+        assert run(command, "m.xml", "-o", f"{command}.xml").exit_code == 0
+        assert {stat.S_IMODE(path.stat().st_mode) for path in Path("real").glob(f"{command}.*")} == {0o600}
+        assert run("check", f"{command}.xml").exit_code == 0
+        for protect in (lambda path: path.chmod(0o444), lambda path: os.link(path, "second")):
+            target.chmod(0o600)
+            protect(target)
+            before = {path: path.read_bytes() for path in Path("real").iterdir()}
+            assert run(command, "m.xml", "-o", f"{command}.xml").exit_code == 2
+            assert {path: path.read_bytes() for path in Path("real").iterdir()} == before
+        os.unlink("second")

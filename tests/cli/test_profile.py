@@ -7,9 +7,11 @@ import json
 from pathlib import Path
 
 import jsonschema
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from ir_exec import build
 from ir_exec.cli import main
 from tests.helpers.facts import mentions
 
@@ -96,6 +98,19 @@ def test_plan_as_json(engine: tuple[str, ...]) -> None:
     assert passes["fold_constants"]["layers"] > 0
     (near,) = passes["fuse_activation"]["skipped"]
     assert near["layer"] == "aten::glu/Sigmoid"
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "json"), ("--all",), ("--engine", "onnxruntime")])
+@pytest.mark.parametrize("layers", [0, 1])
+def test_plan_of_a_model_without_steps(form: tuple[str, ...], layers: int, tmp_path: Path) -> None:
+    """Its layers are constant, or it has none."""
+    path = tmp_path / "model.xml"
+    constant, x = build.constant(np.ones(2, np.float32), name="c"), build.parameter([2], name="x")
+    build.model([build.result(constant if layers else x, name="y")]).save(path)
+    result = run("--plan", path, *form)
+    assert result.exit_code == 0, result.output
+    if form == ("--format", "json"):
+        assert json.loads(result.stdout)["steps"] == 0
 
 
 def test_plan_as_text_shows_fusions_that_nearly_matched() -> None:

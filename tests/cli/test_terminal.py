@@ -259,3 +259,11 @@ def test_steps_of_unknown_number_count_each_time(monkeypatch: pytest.MonkeyPatch
         bar.advance("2 layers left")
         (task,) = bar.tasks
         assert (task.completed, task.total) == (2, None)
+
+
+@pytest.mark.parametrize("width", [None, 5, 200])
+def test_tables_without_rows_and_without_cells(width: int | None) -> None:
+    table = Table("Layers", {"layer": "left", "time": "right"})
+    assert lines(table.without_empty_columns(), width)[0] == "Layers"
+    table.add_row("", "")
+    assert lines(table.without_empty_columns(), width)[0] == "Layers"

@@ -67,7 +67,7 @@ class TestTrace:
             ([GNN], 2, mentions("--output")),
             ([GNN, "--output", "{tmp}", "--layers", "hiden"], 1, mentions("hidden")),
             (["no/such.xml", "--output", "{tmp}"], 2, mentions(Code.unreadable_path)),
-            ([GNN, "--output", "/dev/null/x"], 1, mentions("/dev/null/x")),
+            ([GNN, "--output", "/dev/null/x"], 2, mentions("/dev/null/x")),
             ([GNN, "--output", "{tmp}", "--shape", "features=x"], 2, mentions("x")),
         ],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -315,6 +316,37 @@ def test_a_folder_for_the_profile_that_cannot_be_made(monkeypatch: pytest.Monkey
     monkeypatch.setattr(module.tempfile, "mkdtemp", full)
     with pytest.raises(EvaluationError):
         compiled(linear(), options={"profile": True})
+
+
+def test_the_folder_of_a_profile_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
+    model = compiled(linear(), options={"profile": True})
+    model([X])
+    assert len(list(tmp_path.iterdir())) == 1
+    assert model.engine_times()
+    assert not list(tmp_path.iterdir())
+    # An unread profile is deleted with its model.
+    for ends_by_closing in (True, False):
+        model = compiled(linear(), options={"profile": True})
+        model([X])
+        assert len(list(tmp_path.iterdir())) == 1
+        if ends_by_closing:
+            model.close()
+        del model
+        gc.collect()
+        assert not list(tmp_path.iterdir())
+
+
+def test_the_folder_of_a_refused_session_is_deleted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    import onnxruntime
+
+    def refuse(*arguments: Any, **options: Any) -> None:
+        raise RuntimeError("refused")
+
+    monkeypatch.setattr(module.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(onnxruntime, "InferenceSession", refuse)
+    assert compiled(linear(), options={"profile": True}).partition.on_engine == 0
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import os
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from ir_exec.errors import IRError, ParseError, ResourceError
@@ -15,6 +16,7 @@ from ir_exec.ir.reader import MAX_BODY_DEPTH
 from tests.helpers.facts import mentions
 from tests.helpers.ir_files import RELU
 from tests.helpers.steps import steps_of
+from tests.older.files import OlderFile
 
 
 def refused(source: bytes | str | os.PathLike[str]) -> IRError:
@@ -117,10 +119,20 @@ def test_files_that_openvino_and_onnx_write_are_told_apart(tmp_path: Path) -> No
     assert (error.code, error.location.path) == ("IR004", str(path))
 
 
-def test_an_execution_graph() -> None:
-    text = RELU.replace(' version="opset1"', "").replace("<data ", '<data execOrder="0" originalLayersNames="x" ')
+@pytest.mark.parametrize("mark", ["execOrder", "execTimeMcs", "outputLayouts"])
+def test_an_execution_graph(mark: str) -> None:
+    text = RELU.replace(' version="opset1"', "").replace("<data ", f'<data {mark}="0" originalLayersNames="x" ')
     error = refused(text.encode())
     assert error.code == "IR004"
+
+
+def test_names_of_original_layers_make_no_execution_graph() -> None:
+    """Model Optimizer wrote them into models as well."""
+    file = OlderFile(version=6)
+    file.layer("ReLU", [file.input("x", 2)], (2,), data={"originalLayersNames": "a,b"})
+    data = np.array([-1.0, 2.0], np.float32)
+    assert file.report().ok
+    np.testing.assert_array_equal(file.run(data)[0], [0, 2])
 
 
 @pytest.mark.parametrize("version", ["2", "7", "9", "12", "-3", "0"])

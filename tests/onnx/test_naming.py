@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from onnx import parser
 
 import ir_exec
@@ -71,3 +74,14 @@ def test_the_longest_name_of_a_node_counts() -> None:
 
 def test_the_language_of_the_tests_names_nodes() -> None:
     assert parser.parse_graph("g (float[2] x) => (float[2] y) { [n] y = Abs(x) }").node[0].name == "n"
+
+
+@pytest.mark.parametrize("node", ["Identity(x)", "Dropout(x)", "Cast<to = 1>(x)", "Reshape(x, s)"])
+def test_an_input_keeps_its_only_name(node: str, tmp_path: Path) -> None:
+    """The names of values that are the input itself would be further names of it."""
+    text = f"g (float[2] x) => (float[2] y) {{ s = Constant<value_ints = [2]>() a = {node} y = Neg(a) }}"
+    path = tmp_path / "model.xml"
+    ir_exec.read_model(model(text).SerializeToString()).save(path)
+    converted = ir_exec.read_model(path)
+    assert [(port.name, port.names) for port in converted.inputs] == [("x", {"x"})]
+    assert [port.name for port in converted.outputs] == ["y"]

@@ -210,7 +210,7 @@ def test_deep_settings(folder: Path) -> None:
 def test_tokens_with_single_surrogates(folder: Path) -> None:
     path = folder / "tokenizer.json"
     content = json.loads(path.read_text("utf-8"))
-    content["model"]["vocab"] = {one: place for place, one in enumerate(["\ud800", "\udc80", "a\ud83d\ude00", "a"])}
+    content["model"]["vocab"] = dict(zip(("\ud800", "\udc80", "a\ud83d\ude00", "a"), range(4), strict=True))
     path.write_text(json.dumps(content), "utf-8")
     assert Code.vocabularies_differ in use(folder)
 

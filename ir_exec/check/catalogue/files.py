@@ -90,8 +90,9 @@ FILE_RULES = (
     Rule(
         Code.unwritable,
         "error",
-        "The model cannot be written.",
-        why="The folder does not exist, is not writable or is full. Existing files are unchanged.",
+        "A file cannot be written.",
+        why="The folder does not exist or is not writable, the disk is full, or the file is read-only or has hard "
+        "links. Existing files are unchanged.",
         bad='model.save("no/such/folder/model.xml")',
         good='model.save("model.xml")',
         in_files=False,
@@ -205,6 +206,17 @@ WEIGHT_RULES = (
         "another model, axes and shapes are impossible numbers, floats are NaN, denormal or huge, and the file "
         "size differs from the size of all constants. Findings that follow from this fault are omitted.",
         bad="model.xml\nmodel.bin   (copied from another export)",
+        good="model.xml\nmodel.bin   (written together with the .xml)",
+    ),
+    Rule(
+        Code.weights_digest,
+        "error",
+        "The .bin was not written with this .xml.",
+        why="The rt_info of an .xml that ir_exec writes contains the size and a digest of its .bin. Another .bin was "
+        "copied in its place, it was changed, or a process that replaced both files was killed. A sample of the bytes "
+        "is compared whenever a model is read, all of them with `--weights-values`. Files of other tools have no "
+        "digest, and a digest is ignored after another tool changed the .xml.",
+        bad="model.xml\nmodel.bin   (of another version of the model)",
         good="model.xml\nmodel.bin   (written together with the .xml)",
     ),
     Rule(

@@ -15,37 +15,38 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.advice import advice_of
-from ir_exec.debug.comparison.discontinuities import jump_of, on_steps
-from ir_exec.debug.comparison.fusions import Own, from_undoubted, in_doubt, is_doubtful
-from ir_exec.debug.comparison.judging import elements_not_compared, fits, judged_outputs, verdict_of
+from ir_exec.debug.comparison.contradictions import Suspect, contradicted
+from ir_exec.debug.comparison.discontinuities import jump_of, on_steps, reached_by_rounding
+from ir_exec.debug.comparison.faults import moves_values
+from ir_exec.debug.comparison.fusions import NOTE, Own, from_undoubted, in_doubt, is_doubtful
 from ir_exec.debug.comparison.known import (
     SAME,
     Anchor,
     BodyPair,
     LayerFindings,
-    Takers,
+    Place,
     as_type_of,
     maker_of,
-    unmatched_of,
 )
 from ir_exec.debug.comparison.metrics import (
     Settings,
     Tolerance,
 )
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison
+from ir_exec.debug.comparison.reporting import FindingsReporter
 from ir_exec.debug.comparison.rounded import same_storage
+from ir_exec.debug.comparison.same_engine import floor_of
 from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
-from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED, ValueComparer
+from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
 from ir_exec.debug.draw.record import Drawn
 from ir_exec.debug.pairing.partners import given_by_key, partners_of
 from ir_exec.debug.quantization.pairing import FoldedWeights
-from ir_exec.debug.references.reference import Adviser, IRReference, Reference
+from ir_exec.debug.references.reference import Adviser, IRReference, Reference, TraceReference
 from ir_exec.debug.traces.walk import Visit, Walker, Where
-from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of, holder_names
+from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable
 from ir_exec.runtime.precision import as_declared
 from ir_exec.types import Array, ElementType
@@ -94,6 +95,11 @@ def compare_with(
         hint = "pair an output of the model with one of the reference: --map OURS=THEIRS"
         raise EvaluationError(message, code=Code.unknown_input, hint=hint)
     wanted = {partner.key for partner in partners.values()}
+    settings = replace(
+        settings,
+        is_same_engine=isinstance(reference, (IRReference, TraceReference)),
+        floor=floor_of(reference, ours, theirs, partners, folded, conversions),
+    )
     comparing = _Comparing(model, reference, by_key(ours), partners, settings, folded)
     pending = list(calls)
     while pending:
@@ -108,18 +114,13 @@ def compare_with(
             pending.append(further(comparing.calls))
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
     theirs = [entry for entry in theirs if entry.key not in conversions and entry.key not in folded.other_parts]
-    found = comparing.report(ours, theirs, name)
     seed = None if drawn is None else drawn.seed
-    return found.model_copy(update={"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)})
+    more = {"seed": seed, "drawn": drawn, "inputs": shapes, "pairings": tuple(pairings)}
+    return comparing.report(ours, theirs, name, more)
 
 
-class _Comparing:
-    """Visitor of the model's runs.
-
-    Attributes:
-        values: Compares values, with the settings of the call.
-        calls: Number of runs so far.
-    """
+class _Comparing(FindingsReporter):
+    """Visitor of the model's runs."""
 
     def __init__(
         self,
@@ -130,26 +131,17 @@ class _Comparing:
         settings: Settings,
         folded: FoldedWeights,
     ) -> None:
-        self._model = model
-        self._reference = reference
-        self._partners = partners
         self._walker = Walker(model, threads=settings.threads, precision=settings.precision)
-        self.values = ValueComparer(reference, partners, settings, folded, is_wide=bool(self._walker.wide.ops))
-        self._entries = entries
-        self.calls = 0
+        super().__init__(model, reference, entries, partners, settings, folded, is_wide=bool(self._walker.wide.ops))
         self._outputs = {node.values_in[0] for node in model.graph.results}
         self._assigned: dict[str, Array] = {}
         self._kept: dict[str, Array] = {}
         self._frames: list[tuple[Where, dict[int, Anchor]]] = []
-        self._found: dict[tuple[tuple[str, ...], str], LayerFindings] = {}
-        self._on_steps: set[tuple[Where, str, int]] = set()
-        self._scopes = {"/".join((*entry.scope, entry.layer_name)): entry.scope for entry in entries.values()}
         graphs = [model.graph, *(body.graph for node in model.graph.all_nodes() for body in node.bodies)]
         self._driven = frozenset[Value]().union(*map(driven_values, graphs))
         self._constants: dict[tuple[tuple[str, ...], Node], Anchor] = {}
         self._bodies: dict[tuple[str, ...], BodyPair] = {}
-        self._folded = folded
-        self._takers = Takers(model.graph)
+        self._fuses = isinstance(reference, Adviser) and reference.fuses
 
     def run(self, arrays: Sequence[Array]) -> None:
         self.calls += 1
@@ -158,7 +150,41 @@ class _Comparing:
         # In this call, the reference's layers read the values that it assigned in the previous call.
         self._kept, self._assigned = self._assigned, {}
         whole = self._is_same_iteration if isinstance(self._reference, IRReference) else None
-        self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
+        outputs = self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
+        # If the outputs agree, a value may have another meaning in the reference: before a scale that was moved.
+        if self._fuses or not self.values.differs(self.calls):
+            self._clear_contradicted(arrays, outputs)
+
+    def _clear_contradicted(self, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
+        """Clear wrong layers of this call whose values in the reference cannot be those that it has used."""
+        suspects = [
+            Suspect(self._nodes[place], [self._value(node, Where(), value.position) for value in node.outputs])
+            for place, known in self._found.items()
+            if known.layer.status == "wrong" and known.layer.call == self.calls and not place[0]
+            for node in [self._nodes[place]]
+        ]
+        expected = [self._expected_output(result.values_in[0]) for result in self._model.graph.results]
+        theirs = [array for array in expected if array is not None]
+        if not suspects or len(theirs) < len(expected):
+            return
+        differs = self.values.differs(self.calls)
+        cleared = contradicted(self._walker, arrays, outputs, suspects, theirs, self.values.settings)
+        for node, _ in suspects:
+            place: Place = ((), node.id)
+            known = self._found[place]
+            if not self._fuses:
+                # The layer whose value agrees again has the opposite error.
+                is_back = bool(cleared) and known.layer.carried is not None and known.layer.carried.is_within
+                self._compensated |= {place} if node in cleared or is_back else set()
+            elif node in cleared:
+                note = f"{CONTRADICTION}; {known.layer.note}" if known.layer.note else CONTRADICTION
+                known.layer = known.layer.model_copy(update={"status": "reference", "note": note})
+            elif self._fuses and moves_values(node) and place not in self._confirmed and not differs:
+                known.layer = known.layer.model_copy(update={"status": "skipped", "note": NOTE})
+
+    def _expected_output(self, value: Value) -> Array | None:
+        partner = self._partners.get(((), value.node.id, value.position))
+        return None if partner is None else self._reference.output(partner.key)
 
     def visit(self, visit: Visit) -> None:
         node, where = visit.node, visit.where
@@ -279,10 +305,17 @@ class _Comparing:
             )
         if layer.status == "wrong" and inputs is not None and own is not None:
             tolerance = Tolerance(layer.own.rtol, layer.own.atol) if layer.own else Tolerance()
-            note = on_steps(node, inputs, own, values, tolerance, self.values.settings.computes_in)
+            # With the same inputs, ir_exec is on the same side of each step in both files.
+            may_step = bool(layer.includes) or not isinstance(self._reference, IRReference)
+            # Results of several layers for the reference's inputs have the rounding of all of them.
+            noise = self.values.settings.chain([ElementType.f32]).rtol if layer.includes else 0.0
+            note = self._step_note(node, inputs, own, values, tolerance, noise) if may_step else None
+            if note is None and layer.includes:
+                # They may also be far from a step that the run is on.
+                note = self._step_note(node, visit.inputs, visit.outputs, values, tolerance, noise)
             if note is not None:
                 layer = layer.model_copy(update={"status": "step", "note": note})
-                self._note_steps(visit, values, tolerance)
+                self._note_steps(visit, values, tolerance, noise)
             else:
                 layer = self._with_advice(layer, visit, inputs, position, own[position], values[position], tolerance)
         elif layer.status == "carried" and layer.own is not None and inputs is not None:
@@ -302,7 +335,7 @@ class _Comparing:
             if jump is not None:
                 self._note_steps(visit, values, Tolerance(layer.carried.rtol, layer.carried.atol))
                 layer = layer.model_copy(update={"status": "step", "jump": jump, "note": str(jump)})
-        if isinstance(self._reference, Adviser) and self._reference.fuses and is_doubtful(layer, computed):
+        if self._fuses and is_doubtful(layer, computed):
             in_doubt(visit, computed, frame)
         return layer
 
@@ -332,15 +365,37 @@ class _Comparing:
             names,
             is_chain=bool(layer.includes),
         )
+        if found.confirms:
+            self._confirmed.add((visit.where.scope, layer.layer_id))
         status = "reference" if found.is_reference else layer.status
         return layer.model_copy(update={"status": status, "note": found.note})
 
-    def _note_steps(self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance) -> None:
+    def _step_note(
+        self,
+        node: Node,
+        inputs: Sequence[Array],
+        own: Sequence[Array],
+        values: Sequence[Array | None],
+        tolerance: Tolerance,
+        noise: float,
+    ) -> str | None:
+        """Return a note if a layer differs only on steps and in ties, for the reference's inputs."""
+        computes_in = self.values.settings.computes_in
+        note = on_steps(node, inputs, own, values, tolerance, computes_in, noise)
+        if note is not None:
+            return note
+        try:
+            again = partial(self._walker.again, node)
+            return reached_by_rounding(node, again, inputs, own, values, tolerance, computes_in, noise)
+        except (IRError, ValueError):
+            return None  # the layer does not accept these inputs
+
+    def _note_steps(
+        self, visit: Visit, values: Sequence[Array | None], tolerance: Tolerance, noise: float = 0.0
+    ) -> None:
         """Record layers whose outputs differ only on steps and in ties, for the model's own inputs as well."""
-        if (
-            on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, self.values.settings.computes_in)
-            is not None
-        ):
+        computes_in = self.values.settings.computes_in
+        if on_steps(visit.node, visit.inputs, visit.outputs, values, tolerance, computes_in, noise) is not None:
             self._on_steps.add((visit.where, visit.node.id, self.calls))
 
     def _value(self, node: Node, where: Where, position: int) -> Array | None:
@@ -404,6 +459,7 @@ class _Comparing:
 
     def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
         place = (visit.where.scope, layer.layer_id)
+        self._nodes[place] = visit.node
         known = self._found.get(place)
         if known is None:
             self._found[place] = LayerFindings(layer, self._untested(visit))
@@ -414,76 +470,6 @@ class _Comparing:
         if is_first and layer.rank > known.layer.rank:
             known.layer = layer
 
-    def report(self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None) -> Comparison:
-        layers = [one.counted for one in self._found.values()]
-        wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
-        inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
-        faults = [
-            self._fault(place, layer)
-            for place, layer in wrong
-            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
-        ]
-        faults.sort(key=lambda fault: fault.call)
-        seen = self.values.output_errors, self.values.visible_errors, self.values.output_shapes
-        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.calls)
-        not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
-        verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps)
-        beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
-        computes_in = self._reference.computes_in
-        return Comparison(
-            model=name or self._model.name,
-            reference=self._reference.title,
-            verdict=verdict,
-            equal=verdict == "equal",
-            output_results=tuple(outputs),
-            not_compared=not_compared,
-            untested=sum(one.untested is not None for one in layers) + self.not_run(),
-            not_run=self.not_run(),
-            first_fault=faults[0] if faults else None,
-            faults=tuple(faults),
-            first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
-            layers=tuple(layers),
-            outputs=tuple(entry.path for entry in ours if entry.output),
-            unmatched=tuple(
-                unmatched_of(
-                    [one for one in ours if one.key not in self._folded.parts], theirs, self._partners, self._found
-                )
-            ),
-            notes=tuple(self._reference.notes),
-            weights=self.values.rounded.note(),
-            quantized=tuple(self.values.quantized.values()),
-            ranges=tuple([counter.result() for counter in self.values.ranges.values()]),
-            calls=self.calls,
-            rounds=self._reference.rounds,
-            failure=self._reference.failure,
-            computes_in=None if computes_in is None else computes_in.name,
-        )
-
-    def not_run(self) -> int:
-        """Return the number of layers in bodies that have not run in any call."""
-        run = {scope for scope, _ in self._found}
-        left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
-        return sum(scope != () for scope, _ in left)
-
-    def _is_on_steps(self, layer: ComparedLayer) -> bool:
-        """Return True if a layer differs only on steps and in ties, for the model's inputs and the reference's."""
-        scope = self._scopes.get(layer.path, ())
-        return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
-
     def _untested(self, visit: Visit) -> Untested | None:
         driven = any(value in self._driven for value in visit.node.outputs)
         return untested(visit.node, visit.outputs) if driven and visit.inputs else None
-
-    def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
-        return LayerFault(
-            layer_id=layer.layer_id,
-            layer_name=layer.layer_name,
-            path=layer.path,
-            type=layer.type,
-            own=layer.own,
-            carried=layer.carried,
-            call=layer.call,
-            includes=layer.includes,
-            taken_by=self._takers(place) if canonical(layer.type) == "Const" else (),
-            note=layer.note,
-        )

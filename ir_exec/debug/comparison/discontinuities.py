@@ -13,7 +13,7 @@ from ir_exec.graph import Node
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Jump", "jump_of", "on_steps"]
+__all__ = ["Jump", "jump_of", "on_steps", "reached_by_rounding"]
 
 
 _ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
@@ -31,6 +31,7 @@ def on_steps(
     reference: Sequence[Array | None],
     tolerance: Tolerance,
     computes_in: ElementType | None = None,
+    noise: float = 0.0,
 ) -> str | None:
     """Return a note if a layer differs only in ties and on steps; None if it differs elsewhere, too.
 
@@ -38,9 +39,10 @@ def on_steps(
         inputs: The inputs from which `ours` was computed.
         reference: The reference's outputs; None for unknown ones.
         computes_in: The type in which the reference computed, if it is coarser than the type of the inputs.
+        noise: The relative error of inputs that are results of several layers.
     """
     kind = canonical(node.type)
-    coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
+    coarse = max(noise / _NEAR, 0.0 if computes_in is None else _STEPS[computes_in.name])
     for found, wanted in zip(ours, reference, strict=False):
         if wanted is not None and found.shape != wanted.shape:
             return None
@@ -150,6 +152,77 @@ def _ties(
         return None
     count = int(np.count_nonzero(mine != theirs))
     return f"{count} of {mine.size} indices differ among equal elements" if count else None
+
+
+_TRIALS = 6
+"""Runs of a layer with rounded inputs, in which other elements increase and decrease."""
+
+
+def reached_by_rounding(
+    node: Node,
+    again: Callable[[Sequence[Array]], Sequence[Array]],
+    inputs: Sequence[Array],
+    ours: Sequence[Array],
+    reference: Sequence[Array | None],
+    tolerance: Tolerance,
+    computes_in: ElementType | None = None,
+    noise: float = 0.0,
+) -> str | None:
+    """Return a note if inputs that differ only in rounding lead a layer with steps to the reference's outputs.
+
+    Args:
+        again: Returns the outputs of the layer for other inputs.
+        inputs: The inputs from which `ours` was computed.
+        reference: The reference's outputs; None for unknown ones.
+        computes_in: The type in which the reference computed, if it is coarser than the type of the inputs.
+        noise: The relative error of inputs that are results of several layers.
+    """
+    has_steps = node.op is not None and node.op.is_discontinuous
+    if not has_steps and any(ElementType.of(array).is_float for array in ours):
+        return None
+    pairs = [(position, other) for position, other in enumerate(reference[: len(ours)]) if other is not None]
+    if not any(array.dtype.kind == "f" for array in inputs) or any(
+        other.shape != ours[position].shape or other.dtype.kind not in "fiub" for position, other in pairs
+    ):
+        return None
+    coarse = max(noise / _NEAR, 0.0 if computes_in is None else _STEPS[computes_in.name])
+    open_elements = {position: _differing(ours[position], other, tolerance) for position, other in pairs}
+    count = sum(int(np.count_nonzero(mask)) for mask in open_elements.values())
+    if not count:
+        return None
+    for trial in range(_TRIALS):
+        outputs = again([_rounded_elsewhere(array, trial, coarse) for array in inputs])
+        for position, other in pairs:
+            if outputs[position].shape != other.shape:
+                continue
+            open_elements[position] &= _differing(outputs[position], other, tolerance)
+        if not any(mask.any() for mask in open_elements.values()):
+            return f"{count} elements are those of inputs that differ by at most {_NEAR} ulp"
+    return None
+
+
+def _differing(ours: Array, reference: Array, tolerance: Tolerance) -> Array:
+    """Return a mask of the elements beyond the tolerance."""
+    with np.errstate(all="ignore"):
+        a, b = as_numbers(ours), as_numbers(reference)
+        within = (np.abs(a - b) <= tolerance.atol + tolerance.rtol * np.abs(b)) | (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.asarray(~within)
+
+
+def _rounded_elsewhere(array: Array, trial: int, coarse: float) -> Array:
+    """Return an array of floats with elements that are a few ULP greater, smaller, or either."""
+    if array.dtype.kind != "f":
+        return array
+    signs: Array | float = (1.0, -1.0)[trial] if trial < 2 else _signs(array.shape, trial)
+    step = _NEAR * _step_of(array, coarse)
+    with np.errstate(all="ignore"):
+        greatest = float(np.abs(array[np.isfinite(array)]).max(initial=0.0))
+        # An error in the accumulation of the layer is relative to its greatest terms.
+        return np.asarray(array + signs * step * np.maximum(np.abs(array), greatest / _NEAR), array.dtype)
+
+
+def _signs(shape: tuple[int, ...], seed: int) -> Array:
+    return np.asarray(np.random.default_rng(seed).choice([-1.0, 1.0], shape))
 
 
 class Jump(Record):

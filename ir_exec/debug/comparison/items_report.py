@@ -28,8 +28,13 @@ class ComparedItem(Record):
 
     @property
     def equal(self) -> bool:
-        """True if the item was compared and its outputs are within the tolerance."""
+        """True if the item was compared and the verdict is "equal"."""
         return self.comparison is not None and self.comparison.equal
+
+    @property
+    def exit_code(self) -> Literal[0, 1, 2]:
+        """The exit code for this item: 2 if it could not be compared."""
+        return 2 if self.comparison is None else self.comparison.exit_code
 
     @property
     def verdict(self) -> str:
@@ -71,10 +76,9 @@ class Comparisons(Record):
         return cls(model=model, reference=reference, equal=equal, items=tuple(items))
 
     @property
-    def is_whole(self) -> bool:
-        """True if every item was compared."""
-        unusable = ("failed", "not compared")
-        return all(item.comparison is not None and item.comparison.verdict not in unusable for item in self.items)
+    def exit_code(self) -> Literal[0, 1, 2]:
+        """The exit code of the command line: 0 if all items are equal, 2 if one was not compared, otherwise 1."""
+        return max((item.exit_code for item in self.items), default=0)
 
     def worst_layers(self) -> list[WorstLayer]:
         """Return every layer that ran for any item, in the order of computation."""
@@ -100,18 +104,19 @@ class Comparisons(Record):
 
     def __str__(self) -> str:
         equal = sum(item.equal for item in self.items)
-        lines = [f"{equal:,} of {len(self.items):,} items are equal"]
-        return "\n".join([*lines, *(f"{item.item}: {item.verdict}" for item in self.items)])
+        left = sum(item.exit_code == 2 for item in self.items)
+        line = f"{equal:,} of {len(self.items):,} items are equal" + (f"; {left:,} not compared" if left else "")
+        return "\n".join([line, *(f"{item.item}: {item.verdict}" for item in self.items)])
 
 
 def junit(report: Comparison | Comparisons) -> str:
     """Return a report in JUnit format, with a test case for each layer and one for the whole comparison.
 
-    Wrong layers fail if the outputs differ. Layers that cannot be judged are skipped. With many inputs, each item is a
-    test suite.
+    The test cases fail by the verdict: none if the comparison is equal, otherwise the whole and the layers that explain
+    it. Layers that cannot be judged are skipped. With many inputs, each item is a test suite.
     """
     if isinstance(report, Comparison):
-        suites = [_suite(f"{report.model} against {report.reference}", report, None)]
+        suites = [_suite(f"{report.model} against {report.reference_title}", report, None)]
     else:
         about = f"{report.model} against {report.reference}"
         suites = [_suite(f"{item.item}: {about}", item.comparison, item.error) for item in report.items]
@@ -123,11 +128,13 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
     cases = [_whole(report, error)]
     for layer in () if report is None else report.layers:
         body = ""
+        is_failing = report is not None and layer.path in report.failing
         if layer.alone in ("wrong", "crashed", "refused"):
-            lines = [difference_text(layer.alone_error)] if layer.alone_error else [layer.note or ""]
-            body = _failure(f"{layer.type} alone: {layer.alone}", lines)
-        elif layer.status == "wrong" and report is not None and not report.equal:
-            body = _failure(f"{layer.type} is wrong", [difference_text(layer.own)] if layer.own else [])
+            error = difference_text(layer.alone_error) if layer.alone_error else layer.note or ""
+            body = _outcome(f"{layer.type} alone: {layer.alone}", error, is_failing)
+        elif layer.status == "wrong" and is_failing:
+            what = "the fault is in or before this" if layer.includes else "wrong"
+            body = _outcome(f"{what} {layer.type}", difference_text(layer.own) if layer.own else "", is_failing)
         elif layer.status in ("unmatched", "failed", "skipped"):
             body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
         elif layer.status in ("step", "wrong", "reference"):
@@ -137,9 +144,10 @@ def _suite(name: str, report: Comparison | None, error: str | None) -> str:
     isolation = None if report is None else report.isolation
     for part in () if isolation is None else (*isolation.parts, *isolation.fusions):
         if part.kind != "layer":
-            lines = [difference_text(part.error)] if part.error else [part.note or ""]
-            fails = part.status in ("wrong", "crashed", "refused")
-            body = _failure(f"{part.kind} alone: {part.status}", lines) if fails else ""
+            error = difference_text(part.error) if part.error else part.note or ""
+            is_right = part.status not in ("wrong", "crashed", "refused")
+            is_failing = report is not None and not report.failing.isdisjoint(part.layers)
+            body = "" if is_right else _outcome(f"{part.kind} alone: {part.status}", error, is_failing)
             cases.append(_case(part.kind, ", ".join(part.layers) if part.kind == "fusion" else part.name, body))
     counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
     failures, errors, skipped = counts
@@ -161,6 +169,13 @@ def _whole(report: Comparison | None, error: str | None) -> str:
 
 def _case(group: str, name: str, body: str) -> str:
     return f"<testcase classname={quoteattr(_clean(group))} name={quoteattr(_clean(name))}>{body}</testcase>"
+
+
+def _outcome(message: str, text: str, is_failing: bool) -> str:
+    """Return a failure, or the same text as output if the verdict does not count it."""
+    if is_failing:
+        return _failure(message, [text])
+    return f"<system-out>{escape(_clean(f'{message}: {text}' if text else message))}</system-out>"
 
 
 def _failure(message: str, lines: Iterable[str]) -> str:

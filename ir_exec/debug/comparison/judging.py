@@ -1,12 +1,28 @@
-"""Verdict of a comparison, based on the outputs; values that were not compared do not count as equal."""
+"""Verdict of a comparison, based on the outputs and on gross errors of layers.
+
+Values that were not compared do not count as equal. `decide` is the only place that makes a verdict: the exit code and
+the reports in every format follow its record.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from math import isfinite
 from typing import Protocol
 
-from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.report import ComparedLayer, ComparedOutput, LayerFault, OutputStatus, Verdict
+from ir_exec.debug.comparison.metrics import Difference, Settings
+from ir_exec.debug.comparison.report import (
+    ComparedLayer,
+    ComparedOutput,
+    Comparison,
+    Decision,
+    FailOn,
+    LayerFault,
+    OutputStatus,
+    Verdict,
+)
+from ir_exec.debug.comparison.report_text import first_line
+from ir_exec.debug.comparison.tolerances import least_error, relative_step
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Node, Value
@@ -14,13 +30,14 @@ from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType
 
-__all__ = ["elements_not_compared", "fits", "judged_outputs", "verdict_of"]
+__all__ = ["decide", "elements_not_compared", "fits", "is_gross", "judged_outputs", "verdict_of"]
 
 
 class _Judged(Protocol):
     """The attributes of a reference that a verdict depends on."""
 
     failure: str | None
+    is_refused: bool
     is_partial: bool
 
 
@@ -46,6 +63,7 @@ def judged_outputs(
     visible: Mapping[tuple[Key, int], Difference],
     shapes: Mapping[Key, tuple[int, ...]],
     on_steps: Collection[tuple[Where, str, int]],
+    explained: Collection[tuple[Key, int]],
     calls: int,
 ) -> list[ComparedOutput]:
     """Return each output of a model with its worst call.
@@ -56,6 +74,7 @@ def judged_outputs(
         visible: The difference from the reference's answer with its intermediate values as outputs, if that differs.
         shapes: The shapes of the outputs, by value.
         on_steps: Layers that differ only on steps and in ties.
+        explained: Outputs with an error that only the compression of the weights explains, by call.
         calls: The number of compared calls.
     """
     found = []
@@ -79,6 +98,7 @@ def judged_outputs(
                 status=status,
                 error=error,
                 visible=visible.get((key, -negative)),
+                is_explained=(key, -negative) in explained,
                 call=-negative,
             )
         )
@@ -137,15 +157,17 @@ def verdict_of(
     not_compared: int,
     reference: _Judged,
     is_on_steps: Callable[[ComparedLayer], bool],
+    fail_on: FailOn,
 ) -> Verdict:
     """Return the verdict. If the reference has no outputs, its other values decide.
 
     Args:
+        faults: The wrong layers. Those with a gross error count even if no output differs.
         not_compared: The number of elements of outputs that are not finite on either side; 0 if these count as
             compared.
     """
     if reference.failure is not None:
-        return "failed"
+        return "not compared" if reference.is_refused else "failed"
     matched = [one for one in outputs if one.status != "unmatched"]
     if not matched and reference.is_partial:
         known = [layer for layer in layers if layer.partner is not None]
@@ -159,7 +181,91 @@ def verdict_of(
     if differ:
         is_its_own = all(one.visible is not None and one.visible.is_within for one in differ)
         is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
-        return "reference" if is_its_own and not faults else "different"
+        # A fault before which the reference has no values may be where the reference contradicts itself.
+        return "reference" if is_its_own and not any(fault.is_certain for fault in faults) else "different"
+    if _failing(faults, "different in a layer", fail_on):
+        return "different in a layer"
     elements = sum(one.error.elements for one in matched if one.error is not None)
     is_blind = not_compared and any(one.status == "not compared" for one in matched)
     return "not compared" if is_blind or (elements and not_compared >= elements) else "equal"
+
+
+def decide(report: Comparison, verdict: Verdict, fail_on: FailOn) -> Comparison:
+    """Return a report with its verdict.
+
+    Args:
+        verdict: The verdict of the whole model. Layers that are wrong alone on a device may change it.
+    """
+    failing = _failing(report.faults, verdict, fail_on)
+    if verdict in ("equal", "not compared"):
+        alone = _failing_alone(report, fail_on)
+        verdict, failing = ("different in a layer", alone) if alone else (verdict, failing)
+    decided = report.model_copy(update={"verdict": verdict, "equal": verdict == "equal", "decision": None})
+    decision = Decision(verdict=verdict, line="", fail_on=fail_on, failing=tuple(dict.fromkeys(failing)))
+    decided = decided.model_copy(update={"decision": decision})
+    return decided.model_copy(
+        update={"decision": decision.model_copy(update={"line": first_line(decided)})},
+    )
+
+
+def _failing(faults: Sequence[LayerFault], verdict: Verdict, fail_on: FailOn) -> list[str]:
+    """Return the paths of the wrong layers that explain a verdict."""
+    if verdict in ("equal", "reference"):
+        return []
+    return [fault.path for fault in faults if fault.is_gross or fail_on == "layers" or verdict == "different"]
+
+
+def _failing_alone(report: Comparison, fail_on: FailOn) -> list[str]:
+    """Return the paths of the layers that count as wrong because of their runs alone on a device."""
+    found = report.isolation
+    if fail_on == "outputs" or found is None or found.verdict in ("right", "carried"):
+        return []
+    parts = [*found.of_status("wrong", "refused", "crashed"), *found.fusions]
+    return [path for part in parts for path in part.layers] or [layer.path for layer in report.layers[-1:]]
+
+
+_BEYOND_ROUNDING = 4
+"""Minimum error of a gross fault relative to the tolerance, for references other than ir_exec itself."""
+
+
+def is_gross(error: Difference, element_type: str | None, settings: Settings, *, is_chain: bool = False) -> bool:
+    """Return True if no rounding explains the own error of a wrong layer.
+
+    Args:
+        error: A difference that is beyond the tolerance of the layer.
+        element_type: The element type of the layer's value.
+        settings: The tolerances of the caller count, and whether ir_exec runs both sides.
+        is_chain: True if the error includes those of layers without a value in the reference.
+    """
+    kind = ElementType.dynamic if element_type is None else ElementType.parse(element_type)
+    if error.problem is not None or not kind.is_float:
+        return True
+    ours, reference = error.ours, error.reference
+    if not isinstance(ours, float) or not isinstance(reference, float):
+        return True
+    gap, size = abs(ours - reference), abs(reference)
+    if not isfinite(gap):
+        return True
+    asked = [one for one in (settings.given, *settings.outputs.values()) if one is not None]
+    if any(gap <= one.atol + one.rtol * size for one in asked):
+        return False
+    factor = 1 if settings.is_same_engine else _BEYOND_ROUNDING
+    allowed = factor * (error.atol + error.rtol * size)
+    least = _least_gross(kind, settings, is_chain=is_chain)
+    return gap > max(least * (_signal(error) + size), allowed if isfinite(allowed) else 0.0)
+
+
+def _least_gross(kind: ElementType, settings: Settings, *, is_chain: bool) -> float:
+    """Return the relative error that rounding does not explain."""
+    if settings.floor is not None and settings.weights is None:
+        return settings.floor
+    if not settings.is_same_engine:
+        return least_error([kind] if settings.computes_in is None else [kind, settings.computes_in])
+    # The precisions of the files differ.
+    short = settings.weights or ElementType.f16
+    return least_error([short]) if is_chain else 2 * relative_step([short])
+
+
+def _signal(error: Difference) -> float:
+    """Return the root mean square of the reference's elements; 0 if they are all zero."""
+    return 0.0 if error.sqnr_db is None else float(error.rmse) * 10 ** (float(error.sqnr_db) / 20)

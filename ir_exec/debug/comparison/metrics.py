@@ -7,12 +7,18 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.tolerances import Tolerance, own_tolerance, relative_step, tolerance_of
+from ir_exec.debug.comparison.tolerances import (
+    Tolerance,
+    own_tolerance,
+    relative_step,
+    same_engine_tolerance,
+    tolerance_of,
+)
 from ir_exec.debug.values.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
@@ -154,6 +160,8 @@ def difference(
     atol = tolerance.atol
     if tolerance.scale:
         atol += tolerance.scale * _greatest(reference)
+    if tolerance.rms:
+        atol += tolerance.rms * _root_mean_square(reference)
     sums = _Sums(relative_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b) in pieces(ours, reference):
@@ -209,6 +217,17 @@ def _greatest(array: Array) -> float:
         finite = magnitudes[np.isfinite(magnitudes)]
         greatest = max(greatest, float(finite.max(initial=0.0)))
     return greatest
+
+
+def _root_mean_square(array: Array) -> float:
+    """Return the root mean square of the finite elements."""
+    total, count = 0.0, 0
+    for _, (part,) in pieces(array):
+        numbers = as_numbers(part)
+        finite = numbers[np.isfinite(numbers)]
+        total += float(np.dot(finite, finite))
+        count += finite.size
+    return math.sqrt(total / count) if count else 0.0
 
 
 _TINY = np.finfo(np.float64).tiny
@@ -353,6 +372,10 @@ class Settings:
         precision: The element type in which f16 and bf16 are computed.
         computes_in: The element type in which the reference computes, if it is coarser than the type of its values.
         weights: The shorter type to which the weights of one side are rounded.
+        is_same_engine: True if ir_exec runs both sides.
+        floor: For two files that ir_exec runs, the maximum error relative to the root mean square of a value; None if
+            their precisions differ.
+        fail_on: The differences that count.
     """
 
     rtol: float | None = None
@@ -365,6 +388,9 @@ class Settings:
     precision: Precision = "f32"
     computes_in: ElementType | None = None
     weights: ElementType | None = None
+    is_same_engine: bool = False
+    floor: float | None = None
+    fail_on: Literal["outputs", "layers"] = "outputs"
 
     @property
     def given(self) -> Tolerance | None:
@@ -382,6 +408,8 @@ class Settings:
     def carried(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
         if self.given is not None:
             return self.given
+        if self.floor is not None and self.weights is None and len({kind for kind in kinds if kind.is_float}) < 2:
+            return same_engine_tolerance(kinds, self.floor, node)
         computed = self._computed(kinds)
         if self.weights is not None and any(kind.is_float for kind in kinds):
             computed = [*computed, self.weights]
@@ -389,7 +417,7 @@ class Settings:
 
     def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
         """Return the tolerance for the own error of a chain of layers, which rounds like a complete model."""
-        return replace(self, weights=None).carried(kinds)
+        return replace(self, weights=None, floor=None if self.weights else self.floor).carried(kinds)
 
     def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
         if self.computes_in is None or not any(kind.is_float for kind in kinds):

@@ -21,10 +21,13 @@ from ir_exec.debug.quantization.weights import QuantizedWeight
 from ir_exec.debug.values.facts import Record
 
 __all__ = [
+    "CONTRADICTION",
     "ComparedLayer",
     "ComparedModule",
     "ComparedOutput",
     "Comparison",
+    "Decision",
+    "FailOn",
     "LayerFault",
     "OutputStatus",
     "Status",
@@ -34,14 +37,32 @@ __all__ = [
 ]
 
 
-Verdict = Literal["equal", "different", "reference", "not compared", "failed"]
-"""equal: every output is within its tolerance. different: an output is not. reference: an output is not, but a second
-answer of the reference agrees with this model. not compared: an output has no finite element on either side, which
-would hide any fault. failed: the reference produced no results, or only some of them."""
+Verdict = Literal["equal", "different", "different in a layer", "reference", "not compared", "failed"]
+"""equal: every output is within its tolerance, and no layer has a gross error. different: an output is not within its
+tolerance. different in a layer: no output shows it, but a layer or constant differs by more than rounding explains.
+reference: an output is beyond its tolerance, but the reference contradicts itself: a second answer agrees with this
+model, or its inner values do not lead to its outputs. not compared: an output has no finite element on either side,
+which would hide any fault, or the runtime refuses the file. failed: the reference produced no results, or only some of
+them."""
+
+FailOn = Literal["outputs", "layers"]
+"""outputs: outputs beyond their tolerances and gross errors of layers count. layers: every wrong layer counts."""
+
+_EXIT_CODES: dict[Verdict, Literal[0, 1, 2]] = {
+    "equal": 0,
+    "different": 1,
+    "different in a layer": 1,
+    "reference": 1,
+    "not compared": 2,
+    "failed": 2,
+}
 
 OutputStatus = Literal["equal", "close", "step", "different", "not compared", "unmatched"]
 """equal: bit-identical. close: within the tolerance. step: beyond it, but only on steps and in ties. different: beyond
 it. not compared: no element is finite on either side. unmatched: the reference has no such output."""
+
+CONTRADICTION = "the reference's value does not lead to its own outputs"
+"""Note of a layer whose value in the reference contradicts the outputs of the reference."""
 
 Status = Literal["equal", "close", "carried", "step", "reference", "wrong", "failed", "unmatched", "skipped"]
 """equal: bit-identical. close: within the tolerance. carried: beyond it because of errors in the inputs. step: differs
@@ -64,6 +85,27 @@ _SEVERITY: dict[Status, int] = {
 }
 
 
+class Decision(Record):
+    """The verdict of a comparison, decided once. The exit code and the reports in every format follow it.
+
+    Attributes:
+        verdict: The result in a few words.
+        line: The result in one line, the first line of the text.
+        fail_on: The differences that count.
+        failing: The paths of the layers that explain a verdict other than "equal", as far as they are known.
+    """
+
+    verdict: Verdict
+    line: str
+    fail_on: FailOn = "outputs"
+    failing: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> Literal[0, 1, 2]:
+        """Return 0 for equal, 1 for a difference, and 2 if nothing or only a part was compared."""
+        return _EXIT_CODES[self.verdict]
+
+
 class ComparedLayer(Record):
     """One layer of MODEL.
 
@@ -78,6 +120,7 @@ class ComparedLayer(Record):
         includes: Upstream layers without a partner whose errors are part of `own`.
         jump: The effect of inputs within the tolerance on a layer with steps.
         untested: The reason why these inputs cannot show a fault in any element.
+        other_attributes: The attributes with other values in the reference file, if the values of these inputs agree.
         alone: The result of the layer alone on the device, if the comparison isolates layers.
         alone_error: The result of the layer alone on the device, if the comparison isolates layers.
         note: Further remarks.
@@ -99,6 +142,7 @@ class ComparedLayer(Record):
     includes: tuple[str, ...] = ()
     jump: Jump | None = None
     untested: Untested | None = None
+    other_attributes: tuple[str, ...] = ()
     alone: PartStatus | None = None
     alone_error: Difference | None = None
     note: str | None = None
@@ -120,7 +164,11 @@ class LayerFault(Record):
 
     Attributes:
         call: The number of the first call in which it is wrong, counted from 1.
+        includes: Upstream layers without a partner, one of which may be the wrong one instead.
         taken_by: The layers that read it, for a constant.
+        is_gross: True if no rounding of its types explains the own error.
+        is_certain: True if the layer itself is wrong; False if the fault may be in a layer before it.
+        unseen: The number of layers before it that have no value in the reference, if the fault may be in one of them.
     """
 
     layer_id: str
@@ -132,6 +180,9 @@ class LayerFault(Record):
     call: int = 1
     includes: tuple[str, ...] = ()
     taken_by: tuple[str, ...] = ()
+    is_gross: bool = False
+    is_certain: bool = True
+    unseen: int = 0
     note: str | None = None
 
 
@@ -144,6 +195,7 @@ class ComparedOutput(Record):
         partner: The path of the reference's value.
         error: The difference from the reference's output, with the tolerance; None if the reference has no such output.
             Of several calls it is the worst one; `call` is its number, counted from 1.
+        is_explained: True if only the compression of the weights of one side explains the error.
     """
 
     name: str
@@ -154,6 +206,7 @@ class ComparedOutput(Record):
     status: OutputStatus
     error: Difference | None = None
     visible: Difference | None = None
+    is_explained: bool = False
     call: int = 1
 
 
@@ -193,8 +246,15 @@ class Comparison(Record):
     """The report of `compare`.
 
     Attributes:
+        reference: The name of the reference, or the path of its file.
+        runtime: The program that computed its values, with "exported" or "lowered by ir_exec" if it did not run the
+            file itself; None for stored values, and for runs that failed before they started.
+        settings: Settings of the file or of the runtime that change the reference's outputs beyond the tolerance.
         verdict: The result in one word.
-        equal: True if the verdict is "equal": outputs were compared, each has a partner and is within its tolerance.
+        equal: True if the verdict is "equal": outputs were compared, each has a partner and is within its tolerance,
+            and no layer has a gross error.
+        decision: The verdict with the first line of the text and the failing layers; None in reports of releases
+            without it.
         output_results: The outputs, in the order of the model.
         not_compared: The number of elements of outputs that are NaN or infinite on both sides.
         untested: The number of layers in which these inputs cannot show a fault.
@@ -226,8 +286,11 @@ class Comparison(Record):
     format: Literal[1] = 1
     model: str
     reference: str
+    runtime: str | None = None
+    settings: tuple[str, ...] = ()
     verdict: Verdict
     equal: bool
+    decision: Decision | None = None
     output_results: tuple[ComparedOutput, ...] = ()
     not_compared: int = 0
     untested: int = 0
@@ -262,6 +325,32 @@ class Comparison(Record):
             failed = data.get("failure") is not None
             return {**data, "verdict": "failed" if failed else "equal" if data["equal"] else "different"}
         return data
+
+    @property
+    def reference_title(self) -> str:
+        """The reference, with the program that runs its file if that is not ir_exec."""
+        is_plain = self.runtime in (None, "ir_exec", self.reference)
+        return self.reference if is_plain else f"{self.reference} (run by {self.runtime})"
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Comparison:
+        """Raise ValueError if the fields contradict the decision."""
+        verdict = self.verdict if self.decision is None else self.decision.verdict
+        if self.verdict != verdict or self.equal != (verdict == "equal"):
+            raise ValueError(f"verdict is {self.verdict!r} and equal is {self.equal}, expected those of {verdict!r}")
+        return self
+
+    @property
+    def exit_code(self) -> Literal[0, 1, 2]:
+        """The exit code of the command line: 0 for equal, 1 for a difference, 2 if nothing was compared."""
+        return _EXIT_CODES[self.verdict]
+
+    @property
+    def failing(self) -> frozenset[str]:
+        """The paths of the layers that explain a verdict other than "equal"."""
+        if self.decision is not None:
+            return frozenset(self.decision.failing)
+        return frozenset(() if self.equal else [fault.path for fault in self.faults])
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each layer, as written by `--format csv`."""

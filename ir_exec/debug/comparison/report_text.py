@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison, LayerFault
 from ir_exec.debug.quantization.ranges import range_line
 from ir_exec.debug.quantization.weights import summary_of, weight_line
 
@@ -18,6 +18,7 @@ __all__ = [
     "details",
     "difference_text",
     "drawn",
+    "first_line",
     "headline",
     "number",
     "number_pair",
@@ -48,22 +49,32 @@ def render(report: Comparison) -> Iterator[str]:
 
 
 def headline(report: Comparison) -> str:
-    """Return the verdict in one line, with the elements and layers that were not tested or the first wrong layer."""
+    """Return the verdict in one line, as decided."""
+    return first_line(report) if report.decision is None else report.decision.line
+
+
+def first_line(report: Comparison) -> str:
+    """Compose the verdict in one line, with the elements and layers that were not tested or the first wrong layer."""
     calls = f" in {report.calls} calls" if report.calls > 1 else ""
     if report.verdict == "failed":
         return f"could not compare all values: {report.failure}"
+    if report.verdict == "not compared" and report.failure is not None:
+        return f"not compared: {report.failure}"
     if report.verdict == "not compared":
         return f"not compared: {_blind(report)}{calls}{_untested(report)}"
     if report.verdict == "equal":
         weights = "" if report.weights is None else f"; {report.weights}"
         weights += "".join(f"; {one}" for one in summary_of(report.quantized))
-        limits = weights + _not_compared(report) + _untested(report) + _beyond(report)
+        limits = weights + _not_compared(report) + _untested(report) + _beyond(report) + _inside_fusions(report)
+        limits += _other_attributes(report)
         return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
     what = _differing(report)
     if report.verdict == "reference":
         return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
     weights = "" if report.weights is None else f"; {report.weights}"
     weights += "".join(f"; {one}" for one in summary_of(report.quantized))
+    if report.verdict == "different in a layer":
+        return f"different in a layer: {_wrong_layers(report)}{weights}{_not_compared(report)}{calls}"
     return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
 
 
@@ -78,12 +89,15 @@ def _agreement(report: Comparison) -> str:
     else:
         how = f"the largest error is {number(worst.max_abs)}"
         how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
+    if any(one.is_explained for one in matched):
+        how += ", as the compression of the weights explains"
     if any(one.status == "step" for one in matched):
         how += ", except on steps and in ties"
     if report.computes_in is not None:
         how += f", within the tolerances of {report.computes_in}"
     count = len(matched)
     subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
+    subject += _with_runtime(report)
     left = len(report.output_results) - count
     return f"{subject}, {how}" + (f"; the reference lacks {left} of {left + count} outputs" if left else "")
 
@@ -102,14 +116,29 @@ def _differing(report: Comparison) -> str:
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
     error = "the reference has no such output" if first.error is None else brief(first.error)
     more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
-    return f'output "{first.name}" ({error}{call}){more}'
+    return f'output "{first.name}" ({error}{call}){more}{_from_runtime(report)}'
+
+
+def _with_runtime(report: Comparison) -> str:
+    """Return the program that the outputs agree with, if it is not ir_exec."""
+    return "" if report.runtime in (None, "ir_exec") else f" with {report.runtime}"
+
+
+def _from_runtime(report: Comparison) -> str:
+    """Return the program that the outputs differ from, if it is not ir_exec."""
+    return "" if report.runtime in (None, "ir_exec") else f" from {report.runtime}"
 
 
 def _second_opinion(report: Comparison) -> str:
     """Return the end of the first line for a reference whose second answer agrees with the model."""
+    region = _contradicted(report)
+    if region:
+        return f"; its values of {_from_to(region)} do not lead to its outputs, so they are inside a fusion"
     layer = next((one for one in report.layers if one.status == "reference"), None)
     if layer is not None:
-        return f'; layer {layer.layer_id} "{layer.path}" ({layer.type}): {layer.note}'
+        return f"; {_named(layer)}: {layer.note}"
+    if report.settings:
+        return f"; it agrees without {' and '.join(report.settings)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
 
 
@@ -119,16 +148,74 @@ def _cause(report: Comparison) -> str:
         fault = report.first_fault
         more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
         if fault.taken_by:
-            return f"; {_layer(fault)} has different values{more}"
+            return f"; {_named(fault)} has different values{more}"
         call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
-        return f"; {_layer(fault)} is the first wrong layer{call}{more}"
+        if not fault.is_certain:
+            return f"; {_suspected(report, fault)}{call}{more}"
+        return f"; {_named(fault)} is the first wrong layer{call}{more}"
     first = next((one for one in report.layers if one.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
-        where = f'layer {first.layer_id} "{first.path}" ({first.type})'
-        return f"; no single layer is wrong: {where} has a step that amplifies small errors"
+        return f"; no single layer is wrong: {_named(first)} has a step that amplifies small errors"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
+
+
+def _wrong_layers(report: Comparison) -> str:
+    """Describe the layers with a gross error, and the outputs that do not show it."""
+    failing = [fault for fault in report.faults if fault.path in report.failing]
+    if failing:
+        fault, count = failing[0], len(failing)
+        error = "" if fault.own is None else f" ({brief(fault.own)})"
+        if not fault.is_certain:
+            subject = f"{_suspected(report, fault)}{error}"
+        else:
+            subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
+    else:
+        layers = [one for one in report.layers if one.path in report.failing]
+        subject, count = f"{_named(layers[0])} is not right alone on the device", len(layers)
+    more = f", and {count - 1} more" if count > 1 else ""
+    if any(one.status == "not compared" for one in report.output_results):
+        return f"{subject}{more}; {_blind(report)}"
+    return f"{subject}{more}, although {_agreement(report)}"
+
+
+def _suspected(report: Comparison, fault: LayerFault) -> str:
+    """Describe a fault that may be in a layer before the one that shows it."""
+    text = f"the fault is in or before {_named(fault)}"
+    if not fault.unseen:
+        return text
+    text += f": {fault.unseen:,} layer{'s have' if fault.unseen > 1 else ' has'} no value in the reference"
+    values = [one for one in report.layers if one.partner is not None and one.type not in ("Const", "Parameter")]
+    return text + (": use --with MODEL" if all(is_output(one, report) for one in values) else "")
+
+
+def _contradicted(report: Comparison) -> list[ComparedLayer]:
+    """Return the layers whose values in the reference do not lead to its outputs."""
+    layers = [one for one in report.layers if one.status == "reference" and one.note is not None]
+    return [one for one in layers if one.note is not None and one.note.startswith(CONTRADICTION)]
+
+
+def _from_to(layers: Sequence[ComparedLayer]) -> str:
+    """Name a region by its first and its last layer."""
+    names = [_named(one) for one in (layers[0], layers[-1])]
+    return names[0] if len(layers) == 1 else f"{len(layers)} layers from {names[0]} to {names[1]}"
+
+
+def _other_attributes(report: Comparison) -> str:
+    """Return the end of the first line: layers whose attributes differ without an effect on these values."""
+    layers = [one for one in report.layers if one.other_attributes]
+    if not layers:
+        return ""
+    more = f", and {len(layers) - 1} more layers" if len(layers) > 1 else ""
+    names = ", ".join(layers[0].other_attributes)
+    return f"; these inputs do not show another {names} of {_named(layers[0])}{more}"
+
+
+def _inside_fusions(report: Comparison) -> str:
+    """Return the end of the first line: values of the reference that contradict its outputs."""
+    region = _contradicted(report)
+    return f"; the reference differs from itself in {_from_to(region)}, inside a fusion" if region else ""
 
 
 def _blind(report: Comparison) -> str:
@@ -188,7 +275,7 @@ def beyond(report: Comparison) -> Iterator[str]:
     for fault in report.faults[:_MOST_LISTED]:
         note = f"; {fault.note}" if fault.note else ""
         text = "" if fault.own is None else difference_text(fault.own)
-        yield f"  beyond the tolerance: {_layer(fault)}: {text}{note}"
+        yield f"  beyond the tolerance: {_named(fault)}: {text}{note}"
     if len(report.faults) > _MOST_LISTED:
         yield f"  ... {len(report.faults) - _MOST_LISTED} more"
 
@@ -202,7 +289,7 @@ def details(report: Comparison) -> Iterator[str]:
     if report.verdict == "equal":
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
-        yield f"  {_layer(fault)}"
+        yield f"  {_named(fault)}"
         if fault.own is not None:
             yield f"    own error      {difference_text(fault.own)}"
         if fault.carried is not None:
@@ -260,7 +347,7 @@ def _modules(report: Comparison) -> Iterator[str]:
         found = sum(bool(one.layers) for one in report.modules)
         yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
     if report.first_module is not None and report.first_fault is not None:
-        yield f"  first wrong module: {report.first_module}, wrong in {_layer(report.first_fault)}"
+        yield f"  first wrong module: {report.first_module}, wrong in {_named(report.first_fault)}"
     paths = {one.path for one in shown}
     for module in sorted(shown, key=lambda one: [_numbered(part) for part in one.path.split(".")]):
         parts = module.path.split(".")
@@ -343,8 +430,8 @@ def number(value: float | str | None) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def _layer(fault: LayerFault) -> str:
-    return f'layer {fault.layer_id} "{fault.path}" ({fault.type})'
+def _named(layer: ComparedLayer | LayerFault) -> str:
+    return f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
 
 
 def _some(names: Sequence[str]) -> str:

@@ -12,7 +12,17 @@ from ir_exec.graph import Node
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
-__all__ = ["ACCURACY", "Accuracy", "Tolerance", "own_tolerance", "relative_step", "tolerance_of"]
+__all__ = [
+    "ACCURACY",
+    "SAME_ENGINE",
+    "Accuracy",
+    "Tolerance",
+    "least_error",
+    "own_tolerance",
+    "relative_step",
+    "same_engine_tolerance",
+    "tolerance_of",
+]
 
 
 @dataclass(frozen=True)
@@ -20,6 +30,7 @@ class Tolerance:
     """Maximum difference of an element: atol + scale * max(|finite elements of the reference|) + rtol * |reference|.
 
     Attributes:
+        rms: `rms` times the root mean square of the finite elements of the reference is added to `atol`.
         terms: If the terms of an element are known, `terms` * (sum of their magnitudes) applies instead where it is
             larger.
     """
@@ -28,6 +39,7 @@ class Tolerance:
     atol: float = 0.0
     scale: float = 0.0
     terms: float = 0.0
+    rms: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -145,6 +157,34 @@ def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tole
     absolute = 0.0 if node is None else ACCURACY.get(canonical(node.type), _NONE).absolute
     # Errors of the terms have no common direction.
     return Tolerance(rtol=least, atol=absolute * step + _flushed(step), scale=least, terms=least / 10)
+
+
+SAME_ENGINE = 1e-5
+"""Maximum error of values that ir_exec computes from two files with equal layers, relative to their root mean square.
+
+Identical layers have identical bits. Only sums in another order, of constants that were folded differently, explain an
+error, and that of 50 layers in f32 is below 1e-6.
+"""
+
+
+def same_engine_tolerance(kinds: Sequence[ElementType], floor: float, node: Node | None = None) -> Tolerance:
+    """Return the tolerance of values that ir_exec computes from two files of the same precision.
+
+    Args:
+        floor: The maximum error relative to the root mean square, such as `SAME_ENGINE`.
+        node: The layer that computes the values, if known.
+    """
+    if not any(kind.is_float for kind in kinds):
+        return Tolerance()
+    step = relative_step(kinds)
+    absolute = 0.0 if node is None else ACCURACY.get(canonical(node.type), _NONE).absolute
+    floor = max(floor, 4 * step)
+    return Tolerance(rtol=floor, atol=absolute * step + _flushed(step), terms=floor / 10, rms=floor)
+
+
+def least_error(kinds: Sequence[ElementType]) -> float:
+    """Return the relative error that rounding and approximations of one layer in these types do not explain."""
+    return max((_CARRIED.get(kind.name, 0.3) for kind in kinds if kind.is_float), default=0.0)
 
 
 def relative_step(kinds: Sequence[ElementType]) -> float:

@@ -19,6 +19,7 @@ from ir_exec.debug.comparison.metrics import (
 )
 from ir_exec.debug.comparison.report import ComparedLayer, Status
 from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
+from ir_exec.debug.comparison.same_engine import compression_tolerance
 from ir_exec.debug.quantization.pairing import FoldedWeights
 from ir_exec.debug.quantization.ranges import RangeCounter, range_line
 from ir_exec.debug.quantization.weights import QuantizedNote, QuantizedWeight, weight_line
@@ -48,6 +49,7 @@ class ValueComparer:
         quantized: Compressed weights, by the keys of their expanded values.
         output_errors: The errors of the outputs, by call.
         visible_errors: The errors of the outputs, by call.
+        explained: The outputs with an error that only the compression of the weights explains, by call.
         output_shapes: Their shapes.
         ranges: The ranges of FakeQuantize layers, by key.
     """
@@ -70,9 +72,15 @@ class ValueComparer:
         self.quantized: Mapping[Key, QuantizedWeight] = {}
         self.output_errors: dict[tuple[Key, int], Difference | None] = {}
         self.visible_errors: dict[tuple[Key, int], Difference] = {}
+        self.explained: set[tuple[Key, int]] = set()
         self.output_shapes: dict[Key, tuple[int, ...]] = {}
         self.rounded = RoundedWeights()
         self.ranges: dict[Key, RangeCounter] = {}
+
+    def differs(self, call: int) -> bool:
+        """Return True if an output is beyond its tolerance in this call."""
+        errors = [error for (_, number), error in self.output_errors.items() if number == call]
+        return any(error is not None and not error.is_within for error in errors)
 
     def is_same(self, ours: Array, wanted: Array) -> bool:
         """Return True if the reference's value is equal, directly or after rounding to the 16-bit type of the file."""
@@ -135,6 +143,8 @@ class ValueComparer:
             if plain is not None and not same_bits(plain, wanted):
                 self.visible_errors[output] = error
                 error = difference(ours, plain, tolerance, settings.metrics, terms)
+            if not error.is_within and entry.key not in settings.outputs and settings.given is None:
+                error = self._explained(output, ours, wanted if plain is None else plain, error)
             self.output_errors[output] = error
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
@@ -157,6 +167,17 @@ class ValueComparer:
             "includes": includes[-MOST_INCLUDED:] if status == "wrong" else (),
         }
         return ComparedLayer(**layer, **found), same
+
+    def _explained(self, output: tuple[Key, int], ours: Array, theirs: Array, error: Difference) -> Difference:
+        """Return the error of an output, within the tolerance if the compression of the weights explains it."""
+        tolerance = compression_tolerance(list(self.quantized.values())) if self.settings.is_same_engine else None
+        if tolerance is None:
+            return error
+        explained = difference(ours, theirs, tolerance, self.settings.metrics)
+        if not explained.is_within:
+            return error
+        self.explained.add(output)
+        return explained
 
     def _quantized(
         self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None

@@ -5,10 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import platform
-import secrets
 import shutil
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +28,7 @@ from ir_exec.debug.values.files import nearest, unwritable, write_npz
 from ir_exec.debug.values.stored_arrays import damaged, read_npz
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.hints import path_word
+from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.runtime import compile_model
 from ir_exec.runtime.arguments import Inputs
@@ -41,6 +40,7 @@ __all__ = ["Bundle", "Rerun", "bundle", "current_versions", "rerun"]
 _MODEL, _WEIGHTS, _INPUTS, _OUTPUTS = "model.xml", "model.bin", "model.inputs.npz", "model.outputs.npz"
 _ABOUT, _READ_ME, _REPORTS = "bundle.json", "README.txt", "reports/"
 
+_OWN_MEMBERS = (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS, _ABOUT, _READ_ME)
 _MOST_MEMBERS = 100
 _MOST_ABOUT = 2**20
 _MOST_BYTES = 2**34
@@ -123,7 +123,8 @@ def bundle(
 
     Args:
         output: The .zip to write.
-        reports: Files to add, unchanged also to an anonymous bundle.
+        reports: Files to add, at most 94, unchanged also to an anonymous bundle. A file with the name of an earlier one
+            gets a number: `report-2.json`.
         anonymously: Replace names and weights as `anonymous` does, and inputs by others of the same distribution.
             Integers of more than 8 bits and booleans remain.
         seed: The seed of the new weights and inputs.
@@ -133,12 +134,13 @@ def bundle(
 
     Raises:
         IRError: What a run raises.
-        EvaluationError: If the original model does not fail.
-        ResourceError: If a file cannot be written or a report cannot be read.
+        EvaluationError: If the original model does not fail, and IR704 for too many reports.
+        ResourceError: IR009 if a file cannot be written or a report cannot be read.
     """
+    members = _name_reports([Path(report) for report in reports])
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)
-    with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         place = Path(folder)
         answer = None
         if fails is not None:
@@ -156,7 +158,7 @@ def bundle(
         results = _results(model, arrays, anonymously)
         write_npz(place / _OUTPUTS, {port.name: one for port, one in zip(model.outputs, results, strict=True)})
         named = {name: place / name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)}
-        named |= {f"{_REPORTS}{Path(report).name}": Path(report) for report in reports}
+        named |= members
         about = Bundle(
             versions=current_versions(),
             python=platform.python_version(),
@@ -178,6 +180,28 @@ def _results(model: Model, arrays: Sequence[Array], anonymously: bool) -> Sequen
             raise
         hint = "write the bundle without --anonymous if its texts may be shared: some tokenizers need their vocabulary"
         raise error.changed(hint=hint) from error
+
+
+def _name_reports(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the files by the names of their members; names differ also without regard to case.
+
+    Raises:
+        EvaluationError: For more files than a bundle may have.
+    """
+    distinct = list({os.path.realpath(path): path for path in paths}.values())
+    if len(distinct) > _MOST_MEMBERS - len(_OWN_MEMBERS):
+        message = f"there are {len(distinct):,} reports, expected at most {_MOST_MEMBERS - len(_OWN_MEMBERS)}"
+        raise EvaluationError(message, code=Code.bad_value)
+    members: dict[str, Path] = {}
+    names: set[str] = set()
+    for path in distinct:
+        number, name = 1, path.name
+        while name.casefold() in names:
+            number += 1
+            name = f"{path.stem}-{number}{path.suffix}"
+        names.add(name.casefold())
+        members[f"{_REPORTS}{name}"] = path
+    return members
 
 
 def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Array]:
@@ -221,22 +245,20 @@ def _described(name: str, path: Path) -> Member:
 
 
 def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
-    """Write the .zip to a temporary file and rename it; equal contents give equal files."""
-    new = target.with_name(f"{target.name}.{secrets.token_hex(4)}.tmp")
+    """Write the .zip; equal contents give equal files."""
+    description = about.model_dump_json(indent=1) + "\n"
+    if len(description.encode()) > _MOST_ABOUT:
+        message = f"the command has {len(about.command or ''):,} characters, too many for bundle.json"
+        raise EvaluationError(message, code=Code.bad_value)
     try:
-        try:
-            with zipfile.ZipFile(new, "x", zipfile.ZIP_DEFLATED, allowZip64=True) as archive:
-                archive.writestr(_info(_READ_ME), _TOLD.format(name=path_word(target.name)))
-                archive.writestr(_info(_ABOUT), about.model_dump_json(indent=1) + "\n")
-                for name, path in named.items():
-                    with open(path, "rb") as file, archive.open(_info(name), "w", force_zip64=True) as member:
-                        shutil.copyfileobj(file, member, _CHUNK)
-            os.replace(new, target)
-        finally:
-            with suppress(OSError):
-                os.remove(new)
+        with replacing(target, "bundle") as new, zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr(_info(_READ_ME), _TOLD.format(name=path_word(target.name)))
+            archive.writestr(_info(_ABOUT), description)
+            for name, path in named.items():
+                with open(path, "rb") as file, archive.open(_info(name), "w", force_zip64=True) as member:
+                    shutil.copyfileobj(file, member, _CHUNK)
     except OSError as error:
-        raise unwritable(target, error).changed(code=Code.unwritable) from None
+        raise unwritable(target, error) from None
 
 
 def _info(name: str) -> zipfile.ZipInfo:
@@ -268,7 +290,7 @@ def rerun(
     Raises:
         EvaluationError: For a file that is not a bundle, is damaged, or exceeds `most_bytes`, and what a run raises.
     """
-    with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         about = _unpacked(Path(path), Path(folder), most_bytes)
         model = read_model(Path(folder, _MODEL))
         inputs, outputs = (_arrays(Path(folder, name), most_bytes) for name in (_INPUTS, _OUTPUTS))
@@ -339,11 +361,15 @@ def _copy(source: IO[bytes], target: IO[bytes], member: Member) -> None:
 
     Raises:
         ValueError: If its size or digest differs from bundle.json.
+        ResourceError: IR009 on a full disk.
     """
     left, hashed = member.size, hashlib.sha256()
     while left >= 0 and (chunk := source.read(min(_CHUNK, left + 1))):
         left -= len(chunk)
         hashed.update(chunk)
-        target.write(chunk)
+        try:
+            target.write(chunk)
+        except OSError as error:
+            raise unwritable(target.name, error) from None
     if left or hashed.hexdigest() != member.digest:
         raise ValueError(f"{member.name} differs from its size or digest in bundle.json")

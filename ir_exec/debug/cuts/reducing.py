@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node, Value
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.plan.passes.fold import constant_values
@@ -111,7 +111,7 @@ def reduce(
         model.require_whole()
     else:
         model, (arrays,), _ = for_calls(model, inputs)
-    with tempfile.TemporaryDirectory(prefix="ir-exec-", ignore_cleanup_errors=True) as folder:
+    with temporary_folder() as folder:
         whole = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
         try:
@@ -379,6 +379,9 @@ class _Reducer:
     def _written(self, model: Model, arrays: list[Array] | None) -> Path:
         """Write the files of a model, replacing those of the previous one."""
         path = self._folder / "network.xml"
+        for previous in self._folder.glob("network.*"):
+            # Replacing a file waits for the disk.
+            previous.unlink()
         model.save(path)
         given = _by_name(model, arrays)
         if given is not None:

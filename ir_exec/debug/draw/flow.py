@@ -255,9 +255,11 @@ class Flow:
             array = op.evaluate(weights=self._weights)
         except IRError:
             return  # a run reports the error
-        numbers = np.asarray(array).reshape(-1).astype(np.float64)
+        with np.errstate(all="ignore"):
+            numbers = np.asarray(array).reshape(-1).astype(np.float64)
+            is_counting = numbers.size > 1 and bool((np.diff(numbers) == 1).all())
         self._extents[value] = np.unique([numbers.min(), numbers.max()])
-        if numbers.size > 1 and (np.diff(numbers) == 1).all():
+        if is_counting:
             self._counting.add(value)
 
     def _bodies(self, node: Node, bits: int) -> None:

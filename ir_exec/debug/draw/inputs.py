@@ -111,4 +111,4 @@ class Drawer:
         }
         types: dict[Value, TensorType] = {}
         infer_types(model.graph, weights=model.weights, given=given, settle=inferred_or_declared, seen=types)
-        return roles_of(model.graph, model.weights, types, self._ports, shapes)
+        return roles_of(model.graph, model.weights, types, self._ports, shapes, model.output_values)

@@ -69,7 +69,11 @@ class Redraw:
         """
         if not self._drawer.is_random:
             return False
-        return self._judged(*judge(outputs, self._drawer.depends, self._drawer.names), seconds)
+        depends, names = self._drawer.depends, self._drawer.names
+        if len(outputs) != len(names):
+            # A list whose length the inputs of the run determine.
+            depends, names = [True] * len(outputs), [f"out{place}" for place in range(len(outputs))]
+        return self._judged(*judge(outputs, depends, names), seconds)
 
     def again_after(self, error: IRError, seconds: float) -> bool:
         """Return True if the inputs were drawn again, after a run that ended with an error."""

@@ -93,15 +93,17 @@ def roles_of(
     types: Mapping[Value, TensorType],
     ports: Sequence[ModelPort],
     shapes: Sequence[Shape],
+    ends: Sequence[Value | None],
 ) -> tuple[list[bool], list[Role]]:
     """Return a list with True for each output that depends on values of inputs, and the role of each input.
 
     Args:
         types: The types of all values, bodies included, for inputs of these shapes.
+        ends: The values of the outputs; None for one that depends on the inputs of a call.
     """
     uses = Uses(len(ports))
     flow = Flow(graph, weights, types, uses.visit)
-    return [bool(flow.reached(node.values_in[0])) for node in graph.results], [
+    return [end is None or bool(flow.reached(end)) for end in ends], [
         _role(port, shape, uses.of(number), uses.is_hidden_index(number), shapes)
         for number, (port, shape) in enumerate(zip(ports, shapes, strict=True))
     ]

@@ -70,9 +70,14 @@ def with_past(ports: Sequence[ModelPort], shapes: Mapping[int, Shape]) -> dict[i
         for number, port in enumerate(ports)
         if "past" in names[number] and _is_float(port) and len(shapes[number]) == 4
         for axis in (1, 2, 3)
-        if not port.shape[axis].is_static
+        if port.shape.dims is None or not port.shape[axis].is_static
     ]
-    tokens = [shapes[number][1].lo for number, name in enumerate(names) if name in ("input_ids", "decoder_input_ids")]
+    # Vectors of tokens have one sequence.
+    tokens = [
+        shapes[number][-1].lo
+        for number, name in enumerate(names)
+        if name in ("input_ids", "decoder_input_ids") and shapes[number].rank in (1, 2)
+    ]
     masks = [number for number, name in enumerate(names) if name in ("attention_mask", "decoder_attention_mask")]
     longer = dict(shapes)
     for number in masks:

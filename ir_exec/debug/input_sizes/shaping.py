@@ -317,8 +317,10 @@ class _Shaping:
         return outcome if outcome is not None and outcome.fits else None
 
     def _dims_out(self, base: Outcome, lines: list[_Line] | None, mixed: Outcome | None) -> Iterator[OutputDim]:
-        for node, port in zip(self._model.graph.results, self._model.outputs, strict=True):
-            number = node.values_in[0].number
+        for value, port in zip(self._model.output_values, self._model.outputs, strict=True):
+            if value is None:
+                continue
+            number = value.number
             for axis in range(base.types[number].shape.rank or 0):
                 if lines is None:
                     yield OutputDim(output=port.name, axis=axis, size=None, formula=None, is_explored=False)

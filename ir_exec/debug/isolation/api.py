@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import Any
 
 from ir_exec.codes import Code
+from ir_exec.debug.comparison.judging import decide
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.comparison.report import ComparedLayer, Comparison, Status
 from ir_exec.debug.drawing import Drawn, checked_inputs
@@ -77,6 +78,8 @@ def compare_isolated(
         raise EvaluationError(message, code=Code.unknown_input, hint=suggested(str(reference), list(_ENGINES)))
     options: dict[str, Any] = {"threads": settings.threads, "precision": settings.precision}
     asked = device_of(_ENGINES[reference], device, hint=hint, timeout=timeout, **options)
+    if model.lowered_from is not None:
+        asked.title = f"{asked.title.removesuffix(')')}, lowered by ir_exec)"
     with closing(asked):
         drawn: Drawn | None = None
         if inputs is None:
@@ -92,9 +95,10 @@ def compare_isolated(
         except IRError as error:
             name = model.graph.path or model.name
             sizes = {port.name: array.shape for port, array in zip(model.inputs, rows[0], strict=True)}
-            report = Comparison(
+            failed = Comparison(
                 model=name, reference=asked.title, verdict="failed", equal=False, failure=error.message, inputs=sizes
             )
+            report = decide(failed, "failed", settings.fail_on)
         seed_of = None if drawn is None else drawn.seed
         report = report.model_copy(update={"seed": seed_of, "drawn": drawn})
         return _with_parts(model, rows, report, isolator.run(rows), asker, settings, block)
@@ -141,7 +145,7 @@ def _with_parts(
         networks=asker.networks,
         crashes=asker.crashes,
     )
-    return _noted(report, found)
+    return decide(_noted(report, found), report.verdict, settings.fail_on)
 
 
 def _verdict(
@@ -156,7 +160,8 @@ def _verdict(
     if report.verdict == "failed":
         return "whole"
     right = {layer for part in parts if part.status in ("right", "step") for layer in part.layers}
-    if report.verdict == "reference" or any(fault.path in right for fault in report.faults):
+    is_by_setting = report.verdict == "reference" and bool(report.settings)
+    if (report.verdict == "reference" and not is_by_setting) or any(fault.path in right for fault in report.faults):
         return "fusion"
     return "carried" if differs or report.verdict == "different" else "right"
 

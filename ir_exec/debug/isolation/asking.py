@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from ir_exec.debug.isolation.devices import Device
 from ir_exec.debug.isolation.networks import write_together
 from ir_exec.debug.references.child import ChildCrashed, ChildRefused
 from ir_exec.errors import IRError
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.types import Array
 
@@ -93,7 +93,7 @@ class Asker:
         self, questions: Sequence[PartQuestion], *, is_static: bool = False, fuses: bool = False
     ) -> list[PartAnswer] | PartAnswer:
         self.networks += 1
-        with tempfile.TemporaryDirectory(prefix="ir-exec-") as folder:
+        with temporary_folder() as folder:
             path = Path(folder, "parts.xml")
             inputs = [array for question in questions for array in question.inputs]
             try:

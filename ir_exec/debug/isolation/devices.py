@@ -16,6 +16,7 @@ from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, lo
 from ir_exec.debug.references.devices import absent_device, require_device, require_openvino, settings_of
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import read_model
 from ir_exec.runtime.precision import Precision, as_f32
 from ir_exec.types import Array, ElementType
@@ -86,7 +87,7 @@ class OpenVINODevice:
         self.narrows_integers = True
         self._request = {"device": device, "config": settings_of(device, hint, threads), "probes": []}
         self._child = Child("openvino_child.py", timeout)
-        self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._folder = temporary_folder()
         try:
             self.version = require_device(self._child, device)
         except EvaluationError:
@@ -168,7 +169,7 @@ class ONNXRuntimeDevice:
         model = read_model(path)
         if is_static:
             model = model.reshape({port.name: array.shape for port, array in zip(model.inputs, inputs, strict=True)})
-        with tempfile.TemporaryDirectory(prefix="ir-exec-") as name:
+        with temporary_folder() as name:
             folder = Path(name)
             try:
                 exported = lower_model(model, functions=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ir_exec.debug.references.openvino import original_layers
 from ir_exec.debug.traces.walk import Walker
 from ir_exec.errors import IRError
 from ir_exec.graph import Node, Value
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.runtime.precision import as_declared
 from ir_exec.types import Array
@@ -149,7 +149,7 @@ class WrongTogether:
         if self._groups is None:
             self._groups = []
             names = {node.name: node for node in self._scope.region.graph.nodes if self._is_taken(node)}
-            with tempfile.TemporaryDirectory(prefix="ir-exec-") as folder:
+            with temporary_folder() as folder:
                 path = Path(folder, "network.xml")
                 try:
                     write_together([self._model], [array.ndim for array in self._inputs], path)

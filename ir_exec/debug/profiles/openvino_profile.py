@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, st
 from ir_exec.debug.references.devices import require_device, require_openvino
 from ir_exec.debug.references.openvino import original_layers, what_to_run
 from ir_exec.errors import EvaluationError
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.types import Array
 
@@ -42,7 +42,7 @@ def profile_openvino(
     """
     require_openvino()
     with (
-        tempfile.TemporaryDirectory(prefix="ir-exec-") as folder,
+        temporary_folder() as folder,
         closing(Child("openvino_child.py", timeout)) as child,
     ):
         request = what_to_run(model, Path(folder), device, hint, threads)
@@ -60,6 +60,7 @@ def profile_openvino(
         run_seconds=median(answer["plain"]),
         counted_seconds=median(answer["counted"]),
         layers=_layers(model, answer["layers"], ours, repeat),
+        lowered=model.lowered_from is not None,
     )
 
 

@@ -1,8 +1,7 @@
-"""onnxruntime as a reference for an IR file: the model lowered to ONNX, with the names of values as tensor names."""
+"""onnxruntime with an export of the model as a reference; its tensors have the names of the model's values."""
 
 from __future__ import annotations
 
-import tempfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.references.onnx_reference import ONNXReference
 from ir_exec.errors import EvaluationError, UnsupportedError
 from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.runtime.precision import Precision
 
@@ -21,13 +21,21 @@ class ExportedReference(ONNXReference):
 
     Args:
         precision: The precision of 16-bit floats, as for `compile_model`.
+        title: Its name in reports.
 
     Raises:
         EvaluationError: If onnxruntime or onnx is not installed.
         UnsupportedError: If the model has variables, or if ONNX cannot express its layers.
     """
 
-    def __init__(self, model: Model, *, timeout: float, precision: Precision = "f32") -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        timeout: float,
+        precision: Precision = "f32",
+        title: str = "onnxruntime (exported)",
+    ) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
             hint = install_hint("onnxruntime")
@@ -41,11 +49,17 @@ class ExportedReference(ONNXReference):
             names = ", ".join(exported.states)
             message = f"the model has the variables {names}, expected none for a comparison with onnxruntime"
             raise UnsupportedError(message)
-        self._exported = tempfile.TemporaryDirectory(prefix="ir-exec-")
+        self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
         write_exported(widened(exported) if precision == "f32" else exported, path)
-        super().__init__(path, timeout=timeout)
-        self.title = "onnxruntime"
+        super().__init__(path, timeout=timeout, title=title)
+        self.runtime = title
+        self.shares_names = True
+        self._runs_as_is = False
+
+    @property
+    def _name(self) -> str:
+        return "the export"
 
     def lowered(self) -> Model | None:
         # Its tensors have the names of the model's values.

@@ -31,11 +31,18 @@ __all__ = [
     "IRReference",
     "Lowered",
     "Reference",
+    "ReferenceState",
     "TraceReference",
     "arrays_in",
     "differences",
     "kinds_of",
+    "lowered_hint",
 ]
+
+
+def lowered_hint(runtime: str) -> str:
+    """Return a note for a comparison whose runtime refuses the file of the model."""
+    return f"--with {runtime} --lowered runs the model as ir_exec lowers it, not the file itself"
 
 
 class Reference(Protocol):
@@ -45,17 +52,25 @@ class Reference(Protocol):
         title: Its name in reports.
         notes: Facts about its runs for the report.
         rounds: The number of runs.
+        runtime: The program that computes its values; None for stored values.
+        settings: Settings of the file or of the runtime that change its outputs beyond the tolerance.
         failure: The reason why requested values are missing, None if all are available.
+        is_refused: True if the runtime refuses the file: then no value is available.
         is_partial: True if it has a selection of values, in which outputs may be missing.
         computes_in: The element type of the computation, if coarser than that of its values.
+        shares_names: True if its values have the names of the model's: it was made from the same file or model.
     """
 
     title: str
+    runtime: str | None
     notes: list[str]
+    settings: list[str]
     rounds: int
     failure: str | None
+    is_refused: bool
     is_partial: bool
     computes_in: ElementType | None
+    shares_names: bool
 
     def entries(self) -> list[Entry]:
         """All values that may be available."""
@@ -93,7 +108,7 @@ class Adviser(Protocol):
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
     ) -> dict[str, list[Array | None]]:
-        """The outputs of a layer, computed in other ways, by the name of the way.
+        """The outputs of a layer, computed in other ways, by the way or by a name of it for messages.
 
         Args:
             partners: The names of the outputs of the layer in the reference.
@@ -108,7 +123,23 @@ class Lowered(Protocol):
         """Return the model as IR, with the names of its tensors; None if it cannot be lowered."""
 
 
-class IRReference:
+class ReferenceState:
+    """The attributes of a reference, before its first run."""
+
+    def __init__(self, title: str, *, runtime: str | None = None, rounds: int = 0, is_partial: bool = False) -> None:
+        self.title = title
+        self.runtime = runtime
+        self.notes: list[str] = []
+        self.settings: list[str] = []
+        self.rounds = rounds
+        self.failure: str | None = None
+        self.is_refused = False
+        self.is_partial = is_partial
+        self.computes_in: ElementType | None = None
+        self.shares_names = False
+
+
+class IRReference(ReferenceState):
     """Another model, run by ir_exec."""
 
     def __init__(
@@ -120,12 +151,7 @@ class IRReference:
         precision: Precision = "f32",
         memory: int = 2**26,
     ) -> None:
-        self.title = title
-        self.notes: list[str] = []
-        self.rounds = 1
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = False
+        super().__init__(title, runtime="ir_exec", rounds=1)
         self._walker = Walker(model, threads=threads, precision=precision)
         self.model = model
         self._memory = memory
@@ -219,17 +245,13 @@ def _cast(array: Array, kind: ElementType) -> Array:
     return array
 
 
-class TraceReference:
+class TraceReference(ReferenceState):
     """A trace, in memory or in a folder."""
 
     def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
         self._trace = source if isinstance(source, Trace) else Trace(source)
-        self.title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
-        self.notes: list[str] = []
-        self.rounds = 0
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = self._trace.index.filtered
+        title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
+        super().__init__(title, is_partial=self._trace.index.filtered)
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
         self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
@@ -267,7 +289,7 @@ class TraceReference:
         """Do nothing: no resources are used."""
 
 
-class ArraysReference:
+class ArraysReference(ReferenceState):
     """Arrays by the names of tensors or layers, from an .npz, a folder of .npy files or a mapping.
 
     Args:
@@ -282,12 +304,7 @@ class ArraysReference:
         outputs: Sequence[str] = (),
         kinds: Mapping[str, str | None] | None = None,
     ) -> None:
-        self.title = title
-        self.notes: list[str] = []
-        self.rounds = 0
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = True
+        super().__init__(title, is_partial=True)
         self._arrays = dict(arrays)
         self._outputs = list(outputs)
         self._kinds = kinds or {}

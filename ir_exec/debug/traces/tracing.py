@@ -237,10 +237,16 @@ def trace(
     writer.begin()
     try:
         walker.run(inputs, writer.visit)
+    except IRError as error:
+        problem = writer.end(str(error))
+        raise error.changed(message=f"{error.message}; {writer.describe_remains(problem)}") from error.__cause__
     except BaseException as error:
-        writer.end(str(error) if isinstance(error, IRError) else type(error).__name__)
+        writer.end(type(error).__name__)
         raise
-    writer.end(None)
+    problem = writer.end(None)
+    if problem is not None:
+        failed = unwritable(Path(output) / INDEX, problem)
+        raise failed.changed(message=f"{failed.message}; {writer.describe_remains(problem)}")
     return Trace(output)
 
 
@@ -413,20 +419,24 @@ class _Writer(_Recorder):
         except OSError as error:
             raise unwritable(self._folder / file, error) from None
 
-    def end(self, error: str | None) -> None:
-        """Write the index.
-
-        Raises:
-            ResourceError: If that fails, unless the run has failed before.
-        """
+    def end(self, error: str | None) -> OSError | None:
+        """Write the index, and return the error if that fails."""
         index = self.index(error)
         try:
             with suppress(FileNotFoundError):
                 os.remove(self._folder / _RESERVE)
             write_file(self._folder / INDEX, index.model_dump_json(indent=1).encode())
         except OSError as problem:
-            if error is None:
-                raise unwritable(self._folder / INDEX, problem) from None
+            return problem
+        return None
+
+    def describe_remains(self, problem: OSError | None) -> str:
+        """Return the number of values in the folder after a failed run, and the state of its index."""
+        count = len(self._written)
+        values = f"{count:,} value{'s' * (count != 1)} written before {'is' if count == 1 else 'are'} in {self._folder}"
+        if problem is None:
+            return f"{values}, listed in {INDEX} as incomplete"
+        return f"{values}, without {INDEX}: {problem.strerror or problem}"
 
 
 _VALUE_FILE = re.compile(r"\d{6,}-[\w.\-]*\.npy")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import tempfile
 import zipfile
 from collections.abc import Hashable, Mapping
@@ -17,6 +16,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.values.stored_arrays import damaged, read_npy
 from ir_exec.errors import ResourceError, WeightsError
 from ir_exec.ir.packing import decode_strings, encode
+from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.types import STRING, Array, ElementType, element_types
 
 __all__ = [
@@ -82,25 +82,18 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
-    """Return the error for a file that cannot be written."""
-    return ResourceError(f"cannot write {os.fspath(path)}: {error.strerror or error}")
+    """Return the error IR009 for a file that cannot be written, also on a full disk."""
+    return ResourceError(f"cannot write {os.fspath(path)}: {error.strerror or error}", code=Code.unwritable)
 
 
 def write_file(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file atomically, by renaming a temporary file.
+    """Write a text file that is complete before it replaces an older one.
 
     Raises:
         OSError: If that fails.
     """
-    new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
-    try:
-        with open(new, "xb") as file:
-            file.write(content)
-        os.replace(new, path)
-    except BaseException:
-        with suppress(OSError):
-            os.remove(new)
-        raise
+    with replacing(path) as file:
+        file.write(content)
 
 
 def storable(array: Array) -> Array:
@@ -123,22 +116,16 @@ def store_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
 
 
 def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None:
-    """Write an .npz atomically, by renaming a temporary file.
+    """Write an .npz that is complete before it replaces an older one.
 
     Raises:
-        IRError: If that fails.
+        ResourceError: IR009 if that fails.
     """
-    new = f"{os.fspath(path)}.{secrets.token_hex(4)}.tmp"
     try:
-        try:
-            with open(new, "xb") as file:
-                store_npz(file, arrays)
-            os.replace(new, path)
-        finally:
-            with suppress(OSError):
-                os.remove(new)
+        with replacing(path, "npz") as file:
+            store_npz(file, arrays)
     except OSError as error:
-        raise unwritable(path, error).changed(code=Code.unwritable) from None
+        raise unwritable(path, error) from None
 
 
 def nearest(array: Array, kind: ElementType) -> Array:
@@ -173,7 +160,7 @@ class Spill:
             self._kept[key] = array
             return
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="ir-exec-")
+            self._folder = temporary_folder()
         path = Path(self._folder.name, f"{len(self._stored)}.npy")
         try:
             write_value(path, array)

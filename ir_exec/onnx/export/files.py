@@ -1,14 +1,13 @@
-"""Writing of ONNX files tensor by tensor, first to a temporary file next to the path: no file remains incomplete."""
+"""Writing of ONNX files tensor by tensor; no file remains incomplete."""
 
 from __future__ import annotations
 
 import os
-import secrets
-from contextlib import suppress
 from typing import IO, TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
+from ir_exec.ir.storage import reason_of, replacing_all
 from ir_exec.onnx.export.lower import Exported
 from ir_exec.onnx.export.writer import StoredTensor, raw_bytes
 
@@ -40,27 +39,14 @@ def write_exported(exported: Exported, path: str | os.PathLike[str], *, external
     target = os.fsdecode(path)
     sizes = sum(stored_size(one) for one in exported.tensors.values())
     is_external = sizes >= EXTERNAL_FROM if external_data is None else external_data
-    token = secrets.token_hex(4)
     data = f"{target}.data"
-    new_model, new_data = f"{target}.{token}.tmp", f"{data}.{token}.tmp"
+    targets = [(target, "ONNX"), (data, "ONNX data")] if is_external else [(target, "ONNX")]
     try:
-        with open(new_model, "xb") as file:
-            if is_external:
-                with open(new_data, "xb") as data_file:
-                    _write(exported, file, data_file, os.path.basename(data))
-            else:
-                _write(exported, file, None, "")
-        if is_external:
-            os.replace(new_data, data)
-        os.replace(new_model, target)
+        with replacing_all(targets) as files:
+            _write(exported, files[0], files[1] if is_external else None, os.path.basename(data))
     except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        message = f"cannot write the file: {reason}"
+        message = f"cannot write the file: {reason_of(error)}"
         raise IRError(message, code=Code.unwritable, location=Location(path=target)) from None
-    finally:
-        for leftover in (new_data, new_model):
-            with suppress(OSError, ValueError):
-                os.remove(leftover)
 
 
 def to_bytes(exported: Exported) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -18,7 +19,7 @@ from ir_exec.errors import (
     UnsupportedError,
 )
 from ir_exec.onnx.attributes import Body, Ints
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.convert import Call, Unsaid
 from ir_exec.onnx.demands import asked_value, is_asking
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import (
@@ -60,11 +61,12 @@ class _Shape:
         self.form = [_form(one) for one in held]
 
     def tensors(self, held: list[GraphValue]) -> list[Value]:
-        """The tensors in order; raises _Changed if the structure differs."""
+        """The tensors in order; raises MissingValueError if one is missing, and _Changed if the structure differs."""
+        values = [value for one in held for value in _flat(one)]
         changed = [place for place, one in enumerate(held) if _form(one) != self.form[place]]
         if changed:
             raise _Changed(changed)
-        return [value for one in held for value in _flat(one)]
+        return values
 
     def held(self, tensors: list[Value]) -> list[GraphValue]:
         """The values of this structure with these tensors."""
@@ -115,7 +117,7 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
     if known is not None and known.size == 1:
         return call.body(then_branch if bool(known.ravel()[0]) else else_branch)
     forms: list[_Shape] = []
-    mark = call.mark()
+    mark, faults = call.mark(), call.faults
 
     def branch(graph: Body) -> Callable[[], list[Value]]:
         def made() -> list[Value]:
@@ -128,6 +130,8 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
     try:
         found = build.if_(_scalar(condition), branch(then_branch), branch(else_branch))
     except (_Changed, UnsupportedError) as error:
+        if call.faults > faults:
+            raise MissingValueError from None
         taken = asked_value(condition)
         if taken is not None and taken[0].size == 1:
             call.back_to(mark)
@@ -157,11 +161,14 @@ def loop(
 
     trips = None if trip_count is None else _scalar(as_i64(trip_count))
     first = None if condition is None else _scalar(condition)
-    mark = call.mark()
+    mark, faults = call.mark(), call.faults
     try:
         found = list(build.loop(trips, first, made, form.tensors(start)))
     except (_Changed, UnsupportedError) as error:
         failed = call.mark()
+        # Every iteration would have the same faults.
+        if call.faults > faults or (isinstance(error, MissingValueError) and _are_final(failed - mark)):
+            raise MissingValueError from None
         call.back_to(mark)
         try:
             if isinstance(error, _Changed) and not _is_counted(trip_count, condition):
@@ -178,6 +185,11 @@ def loop(
             raise
     tensors = sum(len(_flat(one)) for one in start)
     return [*form.held(found[:tensors]), *found[tensors:]]
+
+
+def _are_final(operators: Counter[Unsaid]) -> bool:
+    """Return True if there are operators that could not be converted, and values of inputs resolve none of them."""
+    return bool(operators) and not any(operator.is_unknown for operator in operators)
 
 
 def _arguments(iteration: Value, body: Body) -> list[Value]:

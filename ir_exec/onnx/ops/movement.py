@@ -16,6 +16,7 @@ from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.values import (
     as_i64,
+    as_vector,
     checked_gather,
     concat,
     ints,
@@ -238,7 +239,7 @@ def unsqueeze_13(data: Value, axes: Value, *, call: Call) -> Value:
 
 @onnx_op("Expand", since=8)
 def expand(data: Value, shape: Value) -> Value:
-    return build.broadcast(data, reshape(shape, 1) if shape.rank == 0 else shape, mode="bidirectional")
+    return build.broadcast(data, as_vector(shape), mode="bidirectional")
 
 
 @onnx_op("Tile", since=1)
@@ -356,7 +357,7 @@ def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode:
     """Pads for `axes`, or for all axes: at the beginnings, then at the ends."""
     way = "wrap" if wraps and mode == "wrap" else chosen("mode", mode, _PAD_MODES)
     rank = known_rank(data, "the input")
-    begins, ends = build.split(pads, 0, num_splits=2)
+    begins, ends = build.split(as_vector(pads), 0, num_splits=2)
     if axes is not None:
         if axes.rank is not None and axes.shape.is_static and axes.shape.static == (0,):
             return data

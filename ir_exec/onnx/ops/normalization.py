@@ -16,6 +16,7 @@ from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import (
+    as_vector,
     cast,
     concat,
     dims_of,
@@ -248,7 +249,7 @@ def mean_variance_normalization(data: Value, *, axes: Ints = (0, 2, 3)) -> Value
     return build.mvn(data, ints(*axes), eps=1e-9, normalize_variance=True, eps_mode="outside_sqrt")
 
 
-@onnx_op("LayerNormalization", since=1)
+@onnx_op("LayerNormalization", since=1, ignores_attributes=True)
 def layer_normalization(
     data: Value,
     scale: Value,
@@ -303,7 +304,7 @@ def normalized(
     return cast(found, data.element_type), mean, inverse
 
 
-@onnx_op("SimplifiedLayerNormalization", since=1)
+@onnx_op("SimplifiedLayerNormalization", since=1, ignores_attributes=True)
 @onnx_op("SimplifiedLayerNormalization", since=1, domain=MICROSOFT)
 def simplified_layer_normalization(
     data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
@@ -321,7 +322,7 @@ def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
     normal = build.mvn(grouped, ints(2), eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
-    shaped = [build.unsqueeze(one, 1) for one in (scale, bias)]
+    shaped = [build.unsqueeze(as_vector(one), 1) for one in (scale, bias)]
     found = build.add(build.multiply(normal, shaped[0]), shaped[1])
     assert rank
     return build.reshape(found, shape_of(data), special_zero=False)
@@ -333,7 +334,7 @@ def group_normalization(
 ) -> Value:
     """Scale and bias apply to the channels."""
     kind = element_type_of(stash_type)
-    wide, gamma, beta = (cast(one, kind) for one in (data, scale, bias))
+    wide, gamma, beta = (cast(one, kind) for one in (data, as_vector(scale), as_vector(bias)))
     found = build.group_normalization(wide, gamma, beta, num_groups=num_groups, epsilon=epsilon)
     return cast(found, data.element_type)
 

@@ -17,6 +17,7 @@ from ir_exec.onnx.attributes import Ints
 from ir_exec.onnx.ops.coordinates import KnownAxis, exact_nearest, exact_places, nearest_of_sizes
 from ir_exec.onnx.values import (
     as_i64,
+    as_vector,
     cast,
     ints,
     known_rank,
@@ -113,6 +114,7 @@ def resampled(
     """The data resized to `sizes`, or by `scales`, along `axes` (all by default)."""
     way.check()
     rank = known_rank(data, "the input")
+    scales, sizes, roi = (None if value is None else as_vector(value) for value in (scales, sizes, roi))
     given = scales if scales is not None else sizes
     if given is None or (scales is not None and sizes is not None):
         raise InvalidAttributeError("expected either scales or sizes")

@@ -12,7 +12,7 @@ from ir_exec.onnx.attributes import Tensor
 from ir_exec.onnx.convert import Call
 from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import as_i64, cast, ints, shape_of
+from ir_exec.onnx.values import as_i64, as_vector, cast, ints, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -41,7 +41,7 @@ def constant_of_shape(shape: Value, *, value: Tensor | None = None, call: Call) 
     fill = np.zeros(1, np.float32) if value is None else call.array(value)
     if fill.size != 1:
         raise InvalidAttributeError(f"value has {fill.size} elements, expected one")
-    return build.broadcast(build.constant(fill.reshape(())), shape)
+    return build.broadcast(build.constant(fill.reshape(())), as_vector(shape))
 
 
 @onnx_op("EyeLike", since=9)

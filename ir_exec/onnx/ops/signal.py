@@ -12,6 +12,7 @@ from ir_exec.onnx.registry import onnx_op
 from ir_exec.onnx.tensors import element_type_of
 from ir_exec.onnx.values import (
     as_i64,
+    as_vector,
     cast,
     ints,
     known_rank,
@@ -89,6 +90,7 @@ def stft(
     """Transforms of windowed frames of the signal. Exporters omit the last dim of real signals."""
     if known_rank(signal, "the signal") == 2:
         signal = build.unsqueeze(signal, -1)
+    window = None if window is None else as_vector(window)
     if frame_length is not None:
         length = reshape(as_i64(frame_length), 1)
     elif window is not None:

@@ -18,17 +18,17 @@ from ir_exec.types import BOOLEAN, INTEGER, ElementType
 __all__ = ["convert_saturated", "converted", "type_of"]
 
 
-@onnx_op("Constant", since=1)
+@onnx_op("Constant", since=1, ignores_attributes=True)
 def constant_1(*, value: Tensor, call: Call) -> Value:
     return build.constant(call.array(value))
 
 
-@onnx_op("Constant", since=11)
+@onnx_op("Constant", since=11, ignores_attributes=True)
 def constant_11(*, value: Tensor | None = None, sparse_value: Sparse | None = None, call: Call) -> Value:
     return constant(value=value, sparse_value=sparse_value, call=call)
 
 
-@onnx_op("Constant", since=12)
+@onnx_op("Constant", since=12, ignores_attributes=True)
 def constant(
     *,
     value: Tensor | None = None,

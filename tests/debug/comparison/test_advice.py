@@ -125,5 +125,6 @@ def test_opinions() -> None:
     assert judged({"kernel": [one]}, 0, one, two, tolerance).is_reference
     assert not judged({"kernel": [two]}, 0, one, two, tolerance).is_reference
     assert judged({"kernel": [two], "alone": [one]}, 0, one, two, tolerance).is_reference
-    assert judged({"kernel": [one]}, 0, one, one, tolerance) == (None, False)
-    assert judged({"evaluator": [None]}, 0, one, two, tolerance) == (None, False)
+    assert judged({"kernel": [one]}, 0, one, one, tolerance) == (None, False, False)
+    assert judged({"evaluator": [None]}, 0, one, two, tolerance) == (None, False, False)
+    assert [judged({"kernel": [side]}, 0, one, two, tolerance).confirms for side in (one, two)] == [False, True]

@@ -19,6 +19,8 @@ from tests.helpers.facts import mentions
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "compare.schema.json"
 NAN, INF = float("nan"), float("inf")
+NEAR = 1 + 4e-6
+"""A factor that is beyond the tolerance of a constant, and within that of an output."""
 
 
 def network(middle: str = "gelu", factor: float = 1.0, *, bounded: bool = False) -> Model:
@@ -39,13 +41,20 @@ def inputs(mask: float, x: float | None = None) -> dict[str, Array]:
 class TestNothingIsEqualThatWasNotCompared:
     @pytest.mark.parametrize("mask", [NAN, INF, -INF])
     def test_outputs_without_a_finite_element(self, mask: float) -> None:
-        report = compare(network("relu"), network(), inputs(mask))
+        report = compare(network(), network(), inputs(mask))
         assert report.verdict == "not compared"
         assert not report.equal
         assert [one.status for one in report.output_results] == ["not compared", "equal"]
         assert report.not_compared == 8 + 2, "an index among elements that are not finite shows nothing either"
         with pytest.raises(NothingComparedError):
-            assert_same(network("relu"), network(), inputs(mask))
+            assert_same(network(), network(), inputs(mask))
+
+    def test_a_gross_error_of_a_layer_counts_without_finite_outputs(self) -> None:
+        report = compare(network("relu"), network(), inputs(NAN))
+        assert (report.verdict, report.failing) == ("different in a layer", {"inner"})
+        with pytest.raises(AssertionError) as caught:
+            assert_same(network("relu"), network(), inputs(NAN))
+        assert not isinstance(caught.value, NothingComparedError)
 
     def test_who_means_it_can_have_it(self) -> None:
         report = compare(network(), network(), inputs(NAN), nan_equal=True)
@@ -56,7 +65,7 @@ class TestNothingIsEqualThatWasNotCompared:
     def test_both_errors_are_one_for_every_test(self) -> None:
         for kind in (AssertionError, EvaluationError):
             with pytest.raises(kind):
-                assert_same(network("relu"), network(), inputs(NAN))
+                assert_same(network(), network(), inputs(NAN))
 
     def test_some_elements(self) -> None:
         given = inputs(0.0)
@@ -110,16 +119,17 @@ class TestSensitivity:
 
 class TestOutputsFirst:
     def test_a_wrong_layer_that_no_output_shows(self) -> None:
-        report = compare(network(factor=1.0), network(factor=1.0001), inputs(0.0))
+        report = compare(network(factor=1.0), network(factor=NEAR), inputs(0.0))
         assert report.faults
+        assert not report.faults[0].is_gross
         assert report.equal
         assert str(report).splitlines()[1] == mentions(report.faults[0].layer_name)
-        assert assert_same(network(factor=1.0), network(factor=1.0001), inputs(0.0)).equal
+        assert assert_same(network(factor=1.0), network(factor=NEAR), inputs(0.0)).equal
         with pytest.raises(AssertionError):
-            assert_same(network(factor=1.0), network(factor=1.0001), inputs(0.0), fail_on="layers")
+            assert_same(network(factor=1.0), network(factor=NEAR), inputs(0.0), fail_on="layers")
 
     def test_tolerances_by_output(self) -> None:
-        models = network(factor=1.0), network(factor=1.0001)
+        models = network(factor=1.0), network(factor=NEAR)
         assert not compare(*models, inputs(0.0), rtol={"scores": 1e-6}).equal
         assert compare(*models, inputs(0.0), rtol={"scores": 1e-6, "*": 0.0}, atol={"scores": 1e-2}).equal
         assert compare(*models, inputs(0.0), atol={"best": 1.0}).equal
@@ -142,7 +152,7 @@ class TestCommandLine:
         monkeypatch.chdir(tmp_path)
         network().save("good.xml")
         network("relu").save("relu.xml")
-        network(factor=1.0001).save("near.xml")
+        network(factor=NEAR).save("near.xml")
         np.savez("nan.npz", **inputs(NAN))
         np.savez("real.npz", **inputs(0.0))
 
@@ -153,8 +163,9 @@ class TestCommandLine:
     def test_exit_codes(self) -> None:
         expected = {
             ("relu.xml", "real.npz"): 1,
-            ("relu.xml", "nan.npz"): 2,
-            ("relu.xml", "nan.npz", "--nan-equal"): 0,
+            ("relu.xml", "nan.npz"): 1,
+            ("relu.xml", "nan.npz", "--nan-equal"): 1,
+            ("good.xml", "nan.npz"): 2,
             ("good.xml", "nan.npz", "--nan-equal"): 0,
             ("good.xml", "real.npz"): 0,
             ("near.xml", "real.npz"): 0,
@@ -200,7 +211,7 @@ class TestCommandLine:
 
     @pytest.mark.usefixtures("files")
     def test_json(self) -> None:
-        found = self.call("relu.xml", "--with", "good.xml", "--inputs", "nan.npz", "--format", "json")
+        found = self.call("good.xml", "--with", "good.xml", "--inputs", "nan.npz", "--format", "json")
         assert found.exit_code == 2
         parsed = json.loads(found.stdout)
         jsonschema.validate(parsed, json.loads(SCHEMA.read_text()))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ir_exec import Model, build
+from ir_exec import Model, build, read_model
 from ir_exec.build import Value
 from ir_exec.debug import compare, drawn_inputs
 from ir_exec.debug.draw.redraw import judge
 from ir_exec.debug.drawing import Drawer, Redraw, checked_inputs
 from ir_exec.errors import EvaluationError
 from ir_exec.types import Array
+from tests.onnx.files import model as onnx_model
 
 
 def model(*values: Value) -> Model:
@@ -140,3 +141,20 @@ def test_compare_draws_again() -> None:
 
     assert np.abs(drawn_inputs(network(1), 0)["x"]).max() > 1
     assert not compare(network(1), network(2)).equal
+
+
+LIST = "s = SplitToSequence<axis = 1>(x, sizes)"
+
+
+@pytest.mark.parametrize(
+    "nodes", [f"{LIST} z = Constant<value_int = 0>() y = SequenceAt(s, z)", f"{LIST} y = Identity(s)"]
+)
+def test_inputs_of_a_model_whose_outputs_depend_on_a_call(nodes: str) -> None:
+    """Its graph has no values for these outputs, and a list may have several."""
+    proto = onnx_model(f"g (float[N,3] x, int64[P] sizes) => (y) {{ {nodes} }}")
+    network = read_model(proto.SerializeToString())
+    assert network.is_partial
+    assert network.output_values == [None]
+    arrays, record = checked_inputs(network, 0, given={"sizes": np.array([1, 2])})
+    assert (record.problem, record.checked) == (None, True)
+    assert arrays["x"].shape[1] == 3

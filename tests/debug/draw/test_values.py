@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec import build
 from ir_exec.codes import Code
+from ir_exec.debug import drawn_inputs
 from ir_exec.debug.drawing import draw
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, ElementType, Shape
@@ -101,3 +103,12 @@ def test_numbers_are_drawn_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     np.testing.assert_array_equal(drawn("5"), drawn("5"))
+
+
+def test_constants_with_nan_are_no_warnings() -> None:
+    """Their extents are computed for the evidence of the layers that read them."""
+    x = build.parameter([2], "f32", name="x")
+    extremes = build.constant(np.array([0x7D01, 0x3C00], np.uint16).view(np.float16))  # a signaling NaN
+    network = build.model([build.result(build.add(x, build.convert(extremes, "f32")))])
+    with np.errstate(all="raise"):
+        assert drawn_inputs(network, 0)["x"].shape == (2,)

@@ -23,6 +23,7 @@ from ir_exec.types import ElementType
 from tests.debug.input_sizes.explored import explored
 from tests.helpers.facts import mentions, naming
 from tests.helpers.network_text import NetworkText
+from tests.onnx.files import model as onnx_model
 
 NETWORKS = Path(__file__).parents[2] / "networks"
 SHARED = Path(__file__).parents[4] / "shared" / "models"
@@ -370,3 +371,11 @@ def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
         outcome = prober(sizes)
         model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
         assert list(outcome.types) == list(model.types)
+
+
+def test_outputs_that_depend_on_a_call_are_not_listed() -> None:
+    text = """g (float[N,3] x, int64[P] sizes) => (y, z) { s = SplitToSequence<axis = 0>(x, sizes)
+        i = Constant<value_int = 0>() y = SequenceAt(s, i) z = Relu(x) }"""
+    report = shapes(read_model(onnx_model(text).SerializeToString()))
+    assert {dim.output for dim in report.outputs} == {"z"}
+    assert not report.complete

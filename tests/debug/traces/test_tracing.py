@@ -18,7 +18,7 @@ from ir_exec.debug.values.facts import digest, facts_of
 from ir_exec.debug.values.files import read_value, write_value
 from ir_exec.types import ALL, STRING, Array, ElementType
 from tests.conformance.networks import arrays
-from tests.helpers.facts import coded, naming
+from tests.helpers.facts import coded, mentions, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -184,10 +184,36 @@ class TestTrouble:
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("ir_exec.debug.traces.tracing.write_value", full)
-        with pytest.raises(ResourceError, match="No space left on device"):
+        with pytest.raises(ResourceError, match="No space left on device", check=coded("IR009")):
             trace(GNN, arrays(GNN, "inputs"), output=tmp_path)
         assert held[0] > 100_000
         assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
+
+    @pytest.mark.parametrize("has_index", [True, False])
+    def test_an_error_names_the_values_that_remain(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_index: bool
+    ) -> None:
+        written: list[Path] = []
+
+        def fill(path: Path, array: Array) -> None:
+            if len(written) == 3:
+                raise OSError(28, "No space left on device")
+            write_value(path, array)
+            written.append(path)
+
+        def full(path: Path, content: bytes) -> None:
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("ir_exec.debug.traces.tracing.write_value", fill)
+        if not has_index:
+            monkeypatch.setattr("ir_exec.debug.traces.tracing.write_file", full)
+        with pytest.raises(ResourceError, check=coded("IR009")) as caught:
+            trace(GNN, arrays(GNN, "inputs"), output=tmp_path)
+        assert caught.value.message == mentions(3, tmp_path, "index.json")
+        names = {path.name for path in written} | ({"index.json"} if has_index else set())
+        assert {path.name for path in tmp_path.iterdir()} == names
+        if has_index:
+            assert not Trace(tmp_path).index.complete
 
     def test_an_older_trace_goes_and_nothing_else(self, tmp_path: Path) -> None:
         model = read_model(GNN)

@@ -1,0 +1,152 @@
+"""Report of a comparison from the findings about its layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ir_exec.debug.comparison.attributes import other_attributes
+from ir_exec.debug.comparison.faults import fault_of
+from ir_exec.debug.comparison.judging import decide, elements_not_compared, fits, judged_outputs, verdict_of
+from ir_exec.debug.comparison.known import LayerFindings, Place, Takers, unmatched_of
+from ir_exec.debug.comparison.metrics import Settings
+from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.value_comparer import ValueComparer
+from ir_exec.debug.quantization.pairing import FoldedWeights
+from ir_exec.debug.references.reference import IRReference, Reference
+from ir_exec.debug.traces.walk import Where
+from ir_exec.debug.values.entries import Entry, Key, holder_names
+from ir_exec.graph import Node
+from ir_exec.model import Model
+
+__all__ = ["FindingsReporter"]
+
+
+class FindingsReporter:
+    """Findings about the layers of a model, and their report.
+
+    Attributes:
+        values: Compares values, with the settings of the call.
+        calls: Number of runs so far.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        reference: Reference,
+        entries: Mapping[Key, Entry],
+        partners: Mapping[Key, Entry],
+        settings: Settings,
+        folded: FoldedWeights,
+        *,
+        is_wide: bool,
+    ) -> None:
+        self._model = model
+        self._reference = reference
+        self._partners = partners
+        self.values = ValueComparer(reference, partners, settings, folded, is_wide=is_wide)
+        self._entries = entries
+        self.calls = 0
+        self._found: dict[Place, LayerFindings] = {}
+        self._on_steps: set[tuple[Where, str, int]] = set()
+        self._scopes = {"/".join((*entry.scope, entry.layer_name)): entry.scope for entry in entries.values()}
+        self._folded = folded
+        self._takers = Takers(model.graph)
+        self._nodes: dict[Place, Node] = {}
+        self._confirmed: set[Place] = set()
+        self._compensated: set[Place] = set()
+
+    def report(
+        self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None, more: Mapping[str, Any]
+    ) -> Comparison:
+        """Return the report with its verdict.
+
+        Args:
+            more: Further fields of the report.
+        """
+        layers = self._with_attributes([one.counted for one in self._found.values()])
+        wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
+        inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
+        faults = [
+            self._fault(place, layer)
+            for place, layer in wrong
+            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
+        ]
+        faults.sort(key=lambda fault: fault.call)
+        seen = self.values.output_errors, self.values.visible_errors, self.values.output_shapes
+        outputs = judged_outputs(self._model, self._partners, *seen, self._on_steps, self.values.explained, self.calls)
+        not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
+        fail_on = self.values.settings.fail_on
+        verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on)
+        beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
+        computes_in = self._reference.computes_in
+        report = Comparison(
+            model=name or self._model.name,
+            reference=self._reference.title,
+            runtime=self._reference.runtime,
+            settings=tuple(self._reference.settings),
+            verdict=verdict,
+            equal=verdict == "equal",
+            output_results=tuple(outputs),
+            not_compared=not_compared,
+            untested=sum(one.untested is not None for one in layers) + self.not_run(),
+            not_run=self.not_run(),
+            first_fault=faults[0] if faults else None,
+            faults=tuple(faults),
+            first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
+            layers=tuple(layers),
+            outputs=tuple(entry.path for entry in ours if entry.output),
+            unmatched=tuple(
+                unmatched_of(
+                    [one for one in ours if one.key not in self._folded.parts], theirs, self._partners, self._found
+                )
+            ),
+            notes=tuple(self._reference.notes),
+            weights=self.values.rounded.note(),
+            quantized=tuple(self.values.quantized.values()),
+            ranges=tuple([counter.result() for counter in self.values.ranges.values()]),
+            calls=self.calls,
+            rounds=self._reference.rounds,
+            failure=self._reference.failure,
+            computes_in=None if computes_in is None else computes_in.name,
+            **more,
+        )
+        return decide(report, verdict, fail_on)
+
+    def _with_attributes(self, layers: Sequence[ComparedLayer]) -> list[ComparedLayer]:
+        """Return the layers with the attributes that differ between two files without an effect on the values."""
+        if not isinstance(self._reference, IRReference):
+            return list(layers)
+        differing = other_attributes(self._model, self._reference.model, self._partners)
+        pairs = zip(self._found, layers, strict=True)
+        return [
+            layer.model_copy(update={"other_attributes": differing[place]})
+            if place in differing and layer.status in ("equal", "close")
+            else layer
+            for place, layer in pairs
+        ]
+
+    def not_run(self) -> int:
+        """Return the number of layers in bodies that have not run in any call."""
+        run = {scope for scope, _ in self._found}
+        left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
+        return sum(scope != () for scope, _ in left)
+
+    def _is_on_steps(self, layer: ComparedLayer) -> bool:
+        """Return True if a layer differs only on steps and in ties, for the model's inputs and the reference's."""
+        scope = self._scopes.get(layer.path, ())
+        return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
+
+    def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
+        weights = [weight for key, weight in self.values.quantized.items() if key[:2] == place]
+        return fault_of(
+            place,
+            layer,
+            self._nodes[place],
+            self._found,
+            self._takers,
+            self.values.settings,
+            is_confirmed=place in self._confirmed,
+            is_compensated=place in self._compensated,
+            is_faulty_weight=self.values.settings.is_same_engine and any(weight.is_fault for weight in weights),
+        )

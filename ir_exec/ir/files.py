@@ -1,0 +1,144 @@
+"""The reader of an .xml together with its .bin, which may be replaced at the same time."""
+
+from __future__ import annotations
+
+import os
+from typing import NamedTuple, TypeAlias
+
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, Report, WeightsError
+from ir_exec.ir.document import Document
+from ir_exec.ir.markup import Markup
+from ir_exec.ir.packing import CURRENT_ORDER, BitOrder
+from ir_exec.ir.pairing import ENTRY, WeightsDigest
+from ir_exec.ir.reader import read_document
+from ir_exec.ir.storage import lock_folder
+from ir_exec.ir.urls import exists, is_url
+from ir_exec.ir.weights import Weights, default_weights_path
+
+__all__ = ["ModelFiles", "Source", "WeightsSource", "differing_weights", "opened_weights", "read_files"]
+
+Source: TypeAlias = str | os.PathLike[str] | bytes
+WeightsSource: TypeAlias = str | os.PathLike[str] | bytes | bytearray | memoryview
+
+
+class ModelFiles(NamedTuple):
+    """The content of an .xml and its .bin.
+
+    Attributes:
+        older: The elements and the path of an IR of versions 2 to 7, which is not read.
+        digest: The digest of the .bin in the .xml, for weights from the .bin next to it.
+        may_differ: True if the .bin may not belong to the .xml: its digest differs, or the .xml was replaced meanwhile.
+    """
+
+    document: Document | None = None
+    weights: Weights | None = None
+    older: tuple[Markup, str | None] | None = None
+    digest: WeightsDigest | None = None
+    may_differ: bool = False
+
+
+def read_files(source: Source, weights: WeightsSource | None, report: Report) -> ModelFiles:
+    """Read an .xml, and open the given weights or the .bin next to it; faults are reported.
+
+    If the .bin may not belong to the .xml, both are read again while no other process replaces them.
+    """
+    faults: list[IRError] = []
+    files = _read_files(source, weights, faults.append)
+    if files.may_differ:
+        path = files.document.path if files.document is not None else None
+        with lock_folder(os.path.dirname(os.path.realpath(path or os.curdir)), is_required=False):
+            faults.clear()
+            files = _read_files(source, weights, faults.append)
+    for fault in faults:
+        report(fault)
+    return files
+
+
+def _read_files(source: Source, weights: WeightsSource | None, report: Report) -> ModelFiles:
+    older: list[tuple[Markup, str | None]] = []
+    digests: list[WeightsDigest] = []
+    before = _stamp(source)
+    document = read_document(
+        source, report=report, on_older=lambda *elements: older.append(elements), on_digest=digests.append
+    )
+    if older or document is None:
+        return ModelFiles(older=older[0] if older else None)
+    digest = digests[0] if digests and weights is None else None
+    try:
+        opened = _open_weights(document, weights, report)
+        is_partner = opened is None or digest is None or _has_digest(opened, digest)
+    except IRError as error:
+        report(error)
+        return ModelFiles(document, may_differ=digest is not None)
+    if opened is not None and digest is not None and not is_partner:
+        report(differing_weights(opened, digest))
+        return ModelFiles(document, may_differ=True)
+    may_differ = weights is None and ((opened is None and digest is not None) or _stamp(source) != before)
+    return ModelFiles(document, opened, digest=digest, may_differ=may_differ)
+
+
+def _has_digest(weights: Weights, digest: WeightsDigest) -> bool:
+    """Return True if the size and a sample of weights are those of the digest; of remote files, only the size."""
+    if weights.path is None or is_url(weights.path):
+        return weights.path is None or weights.file_size == digest.size
+    return digest.is_sample_of(weights.file_size, weights.slice)
+
+
+def differing_weights(weights: Weights, digest: WeightsDigest) -> WeightsError:
+    """Return the error IR212 for a .bin that was not written with its .xml."""
+    size = weights.file_size
+    detail = f"it has {size:,} bytes, expected {digest.size:,}" if size != digest.size else "its digest differs"
+    message = f"the .bin was not written with this .xml: {detail}"
+    hint = (
+        "write the model again, or restore the .bin; if the .bin was changed on purpose, delete the entry "
+        f"<{ENTRY}> from the rt_info of the .xml"
+    )
+    return WeightsError(message, code=Code.weights_digest, hint=hint, location=Location(path=weights.path))
+
+
+def _stamp(source: Source) -> tuple[int, int, int] | None:
+    """Return inode, size and modification time of a local file."""
+    try:
+        status = os.stat(source) if isinstance(source, (str, os.PathLike)) else None
+    except Exception:
+        # A path may be an object of any class, and its `__fspath__` may raise anything.
+        return None
+    return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
+    """Open the given weights of a document, or the .bin next to the .xml; None if a fault was reported."""
+    has_constants = any(layer.is_constant for layer in document.all_layers())
+    return opened_weights(document.path, weights, report, order=BitOrder.of(document), are_needed=has_constants)
+
+
+def opened_weights(
+    path: str | None,
+    weights: WeightsSource | None,
+    report: Report,
+    *,
+    order: BitOrder = CURRENT_ORDER,
+    are_needed: bool = True,
+) -> Weights | None:
+    """Open the weights of the .xml at a path.
+
+    Args:
+        are_needed: True if a .bin next to it must exist.
+    """
+    if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
+        message = f"weights are of type {type(weights).__name__}, expected a path or bytes"
+        report(WeightsError(message, code=Code.weights_missing))
+        return None
+    if isinstance(weights, (bytes, bytearray, memoryview)):
+        return Weights.of_bytes(weights, order=order)
+    if weights is None and path is None:
+        return None
+    found = default_weights_path(path or "") if weights is None else os.fspath(weights)
+    if weights is None and not are_needed:
+        return Weights.of_bytes(b"") if not exists(found) else Weights.open(found, order=order)
+    try:
+        return Weights.open(found, order=order)
+    except WeightsError as error:
+        report(error.located(Location(path=found)))
+        return None

@@ -1,0 +1,125 @@
+"""Verdicts over every network: changed and identical copies, files of outputs, and the same faults with other seeds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ir_exec import IRError, compile_model, read_model
+from ir_exec.debug import Comparison, compare
+from tests.conformance.networks import arrays, networks
+from tests.debug.comparison.planted_kinds import one_of_each
+from tests.debug.comparison.planted_weights import weight_faults
+
+NNCF = Path(__file__).parents[2] / "quantization" / "nncf"
+
+SEEDS = (4001, 4002)
+
+
+def failing(report: Comparison) -> bool:
+    """Return True if the verdict is a difference, after checking that the exit code and the record agree."""
+    assert report.decision is not None
+    assert report.decision.verdict == report.verdict
+    assert report.equal == (report.verdict == "equal") == (report.exit_code == 0)
+    return report.exit_code == 1 and report.verdict != "reference"
+
+
+@pytest.mark.broad(keep=4)
+@pytest.mark.parametrize("name", networks())
+def test_a_changed_weight_is_never_equal(name: str) -> None:
+    """Inputs are drawn, the outputs may agree, and the constant is in the first line."""
+    path = networks()[name]
+    xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
+    good = read_model(path)
+    for seed in SEEDS:
+        for fault in weight_faults(xml, weights, seed):
+            try:
+                report = compare(read_model(fault.xml, weights=fault.weights), good, seed=seed, threads=1)
+            except IRError:
+                continue  # the inputs that one of them takes
+            assert failing(report), (fault.kind, fault.paths, str(report).splitlines()[0])
+            assert report.first_fault is not None
+            assert not fault.paths.isdisjoint({report.first_fault.path, *report.first_fault.includes}), fault
+            assert report.first_fault.is_gross
+            assert f'"{report.first_fault.path}"' in str(report).splitlines()[0]
+
+
+@pytest.mark.broad(keep=2)
+@pytest.mark.parametrize("name", networks())
+def test_a_changed_layer_is_never_equal(name: str) -> None:
+    """Attributes and operators that change the values of their layer with these inputs."""
+    path = networks()[name]
+    xml, weights, inputs = path.read_bytes(), path.with_suffix(".bin").read_bytes(), arrays(path, "inputs")
+    assert inputs is not None
+    good = read_model(path)
+    for fault in one_of_each(xml, weights, inputs, seed=SEEDS[0] + len(name), tries=4):
+        report = compare(read_model(fault.xml, weights=fault.weights), good, inputs, threads=1)
+        # An output that no layer reads is not compared; the first line still names the attribute.
+        named = {layer.path for layer in report.layers if layer.other_attributes}
+        assert failing(report) or named & fault.paths, (fault.kind, fault.paths, str(report).splitlines()[0])
+
+
+@pytest.mark.broad(keep=3)
+@pytest.mark.parametrize("name", networks())
+def test_identical_copies_and_files_of_their_outputs_are_equal(name: str, tmp_path: Path) -> None:
+    path = networks()[name]
+    inputs = arrays(path, "inputs")
+    model = read_model(path)
+    model.save(tmp_path / "copy.xml")
+    assert compare(model, tmp_path / "copy.xml", seed=SEEDS[1], threads=1).verdict in ("equal", "not compared")
+    assert compare(model, tmp_path / "copy.xml", inputs, threads=1).verdict == "equal"
+    outputs = compile_model(model, threads=1)(inputs).to_tuple()
+    np.savez(tmp_path / "golden.npz", **{f"out{place}": array for place, array in enumerate(outputs)})
+    report = compare(model, tmp_path / "golden.npz", inputs, threads=1)
+    assert report.verdict == "equal", str(report)
+
+
+@pytest.mark.broad(keep=3)
+@pytest.mark.parametrize("name", networks())
+def test_a_file_of_outputs_accuses_no_layer(name: str, tmp_path: Path) -> None:
+    path = networks()[name]
+    xml, weights, inputs = path.read_bytes(), path.with_suffix(".bin").read_bytes(), arrays(path, "inputs")
+    outputs = compile_model(path, threads=1)(inputs).to_tuple()
+    np.savez(tmp_path / "golden.npz", **{f"out{place}": array for place, array in enumerate(outputs)})
+    for fault in weight_faults(xml, weights, SEEDS[0]):
+        try:
+            report = compare(read_model(fault.xml, weights=fault.weights), tmp_path / "golden.npz", inputs, threads=1)
+        except IRError:
+            continue  # a constant of integers has the same bytes
+        if report.equal:
+            continue  # outputs do not show this fault
+        assert report.verdict == "different"
+        for one in report.faults:
+            assert not one.is_certain or one.path in fault.paths, (fault.paths, str(report).splitlines()[0])
+            assert not one.is_certain or one.unseen == 0
+        if report.first_fault is not None and report.first_fault.unseen:
+            assert str(report.first_fault.unseen) in str(report).splitlines()[0].replace(",", "")
+
+
+@pytest.mark.broad(keep=3)
+@pytest.mark.parametrize("name", networks())
+def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
+    path = networks()[name]
+    inputs = arrays(path, "inputs")
+    model = read_model(path)
+    model.save(tmp_path / "f16.xml", compress_to_fp16=True)
+    for one, other in ((model, tmp_path / "f16.xml"), (tmp_path / "f16.xml", model)):
+        report = compare(one, other, inputs, threads=1)
+        assert report.faults == (), str(report)
+        assert report.verdict == "equal" or any(
+            not output.error.is_within for output in report.output_results if output.error
+        )
+        if any(layer.status == "close" and layer.type == "Const" for layer in report.layers):
+            assert report.weights is not None
+
+
+@pytest.mark.parametrize("mode", sorted(path.stem for path in NNCF.glob("*.xml") if path.stem != "plain"))
+def test_a_compressed_copy_is_equal_as_far_as_its_format_explains(mode: str) -> None:
+    x = np.random.default_rng(0).standard_normal((3, 64)).astype(np.float32)
+    report = compare(NNCF / f"{mode}.xml", NNCF / "plain.xml", {"x": x})
+    assert report.verdict == "equal", str(report)
+    (output,) = report.output_results
+    assert output.is_explained
+    assert len(report.quantized) == 1

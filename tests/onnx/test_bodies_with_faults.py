@@ -1,0 +1,103 @@
+"""A fault in a body or a function is found once, without unrolling: the rest is not checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from onnx import NodeProto
+
+from ir_exec import IRError, check_model
+from ir_exec.onnx import convert
+from ir_exec.onnx.definitions import broken_constraints
+from tests.onnx.files import model
+
+FAULT = "Softmax<axis = 7>"
+
+
+@pytest.fixture
+def converted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The types of the nodes that are converted."""
+    found: list[str] = []
+
+    def counted(node: NodeProto, *arguments: Any) -> list[IRError]:
+        found.append(node.op_type)
+        return broken_constraints(node, *arguments)
+
+    monkeypatch.setattr(convert, "broken_constraints", counted)
+    return found
+
+
+LOOPS = {
+    "Loop": f"""g (float[2] x) => (float[2] y) {{ n = Constant<value_int = 1000>()
+        y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
+        {{ d = Identity(c) a = Neg(v) w = {FAULT}(a) }}>(n, , x) }}""",
+    "Loop in a Loop": f"""g (float[2] x) => (float[2] y) {{ n = Constant<value_int = 1000>()
+        y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
+        {{ d = Identity(c) w = Loop<body = b (int64 j, bool e, float[2] s) => (bool f, float[2] t)
+        {{ f = Identity(e) t = {FAULT}(s) }}>(n, , v) }}>(n, , x) }}""",
+    "Loop with a list": f"""g (float[2] x) => (float[2] y) {{ n = Constant<value_int = 1000>()
+        s = SequenceConstruct(x)
+        z = Loop<body = b (int64 i, bool c, seq(float[2]) v) => (bool d, seq(float[2]) w)
+        {{ d = Identity(c) a = {FAULT}(x) w = SequenceInsert(v, a) }}>(n, , s)
+        y = ConcatFromSequence<axis = 0>(z) }}""",
+    "If": f"""g (float[2] x, bool c) => (float[2] y) {{
+        y = If(c) <then_branch = t () => (a) {{ a = {FAULT}(x) }}, else_branch = e () => (b) {{ b = Neg(x) }}> }}""",
+    "Scan": f"""g (float[3] x, float[1000,3] z) => (float[3] y, float[1000,3] w) {{
+        y, w = Scan<num_scan_inputs = 1, body = b (float[3] s, float[3] e) => (float[3] t, float[3] o)
+        {{ t = {FAULT}(s) o = Identity(e) }}>(x, z) }}""",
+}
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_a_fault_in_a_body_is_one_finding(name: str, converted: list[str]) -> None:
+    report = check_model(model(LOOPS[name]).SerializeToString())
+    assert [(one.code, one.location.layer_type) for one in report.errors] == [("IR503", "Softmax")]
+    assert report.layers_not_checked > 0
+    assert len(converted) < 40
+
+
+def test_a_loop_with_an_unknown_operator_is_not_unrolled(converted: list[str]) -> None:
+    text = """g (float[2] x) => (float[2] y) { n = Constant<value_int = 1000>()
+        y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
+        { d = Identity(c) a = own.F(v) w = Neg(a) }>(n, , x) }"""
+    report = check_model(model(text, further='"own" : 1').SerializeToString())
+    assert [one.code for one in report.diagnostics] == ["IR901"]
+    assert len(converted) < 40
+
+
+def functions(depth: int, last: str) -> str:
+    """Functions that call the next one twice; the last one has a node."""
+    texts = [f'<domain: "own", opset_import: ["" : 17, "own" : 1]> F0 (a) => (b) {{ {last} }}']
+    for place in range(1, depth + 1):
+        inner = f"c = own.F{place - 1}(a) b = own.F{place - 1}(c)"
+        texts.append(f'<domain: "own", opset_import: ["" : 17, "own" : 1]> F{place} (a) => (b) {{ {inner} }}')
+    return " ".join(texts)
+
+
+def nested(depth: int, last: str) -> bytes:
+    body = f"g (float[2] x) => (float[2] y) {{ y = own.F{depth}(x) }}"
+    return model(body, further='"own" : 1', functions=functions(depth, last)).SerializeToString()  # type: ignore[no-any-return]
+
+
+def test_equal_calls_of_a_function_with_a_fault_are_expanded_once(converted: list[str]) -> None:
+    report = check_model(nested(12, f"b = {FAULT}(a)"))
+    assert [one.code for one in report.errors] == ["IR503"]
+    assert converted.count("Softmax") == 1
+
+
+def test_calls_that_expand_to_too_many_nodes_are_refused_before_expansion(converted: list[str]) -> None:
+    report = check_model(nested(30, "b = Neg(a)"))
+    assert [one.code for one in report.errors] == ["IR006"]
+    assert len(converted) < 10
+
+
+def test_nested_functions_within_the_limit_are_clean() -> None:
+    assert not check_model(nested(6, "b = Neg(a)")).errors
+
+
+def test_functions_that_call_themselves_are_one_finding() -> None:
+    texts = """<domain: "own", opset_import: ["" : 17, "own" : 1]> F (a) => (b) { c = own.G(a) b = own.F(c) }
+        <domain: "own", opset_import: ["" : 17, "own" : 1]> G (a) => (b) { b = own.F(a) }"""
+    proto = model("g (float[2] x) => (float[2] y) { y = own.F(x) }", further='"own" : 1', functions=texts)
+    assert "IR107" in {one.code for one in check_model(proto.SerializeToString()).errors}
