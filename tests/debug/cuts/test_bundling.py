@@ -9,11 +9,15 @@ import shlex
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from ir_exec import EvaluationError, IRError, Model, check_model, read_model
+from ir_exec import EvaluationError, IRError, Model, ResourceError, check_model, read_model
+from ir_exec.cli import main
+from ir_exec.codes import Code
 from ir_exec.debug import Bundle, bundle, rerun
 from tests.conformance.networks import arrays
 from tests.helpers.facts import coded, naming
@@ -341,3 +345,14 @@ def test_an_anonymous_one_of_an_onnx_file(tmp_path: Path) -> None:
     bundle(path, inputs, output=tmp_path / "b.zip", anonymously=True)
     assert SECRET.encode() not in all_bytes(tmp_path / "b.zip").lower()
     assert rerun(tmp_path / "b.zip").equal
+
+
+@pytest.mark.parametrize("limits", [{"max_seconds": 1e-9}, {"max_memory": 1}])
+def test_a_run_has_limits(limits: dict[str, Any], made: Path) -> None:
+    assert rerun(made, max_seconds=3600, max_memory=2**30).equal
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
+        rerun(made, **limits)
+    ((name, limit),) = limits.items()
+    options = [f"--max-seconds={limit}"] if name == "max_seconds" else [f"--max-gib={limit / 2**30}"]
+    result = CliRunner().invoke(main, ["bundle", "--run", str(made), *options])
+    assert result.exit_code == 2, result.output
