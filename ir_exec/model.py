@@ -74,6 +74,7 @@ class Loaded(NamedTuple):
             them.
         stand_ins: The ids of Parameters that replace values of unreadable nodes; the file does not have them.
         digest: The digest of the .bin in the .xml, for weights from the .bin next to it.
+        lowered_from: The path of the file of another format; None for IR, and for content in memory.
     """
 
     document: Document
@@ -83,6 +84,7 @@ class Loaded(NamedTuple):
     left_out: int = 0
     stand_ins: frozenset[str] = frozenset()
     digest: WeightsDigest | None = None
+    lowered_from: str | None = None
 
     @property
     def version(self) -> int:
@@ -122,6 +124,7 @@ class Model:
         self.weights = loaded.weights
         self.left_out = loaded.left_out
         self.stand_ins = loaded.stand_ins
+        self.lowered_from = loaded.lowered_from
         self.given: dict[Value, TensorType] = {}
         self.types: Types = self._inferred() if types is None else types
 
@@ -232,6 +235,7 @@ class Model:
                 large for f16.
 
         Raises:
+            GraphError: IR108 if every output is an empty list of ONNX.
             IRError: IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):
@@ -305,7 +309,7 @@ class Model:
         shapes = {index: self.given[value].shape for index, value in enumerate(inputs) if value in self.given}
         modules = {type(node.op).__module__ for node in self.graph.all_nodes() if node.op is not None}
         users = sorted(module for module in modules if not module.startswith("ir_exec."))
-        return _unpickled, (type(self), self.document, self.weights, shapes, users)
+        return _unpickled, (type(self), self.document, self.weights, shapes, users, self.lowered_from)
 
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
@@ -401,12 +405,13 @@ def _unpickled(
     weights: Weights | None,
     shapes: Mapping[str | int, ShapeLike],
     modules: Sequence[str],
+    lowered_from: str | None = None,
 ) -> Model:
     for module in modules:
         # The import registers the operators of the module.
         import_module(module)
     graph = build_graph(document, weights, report=raise_error)
-    model = cls(Loaded(document, graph, weights, document))
+    model = cls(Loaded(document, graph, weights, document, lowered_from=lowered_from))
     return model.reshape(shapes) if shapes else model
 
 
@@ -448,7 +453,15 @@ def load(
         model: Model | None = reader.read(source, report=report, shapes=shapes)
         if model is None:
             return None
-        return Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
+        return Loaded(
+            model.document,
+            model.graph,
+            model.weights,
+            model.document,
+            model.left_out,
+            model.stand_ins,
+            lowered_from=model.lowered_from,
+        )
     return _load_ir(source, weights, report)
 
 

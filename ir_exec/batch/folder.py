@@ -140,7 +140,7 @@ class OutputFolder:
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
     with suppress(FileNotFoundError), path.open(encoding="utf-8") as file:
         for line in file:
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 found = json.loads(line)
                 if isinstance(found, dict):
                     yield found

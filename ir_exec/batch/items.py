@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.values.files import damaged, load_npz, nearest
+from ir_exec.debug.values.files import nearest
+from ir_exec.debug.values.stored_arrays import damaged, read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.hints import install_hint
 from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
@@ -182,7 +183,7 @@ def _readable(file: StoredFile) -> str:
 
 def _read_npz(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
     if rows is None:
-        return load_npz(path)
+        return read_npz(path)
     status = os.stat(path)
     return {name: array[slice(*rows)] for name, array in _kept_npz(path, status.st_size, status.st_mtime_ns).items()}
 
@@ -190,25 +191,12 @@ def _read_npz(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort
 @lru_cache(maxsize=1)
 def _kept_npz(path: str, size: int, written: int) -> dict[str, Array]:
     """Load a whole archive, and keep it for the next rows; a changed file is loaded again."""
-    return load_npz(path)
+    return read_npz(path)
 
 
 def _read_npy(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
-    array = _open_npy(path)
+    array = read_npy(path, mapped=True)
     return {UNNAMED: np.array(array if rows is None else array[slice(*rows)])}
-
-
-def _open_npy(path: str) -> Array:
-    try:
-        try:
-            array = np.load(path, mmap_mode="r", allow_pickle=False)
-        except ValueError:
-            array = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
-        if not isinstance(array, np.ndarray):
-            raise ValueError("it contains several arrays, expected the suffix .npz")
-    except (OSError, ValueError, EOFError) as error:
-        raise damaged(path, error) from None
-    return array
 
 
 def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
@@ -324,9 +312,9 @@ def _shapes_in(file: StoredFile, ports: Sequence[ModelPort]) -> dict[str, tuple[
     _reader_of(file)
     path = _readable(file)
     if file.suffix == ".npz":
-        return {name: array.shape for name, array in load_npz(path).items()}
+        return {name: array.shape for name, array in read_npz(path).items()}
     if file.suffix == ".npy":
-        return {UNNAMED: _open_npy(path).shape}
+        return {UNNAMED: read_npy(path, mapped=True).shape}
     if file.suffix == ".zarr":
         return {name: array.shape for name, array in _open_zarr(path, ports).items()}
     opened = _open_parquet(path)

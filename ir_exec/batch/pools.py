@@ -18,6 +18,7 @@ from multiprocessing import get_context
 from threading import Lock
 from typing import Any, Self
 
+from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.batch.start import prepare
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
@@ -326,8 +327,10 @@ def pool_of(
         initializer: As for `Processes`.
 
     Raises:
-        EvaluationError: IR704 for anything else.
+        EvaluationError: IR704 for anything else, and for `jobs` out of range.
     """
+    if jobs is not None and not 1 <= jobs <= MOST_JOBS:
+        raise EvaluationError(f"jobs is {jobs}, expected 1 to {MOST_JOBS}", code=Code.bad_value)
     if executor is None:
         return Here() if jobs in (None, 1) else Processes(jobs or 1, threads=threads, initializer=initializer)
     if jobs is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,9 +21,9 @@ from ir_exec.cli.options import shape_option, shapes_by_input, weights_option
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import Drawer, Drawn, Redraw
-from ir_exec.debug.values.files import NATIVE, RECORDS, objects_hint, storable, store_npz
+from ir_exec.debug.values.files import NATIVE, RECORDS, storable, store_npz
+from ir_exec.debug.values.stored_arrays import read_stored
 from ir_exec.errors import IRError
-from ir_exec.hints import path_hint
 from ir_exec.ir.urls import is_url, local_path, suffix_of
 from ir_exec.model import Model, ModelPort, PartialModel, numbered, read_model
 from ir_exec.printable import printable
@@ -134,20 +133,8 @@ def _readable(path: str) -> Iterator[None]:
 
 
 def _load(path: str) -> Array | dict[str, Array]:
-    try:
-        loaded = np.load(local_path(path), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        with loaded:
-            return dict(loaded)
-    except (OSError, ValueError, EOFError, MemoryError, zipfile.BadZipFile) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        hint = path_hint(path) if isinstance(error, FileNotFoundError) else objects_hint(error)
-        if objects_hint(error):
-            reason = "it contains an array of Python objects"
-        elif "pickled" in reason:
-            reason = "the content is neither .npy nor .npz"
-        raise Unusable("; ".join(filter(None, (f"cannot read arrays from {path}: {reason}", hint)))) from None
+    with _readable(path):
+        return read_stored(local_path(path), name=path)
 
 
 def _as_element_type(array: Array, port: ModelPort) -> Array:

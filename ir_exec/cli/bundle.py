@@ -12,7 +12,7 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.options import MODEL
+from ir_exec.cli.options import MODEL, FiniteRange
 from ir_exec.cli.outputs import Output, output_option
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
@@ -20,6 +20,7 @@ from ir_exec.debug import Bundle, Command, bundle, rerun
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.cuts.bundling import current_versions
 from ir_exec.debug.cuts.command import Outcome
+from ir_exec.plan.memory import default_budget
 
 _GIB = 2**30
 
@@ -45,10 +46,17 @@ def _bundle_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[
 @click.option("--run", "again", metavar="FILE.zip", type=click.Path(), help="Run a bundle and compare its outputs.")
 @click.option(
     "--max-gib",
-    type=click.FloatRange(min=0, min_open=True),
+    type=FiniteRange(min=0, min_open=True, max=2**20),
     default=16.0,
     show_default=True,
-    help="With --run: maximum size of the unpacked bundle in GiB.",
+    help="With --run: maximum size of the unpacked bundle, and of the memory of the run, in GiB.",
+)
+@click.option(
+    "--max-seconds",
+    type=FiniteRange(min=0, min_open=True),
+    default=3600.0,
+    show_default=True,
+    help="With --run: stop the run after this time.",
 )
 def command(
     model: str | None,
@@ -63,6 +71,7 @@ def command(
     timeout: float,
     again: str | None,
     max_gib: float,
+    max_seconds: float,
 ) -> None:
     """Write a model with its inputs, outputs, versions and reports to a .zip, or run such a .zip.
 
@@ -79,7 +88,7 @@ def command(
         raise Unusable("expected either MODEL or --run FILE.zip")
     load_extensions(extensions)
     if again is not None:
-        _run_again(again, int(max_gib * _GIB))
+        _run_again(again, int(max_gib * _GIB), max_seconds)
         return
     assert model is not None, "one of the two is given"
     if output is None:
@@ -116,9 +125,10 @@ def _show(made: Bundle, output: str) -> None:
     echo(f"{'anonymous ' if made.anonymous else ''}bundle written to {output}{stays}")
 
 
-def _run_again(path: str, most_bytes: int) -> None:
+def _run_again(path: str, most_bytes: int, max_seconds: float) -> None:
+    max_memory = min(most_bytes, default_budget())
     with errors_as_messages(exit_code=UNUSABLE):
-        found = rerun(path, most_bytes=most_bytes)
+        found = rerun(path, most_bytes=most_bytes, max_memory=max_memory, max_seconds=max_seconds)
     now = current_versions()
     for name, then in found.bundle.versions.items():
         if now.get(name) != then:

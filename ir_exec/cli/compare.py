@@ -20,6 +20,7 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.folder import TokenOptions, compare_folder
 from ir_exec.cli.options import (
     MODEL,
+    MOST_RUNS,
     REFERENCE,
     ToleranceType,
     format_option,
@@ -93,7 +94,8 @@ def compare_many(network: Model, question: CompareItem, many: Many, output_forma
             bar.advance()
     if not found:
         raise Unusable("there are no items, expected at least one")
-    whole = Comparisons.of(question.model, question.reference, found)
+    titles = [item.comparison.reference for item in found if item.comparison is not None]
+    whole = Comparisons.of(question.model, titles[0] if titles else question.reference, found)
     if output_format == "text" and output is None:
         _show_items(whole)
     else:
@@ -142,7 +144,7 @@ _WIDE = 120
     type=click.Path(),
     help="Inputs of the next call, which continues with the variables; repeatable.",
 )
-@click.option("--calls", type=click.IntRange(min=1), metavar="N", help="Number of consecutive calls.")
+@click.option("--calls", type=click.IntRange(1, MOST_RUNS), metavar="N", help="Number of consecutive calls.")
 @click.option(
     "--rtol",
     "rtols",
@@ -191,6 +193,11 @@ _WIDE = 120
     default="all",
     show_default=True,
     help="For openvino: read all intermediate values in one run, a few in each of several, or none.",
+)
+@click.option(
+    "--lowered",
+    is_flag=True,
+    help="For openvino and onnxruntime: run an .onnx file as ir_exec lowers it, not the file itself.",
 )
 @click.option("--isolate", is_flag=True, help="Also run each layer alone on openvino or onnxruntime.")
 @click.option(
@@ -241,6 +248,7 @@ def command(
     device: str,
     hint: str,
     probe: str,
+    lowered: bool,
     isolate: bool,
     block: str | None,
     timeout: float,
@@ -260,6 +268,9 @@ def command(
     REFERENCE is openvino or onnxruntime (their run of MODEL), another IR file, an .onnx file, a folder written by
     `ir-exec trace`, or an .npz or a folder of .npy files named after tensors. An .onnx file is run by onnxruntime, or
     by onnx.reference if onnxruntime rejects it or with onnx-reference:FILE.onnx.
+
+    If MODEL is an .onnx file, openvino and onnxruntime run that file, and with --lowered what ir_exec lowers it to. For
+    IR, onnxruntime runs an export. The first line names the program, and an export or a lowering.
 
     The first line states whether the outputs agree. If they differ, each layer has two errors. The own error compares
     the layer with the reference for the same inputs of the layer; the carried error compares both complete runs.
@@ -297,6 +308,8 @@ def command(
         raise Unusable("expected either --with REFERENCE, or --precision f16 or bf16")
     if block is not None and not isolate:
         raise Unusable("--block requires --isolate")
+    if lowered and reference not in ("openvino", "onnxruntime"):
+        raise Unusable("--lowered requires --with openvino or --with onnxruntime")
     if isolate and reference is None:
         raise Unusable("--isolate requires --with openvino or --with onnxruntime")
     load_extensions(extensions)
@@ -318,6 +331,7 @@ def command(
             "probe": probe,
             "timeout": timeout,
             "precision": precision,
+            "lowered": lowered,
             "fail_on": fail_on,
         }
         settings["metrics"] = [name for name in metrics if ":" in name]
@@ -356,6 +370,7 @@ def command(
             timeout=timeout,
             precision=precision,  # type: ignore[arg-type]  # f16 and bf16 were handled above
             isolate=block or isolate,
+            lowered=lowered,
             fail_on=fail_on,  # type: ignore[arg-type]  # checked by click
             progress=progress,
             **options,
@@ -388,13 +403,18 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show_headline(report: Comparison) -> None:
-    show_verdict(headline(report), is_good=report.verdict not in ("different", "different in a layer", "failed"))
+    is_bad = report.verdict in ("different", "different in a layer", "failed")
+    show_verdict(headline(report), is_good=not is_bad)
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     if report.drawn is not None:
         tell_drawn(report.drawn)
     _show_headline(report)
+    if report.verdict == "not compared" and report.failure is not None:
+        for note in report.notes:
+            echo(printable(f"  note: {note}"))
+        return
     if report.equal and not every:
         parts = () if report.isolation is None else isolation_lines(report.isolation)
         for line in (*parts, *beyond(report)):

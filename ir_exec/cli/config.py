@@ -25,16 +25,16 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.check import code_prefix
 from ir_exec.check.releases import target_release
-from ir_exec.cli.files import read_text
+from ir_exec.cli.files import read_toml
 from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.errors import Severity
 from ir_exec.printable import printable
@@ -55,7 +55,7 @@ class Config(BaseModel):
     strict: bool = False
     target: str | None = None
     baseline: str | None = None
-    jobs: int = Field(default=1, ge=1)
+    jobs: int = Field(default=1, ge=1, le=MOST_JOBS)
     weights_values: bool = Field(default=False, alias="weights-values")
     extensions: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ _EXPECTED = {
     "strict": "true or false",
     "target": 'a release of OpenVINO, such as "2023.1"',
     "baseline": "a path",
-    "jobs": "an integer of at least 1",
+    "jobs": f"an integer from 1 to {MOST_JOBS}",
     "weights-values": "true or false",
     "extensions": "a list of modules and files",
 }
@@ -222,12 +222,9 @@ def prefixes(texts: tuple[str, ...] | list[str], where: str) -> frozenset[str]:
 
 
 def _parsed(path: str) -> dict[str, Any]:
-    try:
-        if os.path.isfile(path) and os.path.getsize(path) > _LARGEST:
-            raise Unusable(f"{path} has {os.path.getsize(path):,} bytes, expected at most {_LARGEST:,}")
-        return tomllib.loads(read_text(path, "the settings"))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Unusable(f"{path} is not valid TOML: {error}") from None
+    if os.path.isfile(path) and os.path.getsize(path) > _LARGEST:
+        raise Unusable(f"{path} has {os.path.getsize(path):,} bytes, expected at most {_LARGEST:,}")
+    return read_toml(path, "the settings")
 
 
 def _tool(content: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import click
-import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Editor
@@ -18,6 +17,7 @@ from ir_exec.cli.options import MODEL, FiniteRange, shape_option, shapes_by_inpu
 from ir_exec.cli.outputs import model_output, output_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show_written
 from ir_exec.cli.weights import compressed, read_compression, split_weights
+from ir_exec.debug.values.stored_arrays import read_npy
 from ir_exec.model import read_model
 from ir_exec.types import Array
 
@@ -240,14 +240,8 @@ def _number(text: str) -> bool | int | float:
 
 
 def _array(path: str) -> Array:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise Unusable(f"cannot read the array {path}: {reason}") from None
-    if not isinstance(loaded, np.ndarray):
-        raise Unusable(f"{path} contains several arrays, expected an .npy file")
-    return loaded
+    with errors_as_messages(exit_code=UNUSABLE):
+        return read_npy(path)
 
 
 _NAMED_LAYER = re.compile(r"(?P<name>.+?)=(?P<type>[A-Za-z_]\w*)(?P<arguments>\(.*\))?", re.DOTALL)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import os
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from ir_exec.cli.terminal import Unusable, print_report
 from ir_exec.ir.storage import reason_of, replacing
 from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
 from ir_exec.readers import ENDINGS
 
-__all__ = ["files_in", "read_text", "repository", "write_bytes", "write_text", "writing"]
+__all__ = ["files_in", "read_json", "read_text", "read_toml", "repository", "write_bytes", "write_text", "writing"]
 
 
 def files_in(paths: Sequence[str], *, skips_others: bool = False) -> Iterator[tuple[str, bool]]:
@@ -84,6 +86,36 @@ def read_text(path: str, what: str) -> str:
             return file.read()
     except (OSError, ValueError) as error:
         raise Unusable(f"cannot read {what} {path}: {reason_of(error)}") from None
+
+
+def read_json(path: str, what: str) -> Any:
+    """Read a JSON file.
+
+    Args:
+        what: The noun in the message of an error.
+    """
+    text = read_text(path, what)
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise Unusable(f"{path} is nested too deeply, expected fewer levels of JSON") from None
+    except ValueError as error:
+        raise Unusable(f"{path} is not valid JSON: {error}") from None
+
+
+def read_toml(path: str, what: str) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        what: The noun in the message of an error.
+    """
+    text = read_text(path, what)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise Unusable(f"{path} is nested too deeply, expected fewer levels of TOML") from None
+    except ValueError as error:
+        raise Unusable(f"{path} is not valid TOML: {error}") from None
 
 
 def write_bytes(path: str, content: bytes, *, is_source: bool = False) -> None:

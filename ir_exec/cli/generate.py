@@ -12,7 +12,7 @@ import numpy as np
 
 from ir_exec.cli.arrays import read_named_arrays, write_arrays
 from ir_exec.cli.engine import engine_options
-from ir_exec.cli.files import read_text
+from ir_exec.cli.files import read_json
 from ir_exec.cli.folder import tokens_of
 from ir_exec.cli.outputs import arrays_output, output_option
 from ir_exec.cli.terminal import Unusable, echo, errors_as_messages, show_json
@@ -220,10 +220,7 @@ class _TextStream:
 
 
 def _messages(path: str) -> Sequence[dict[str, Any]]:
-    try:
-        messages = json.loads(read_text(path, "the chat"))
-    except ValueError as error:
-        raise Unusable(f"{path} is not valid JSON: {error}") from None
+    messages = read_json(path, "the chat")
     if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
         raise Unusable(f"{path} contains other JSON, expected a list of messages with role and content")
     return messages

@@ -5,27 +5,29 @@ Shells complete rules, operators and releases with functions of this module, and
 
 from __future__ import annotations
 
-import json
 import os
-import tomllib
+import sys
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, isfinite
+from math import isfinite
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
 from ir_exec.check.what_if import join_shapes
+from ir_exec.cli.files import read_json, read_toml
 from ir_exec.cli.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
 from ir_exec.hints import completed
 from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
-from ir_exec.types import Shape
+from ir_exec.types import MOST_AXES, Shape
 
 __all__ = [
     "MODEL",
+    "MOST_RUNS",
+    "MOST_SECONDS",
     "REFERENCE",
     "FiniteRange",
     "ModelPath",
@@ -51,6 +53,14 @@ __all__ = [
 
 _RANKED_ROWS = 20
 """Default rows of a ranked table."""
+
+MOST_SECONDS = 10**6
+"""Maximum of a time limit, which is below the limits of operating systems."""
+
+MOST_RUNS = 10**6
+"""Maximum number of runs for a measurement."""
+
+_LARGEST_FLOAT = sys.float_info.max
 
 _LISTED_ROWS = 100
 """Default rows of a list in a terminal."""
@@ -89,7 +99,7 @@ def timeout_option(default: float) -> Callable[[Callable[..., Any]], Callable[..
     """Return the option --timeout of a child process that runs another runtime."""
     return click.option(
         "--timeout",
-        type=FiniteRange(min=0.1),
+        type=FiniteRange(0.1, MOST_SECONDS),
         default=default,
         show_default=True,
         help="Seconds before a request to the other runtime fails.",
@@ -108,9 +118,13 @@ precision_option = click.option(
 def read_shapes(texts: Sequence[str]) -> dict[str, Shape] | None:
     """Parse shapes by name, "" for a shape without a name. Return None without texts."""
     try:
-        return join_shapes(texts) if texts else None
+        found = join_shapes(texts) if texts else None
     except IRError as error:
         raise Unusable(f"--shape: {error.message}") from None
+    for name, shape in (found or {}).items():
+        if shape.rank is not None and shape.rank > MOST_AXES:
+            raise Unusable(f"--shape: {name or 'the input'} has {shape.rank} dims, expected at most {MOST_AXES}")
+    return found
 
 
 def shapes_by_input(texts: Sequence[str], ports: Sequence[ModelPort]) -> dict[str, Shape]:
@@ -212,11 +226,7 @@ def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float
     """
     if path is None:
         return {}, {}
-    try:
-        with open(path, "rb") as file:
-            loaded = tomllib.load(file) if path.endswith(".toml") else json.load(file)
-    except (OSError, ValueError) as error:
-        raise Unusable(f"cannot read tolerances from {path}: {error}") from None
+    loaded = read_toml(path, "the tolerances") if path.endswith(".toml") else read_json(path, "the tolerances")
     found: tuple[dict[str, float], dict[str, float]] = {}, {}
     for name, limits in loaded.items() if isinstance(loaded, dict) else [("", loaded)]:
         if not isinstance(limits, dict) or not limits or set(limits) - {"rtol", "atol"}:
@@ -225,7 +235,8 @@ def read_tolerances(path: str | None) -> tuple[dict[str, float], dict[str, float
         for kept, key in zip(found, ("rtol", "atol"), strict=True):
             if key in limits:
                 number = limits[key]
-                if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < inf:
+                is_number = isinstance(number, int | float) and not isinstance(number, bool)
+                if not is_number or not 0 <= number <= _LARGEST_FLOAT:
                     raise Unusable(f"{path}: {key} of {name!r} is {number!r}, expected a finite number of at least 0")
                 kept[name] = float(number)
     return found

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import click
 
 from ir_exec.batch.flow import in_order
+from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.batch.pools import Pool, pool_of
 from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
@@ -84,7 +85,9 @@ def worker_options(command: Command) -> Command:
     command = click.option(
         "--scheduler", metavar="URL", help="Use the workers of a Dask scheduler, tcp://host:8786 (extra dask)."
     )(command)
-    return click.option("--jobs", type=click.IntRange(min=1), help="Number of worker processes.  [default: 1]")(command)
+    return click.option("--jobs", type=click.IntRange(1, MOST_JOBS), help="Number of worker processes.  [default: 1]")(
+        command
+    )
 
 
 class Bar:

@@ -14,6 +14,7 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import (
     MODEL,
+    MOST_RUNS,
     format_option,
     hint_option,
     left_out,
@@ -60,7 +61,11 @@ _LEAST_SHARE = 0.01
 @input_options
 @engine_options
 @click.option(
-    "--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Number of runs; times are medians."
+    "--repeat",
+    type=click.IntRange(1, MOST_RUNS),
+    default=10,
+    show_default=True,
+    help="Number of runs; times are medians.",
 )
 @click.option("--with", "reference", type=click.Choice(["openvino"]), help="Add the performance counters of OpenVINO.")
 @click.option("--device", default="CPU", show_default=True, help="For openvino: device that runs the model.")

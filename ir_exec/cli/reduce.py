@@ -14,7 +14,7 @@ from ir_exec.build.cutting import is_counted
 from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.options import MODEL, FiniteRange, format_option
+from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
 from ir_exec.cli.outputs import Output, output_option, part_output
 from ir_exec.cli.pass_output import reduce_passes
 from ir_exec.cli.progress import LayerBar
@@ -53,7 +53,7 @@ outcomes = click.option(
 
 timeout_option = click.option(
     "--timeout",
-    type=click.FloatRange(min=0.01),
+    type=FiniteRange(0.01, MOST_SECONDS),
     default=600.0,
     show_default=True,
     help="Seconds before a run of the command and its child processes are killed.",

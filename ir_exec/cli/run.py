@@ -17,7 +17,7 @@ from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tel
 from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.options import MODEL, FiniteRange, format_option, precision_option
+from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
 from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
@@ -27,6 +27,7 @@ from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_json, styled
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.drawing import Redraw
+from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.debug.references.reference import differences
 from ir_exec.debug.traces.run_report import RunInput, RunReport, output_of, require_labels, times_of
 from ir_exec.debug.traces.walk import NotFinite, first_not_finite
@@ -74,10 +75,10 @@ def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable
 )
 @click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --expected: relative tolerance.")
 @click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --expected: absolute tolerance.")
-@click.option("--repeat", type=click.IntRange(min=1), default=1, show_default=True, help="Number of timed runs.")
+@click.option("--repeat", type=click.IntRange(1, MOST_RUNS), default=1, show_default=True, help="Number of timed runs.")
 @click.option(
     "--warmup",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, MOST_RUNS),
     default=0,
     show_default=True,
     help="With --repeat: number of untimed runs after the first one.",
@@ -170,7 +171,7 @@ def command(
         if ports and is_text:
             show(_inputs(ports, redraw, set(given)))
             echo("")
-        others = _repeated(network, compiled, arrays, warmup + repeat - 1)[warmup:]
+        others = _repeated(network, compiled, arrays, warmup, repeat - 1)
         if output is not None:
             write_arrays(output, results)  # type: ignore[arg-type]  # a mapping by name that also accepts positions
     found = {port.name: array for port, array in results.to_dict().items()}
@@ -244,14 +245,21 @@ def _timed(
     return perf_counter() - start, results
 
 
-def _repeated(network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], count: int) -> list[float]:
-    """Return the seconds of each of `count` runs."""
-    found = []
-    with Bar(lambda: count, is_wanted=count > 0, verb="running", noun="runs") as bar:
-        for _ in range(count):
-            found.append(_timed(network, compiled, arrays)[0])
+def _repeated(
+    network: Model, compiled: CompiledModel, arrays: Mapping[str, Array], warmup: int, count: int
+) -> list[float]:
+    """Return the seconds of each of `count` runs, in blocks, after runs for warming up."""
+    with Bar(lambda: warmup + count, is_wanted=warmup + count > 0, verb="running", noun="runs") as bar:
+
+        def run() -> float:
+            seconds, _ = _timed(network, compiled, arrays)
             bar.advance()
-    return found
+            return seconds
+
+        for _ in range(warmup):
+            run()
+        (seconds,) = measure_in_blocks([run], count)
+    return seconds
 
 
 def _first_run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,6 +11,7 @@ from typing import Any
 from ir_exec.build.compress import SHORT_NAMES, Compression, StoredWeight, compress_weights
 from ir_exec.build.weight_formats import FORMATS
 from ir_exec.cli.arrays import read_arrays
+from ir_exec.cli.files import read_json
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.model import Model
@@ -54,10 +54,7 @@ def read_compression(
 
 
 def _of_file(path: str) -> Compression:
-    try:
-        content = json.loads(Path(path).read_bytes())
-    except (OSError, ValueError) as error:
-        raise Unusable(f"cannot read {path}: {error}") from None
+    content = read_json(path, "the formats")
     example = '{"format": "int4", "group_size": 64, "layers": {"PATTERN OF NAMES": "int8"}}'
     if not isinstance(content, dict) or set(content) - set(_KEYS):
         raise Unusable(f"{path} contains other JSON, expected {example}")

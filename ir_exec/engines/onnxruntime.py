@@ -15,7 +15,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from threading import Lock, Timer
+from threading import TIMEOUT_MAX, Lock, Timer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -282,7 +282,7 @@ class OnnxRuntimePart:
             return self._run(feed, None)
         limits.check_time()
         options = self._module.RunOptions()
-        timer = Timer(limits.seconds_left, setattr, (options, "terminate", True))
+        timer = Timer(min(limits.seconds_left, TIMEOUT_MAX), setattr, (options, "terminate", True))
         timer.daemon = True
         timer.start()
         try:

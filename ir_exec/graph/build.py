@@ -26,6 +26,7 @@ from ir_exec.graph.bodies import check_port_map, tie_body, with_port_ids
 from ir_exec.graph.graph import BodyGraph, Graph, Node, Value
 from ir_exec.graph.order import reachable, topological_order
 from ir_exec.ir import MAX_BODY_DEPTH, Body, Document, Edge, Layer, Port, Weights, spare_bytes
+from ir_exec.ir.document import id_number
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.base.known_extensions import internal_operator
 from ir_exec.ops.base.registry import newest, type_key
@@ -323,7 +324,8 @@ class _Builder:
 
 def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
     """Return True if the id of a layer is between its neighbours' ids: writers number layers in file order."""
-    ids = [int(one.id) for one in layers[max(place - 1, 0) : place + 2] if one.id.isdigit()]
+    neighbors = layers[max(place - 1, 0) : place + 2]
+    ids = [number for one in neighbors if (number := id_number(one.id)) is not None]
     return ids == sorted(set(ids))
 
 

@@ -35,6 +35,7 @@ __all__ = [
     "PortMapEntry",
     "RtInfo",
     "UnreadableId",
+    "id_number",
     "join_names",
     "split_names",
 ]
@@ -68,6 +69,18 @@ class _Number:
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "integer", "minimum": self.least, "maximum": self.most}
+
+
+def id_number(id: str) -> int | None:
+    """Return the number of an id; None if it is unreadable."""
+    if not (id.isascii() and id.isdigit() and len(id) <= _DIGITS):
+        return None
+    number = int(id)
+    return number if number <= _LARGEST else None
+
+
+_DIGITS = 19
+"""Digits of a 64-bit number. Python refuses to convert very long texts."""
 
 
 def _one_spelling(text: str) -> str:

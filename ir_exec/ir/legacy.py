@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError, Report, raise_error
-from ir_exec.ir.document import Document, Edge, Layer, Port, RtInfo
+from ir_exec.ir.document import Document, Edge, Layer, Port, RtInfo, id_number
 from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
 
@@ -69,7 +69,7 @@ class _Upgrade:
             if self.layers.setdefault(layer.id, layer) is not layer:
                 self.kept.append(layer)
         self.edges = list(self.source.edges)
-        numbers = (int(id) for id in self.layers if id.isascii() and id.isdigit() and len(id) < 19)
+        numbers = (number for id in self.layers if (number := id_number(id)) is not None)
         self.next_id = max(numbers, default=-1) + 1
 
     def document(self) -> Document:
@@ -143,11 +143,12 @@ class _Upgrade:
         wanted = tree.attributes.get("reference-layer-name")
         inputs = [layer for layer in self.layers.values() if layer.is_parameter and len(layer.outputs) == 1]
         named = [layer for layer in inputs if layer.name == wanted] if wanted else inputs[:1]
-        channels = list(_channels(tree))
-        if not named or not channels:
+        means = [one for one in tree.children if one.name == "channel" and one.child("mean") is not None]
+        if not named or not means:
             return
         layer, port = named[0], named[0].outputs[0]
         try:
+            channels = sorted(means, key=lambda channel: int(channel.attributes.get("id", "0") or 0))
             mean = np.stack([self.mean(channel, tree, port) for channel in channels])
             kind = ElementType.parse(port.precision or "")
             stored = mean.astype(kind.dtype).tobytes()
@@ -219,12 +220,6 @@ class _Upgrade:
             target = self.layers.get(edge.to_layer)
             if target is not None and target.is_result:
                 yield edge
-
-
-def _channels(tree: RtInfo) -> Iterator[RtInfo]:
-    """The channels that have a mean, in the order of their ids."""
-    channels = [child for child in tree.children if child.name == "channel" and child.child("mean") is not None]
-    yield from sorted(channels, key=lambda channel: int(channel.attributes.get("id", "0") or 0))
 
 
 def _unnamed(port: Port) -> Port:

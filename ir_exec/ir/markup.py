@@ -114,7 +114,7 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
 def _fetched(url: str) -> bytes:
     from ir_exec.ir.remote import RemoteFile  # few models are elsewhere
 
-    remote = RemoteFile.open(url)
+    remote = RemoteFile.open(url, most_bytes=MAX_XML_BYTES + 1)
     _check_size(remote.size, url)
     remote.require(0, remote.size)
     return remote.stored.tobytes()

@@ -8,7 +8,8 @@ calls `current_limits().require(size)`. Outside of a run there are no limits.
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from time import monotonic
 from typing import Final
@@ -19,13 +20,28 @@ import numpy as np
 from ir_exec.errors import ResourceError
 from ir_exec.types import Array
 
-__all__ = ["LIMITS", "MOST_ITERATIONS", "Budget", "Limits", "check_time", "current_limits", "owner_of", "owners"]
+__all__ = [
+    "LIMITS",
+    "MOST_ITERATIONS",
+    "Budget",
+    "Limits",
+    "MemoryMeter",
+    "check_time",
+    "current_limits",
+    "limited_memory",
+    "owner_of",
+    "owners",
+]
 
 MOST_ITERATIONS = 1_000_000
 """Maximum iterations of all loops of a run. No real model needs more; a damaged file may request any number."""
 
 OVERHEAD = 512
 """Bytes per array in addition to its elements, including its record here: loops may keep a million small arrays."""
+
+
+METERED = 2**16
+"""Bytes after which a `MemoryMeter` compares its sum with the limits again."""
 
 
 class Budget:
@@ -119,8 +135,13 @@ class Limits:
 
     @property
     def seconds_left(self) -> float:
-        """The remaining time of the run; 0 if it is exceeded."""
+        """The remaining time of a run with a time limit; 0 if it is exceeded."""
         return max(self._end - monotonic(), 0.0)
+
+    @property
+    def max_seconds(self) -> float | None:
+        """The time limit of the run; None without one."""
+        return self._max_seconds
 
     def close(self) -> None:
         """Stop counting: the run is over, and its arrays may be kept."""
@@ -163,6 +184,49 @@ def check_time() -> None:
     limits = LIMITS.get()
     if limits is not None and limits.is_timed:
         limits.check_time()
+
+
+@contextmanager
+def limited_memory(max_memory: int) -> Iterator[None]:
+    """Limit the memory of operators that are evaluated outside of a run, such as by the check of a folder.
+
+    Within a run, the limits of the run apply.
+    """
+    if LIMITS.get() is not None:
+        yield
+        return
+    token = LIMITS.set(Limits(Budget(max_memory)))
+    try:
+        yield
+    finally:
+        LIMITS.reset(token)
+
+
+class MemoryMeter:
+    """The memory of values that grow within a layer, compared with the limits of the run before each of them is kept.
+
+    Attributes:
+        size: Bytes so far.
+    """
+
+    __slots__ = ("_limits", "_next", "size")
+
+    def __init__(self) -> None:
+        self._limits = current_limits()
+        self._next = 0
+        self.size = 0
+
+    def add(self, size: int) -> None:
+        """Count `size` more bytes.
+
+        Raises:
+            ResourceError: If they exceed the budget, or if no time is left.
+        """
+        self.size += size
+        if self.size >= self._next:
+            self._limits.require(self.size)
+            self._limits.check_time()
+            self._next = self.size + METERED
 
 
 def owner_of(array: Array) -> Array:

@@ -15,7 +15,7 @@ from ir_exec.ir import Weights, packed_size
 from ir_exec.ir.older import Blob, OlderLayer
 from ir_exec.older.attributes import LayerAttributes
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.types import ElementType, Shape
+from ir_exec.types import STRING, ElementType, Shape
 
 if TYPE_CHECKING:
     from ir_exec.older.network import OlderNetwork
@@ -37,9 +37,12 @@ def parsed_precision(text: str | None) -> ElementType | None:
         return None
     known = _PRECISIONS.get(text.lower())
     try:
-        return known or ElementType.parse(text)
+        kind = known or ElementType.parse(text)
+        if kind is ElementType.dynamic or kind in STRING:
+            raise ValueError
     except ValueError:
         raise UnsupportedError(f"unknown precision {text[:40]!r}", code=Code.element_type_not_taken) from None
+    return kind
 
 
 class LayerCall(LayerAttributes):

@@ -25,6 +25,8 @@ __all__ = ["OlderLowerer", "OlderNetwork", "Origin", "PortKey"]
 PortKey = tuple[str, str]
 """The ids of a layer and of one of its ports."""
 
+_STRUCTURAL = frozenset(("const", "constant", "parameter", "result"))
+
 UNKNOWN_OPSET = "older_ir"
 """The opset of layers of unknown types."""
 
@@ -263,7 +265,9 @@ class OlderLowerer:
             kind = self._precision(layer, port)
             types.append(TensorType(kind, Shape([None if dim < 0 else dim for dim in port.dims])))
         given = (*inputs, *self._raw_blobs(layer))
-        made = new_layer(layer.type, Result(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
+        # A type that shapes the graph would be read as what it is in current files.
+        type_name = f"Older{layer.type}" if layer.type.lower() in _STRUCTURAL else layer.type
+        made = new_layer(type_name, Result(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
         return list(made.outputs)
 
     def _raw_blobs(self, layer: OlderLayer) -> list[Value]:

@@ -75,7 +75,7 @@ def _by_channel(channels: list[RtInfo]) -> list[RtInfo]:
     last = -1
     placed = []
     for channel in channels:
-        last = int(_number(channel, "id", last + 1))
+        last = _whole(channel, "id", last + 1)
         placed.append((last, channel))
     return [channel for _, channel in sorted(placed, key=lambda one: one[0]) if channel.child("mean") is not None]
 
@@ -100,11 +100,20 @@ def _number(element: RtInfo, name: str, default: float | None = None) -> float:
     return found
 
 
+def _whole(element: RtInfo, name: str, default: int | None = None) -> int:
+    number = _number(element, name, default)
+    if not abs(number) < 2**63:
+        message = f"{name} of <{element.name}> is {number:g}, expected a 64-bit integer"
+        raise ParseError(message, code=Code.unreadable_number, location=Location(line=element.line))
+    return int(number)
+
+
 def _spread(numbers: list[float], dims: tuple[int, ...]) -> Value:
     """A number for each channel, as a constant that broadcasts to the input."""
     shape = [1] * len(dims)
     shape[{2: 1, 3: 0, 4: 1}.get(len(dims), 2)] = len(numbers)
-    return build.constant(np.asarray(numbers, np.float32).reshape(shape))
+    with np.errstate(over="ignore"):
+        return build.constant(np.asarray(numbers, np.float32).reshape(shape))
 
 
 def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: Weights | None) -> Value:
@@ -112,7 +121,7 @@ def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: W
     kind = parsed_precision(tree.attributes.get("mean-precision")) or ElementType.f32
     parts = []
     for mean in means:
-        offset, size = int(_number(mean, "offset")), int(_number(mean, "size"))
+        offset, size = _whole(mean, "offset"), _whole(mean, "size")
         shape = Shape((1, *dims[-2:]))
         place = Location(line=mean.line)
         try:

@@ -23,6 +23,7 @@ from ir_exec.graph import build_graph
 from ir_exec.hints import path_word
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ir.array_weights import ArrayWeights
+from ir_exec.ir.document import id_number
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.older import OlderDocument, read_older_document
 from ir_exec.model import Loaded, WeightsSource, opened_weights
@@ -167,7 +168,7 @@ class _Relabelling:
         self._lines = lowerer.lines
         self._origins = sorted(lowerer.origins, key=lambda origin: origin.first)
         self._firsts = np.array([origin.first for origin in self._origins], np.int64)
-        taken = [int(one.layer.id) for one in self._origins if one.layer.id.isdigit()]
+        taken = [number for one in self._origins if (number := id_number(one.layer.id)) is not None]
         self._next = max(taken, default=-1) + 1
         self._used: set[str] = set()
 

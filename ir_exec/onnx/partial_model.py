@@ -84,7 +84,15 @@ class OnnxModel(PartialModel):
 
     def _take(self, converted: Converted) -> None:
         model = converted.model
-        loaded = Loaded(model.document, model.graph, model.weights, model.document, model.left_out, model.stand_ins)
+        loaded = Loaded(
+            model.document,
+            model.graph,
+            model.weights,
+            model.document,
+            model.left_out,
+            model.stand_ins,
+            lowered_from=self._file.path,
+        )
         super().__init__(loaded, model.types)
         self._places = converted.outputs
         self.has_assumptions = self._is_by_shapes = converted.has_assumptions and not self.is_partial
@@ -198,6 +206,7 @@ class OnnxModel(PartialModel):
             # If values alone were insufficient, they usually are for other inputs too.
             self._is_by_shapes = has_shapes
             depends = self._depends(bound, has_shapes, demands.used)
+            made.model.lowered_from = self._file.path
             return Specialised(made.model, depends, partial(_placed, made.inputs))
         raise AssertionError("the last attempt raises what it lacks")
 
@@ -258,6 +267,7 @@ def model_of(file: OnnxFile) -> Model:
         converted = convert_model(file.proto, folder=file.folder)
     except NotKnownError as error:
         return OnnxModel(file, found=error.located(Location(path=file.path)))
+    converted.model.lowered_from = file.path
     return OnnxModel(file, found=converted) if converted.has_assumptions else converted.model
 
 

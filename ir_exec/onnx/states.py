@@ -69,7 +69,7 @@ def _noted(text: str) -> tuple[str, str, str]:
     """The input, the output and the initial value in a note; empty names if it was modified."""
     try:
         note: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return "", "", ""
     if not isinstance(note, dict):
         return "", "", ""

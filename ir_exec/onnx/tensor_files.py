@@ -12,6 +12,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.packing import decode, packed_size
+from ir_exec.ir.regular_files import open_regular
 from ir_exec.onnx.reading import message_fields, varint
 from ir_exec.types import Array, ElementType
 
@@ -47,7 +48,7 @@ def read_tensor_file(path: str | os.PathLike[str]) -> tuple[str, Array]:
         EvaluationError: IR705 for another message, an unknown element type, or a tensor whose data is damaged or in
             another file.
     """
-    with open(path, "rb") as file:
+    with open_regular(path) as file:
         raw = file.read()
     try:
         return _tensor(raw)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
 from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.limits import MemoryMeter
+from ir_exec.kernels.strings import STRING_BYTES, encode_text, join_strings
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
@@ -281,8 +283,12 @@ class StringTensorPack(Op):
         for name, places in (("begins", begins), ("ends", ends)):
             _check_places(places, len(symbols), name)
         text = symbols.tobytes()
+        meter = MemoryMeter()
+        meter.add(STRING_BYTES * begins.size)
         output = np.empty(begins.size, object)
         for index, (begin, end) in enumerate(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)):
+            # Strings may overlap: together they may be far longer than the characters.
+            meter.add(max(end - begin, 0))
             output[index] = text[begin:end].decode("utf-8", "surrogateescape")
         return output.reshape(begins.shape)
 
@@ -334,12 +340,8 @@ class StringTensorUnpack(Op):
         return places, places, TensorType(ElementType.u8, Shape([length]))
 
     def evaluate(self, data: Array) -> tuple[Array, Array, Array]:
-        encoded = _encoded(data)
-        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
-        begins = ends - np.array([len(text) for text in encoded], np.int64)
-        symbols = np.frombuffer(bytearray(b"".join(encoded)), np.uint8)
-        return begins.astype(np.int32).reshape(data.shape), ends.astype(np.int32).reshape(data.shape), symbols
+        return join_strings(_encoded(data), data.shape)
 
 
-def _encoded(strings: Array) -> list[bytes]:
-    return [text.encode("utf-8", "surrogateescape") for text in strings.ravel()]
+def _encoded(strings: Array) -> Iterator[bytes]:
+    return map(encode_text, strings.ravel())

@@ -311,7 +311,8 @@ def compile_model(
             constants together; None: the machine's memory.
         max_seconds: The maximum duration of a run; the time is checked before each layer and each iteration, and
             between the chunks of layers that are computed in chunks. A single call of NumPy, such as a large matrix
-            product, a sort or a Fourier transform, is not interrupted. None: no limit.
+            product, a sort or a Fourier transform, is not interrupted. None: no limit, except for the regular
+            expressions of a layer, which then have 10 seconds, and 10 more for each megabyte of text.
         threads: The number of threads of a run; None: the environment's IR_EXEC_THREADS, or else the cores available to
             the process. Results do not depend on it.
         precision: The type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, Location, UnsupportedError
+from ir_exec.ir.regular_files import open_regular
 from ir_exec.text.folder import Folder
 from ir_exec.types import Array
 
@@ -23,6 +25,10 @@ __all__ = ["Wave", "log_mel", "read_wav"]
 _FILE = "preprocessor_config.json"
 _PROCESSOR = "processor_config.json"
 """The file of transformers 5, which contains the same settings as `feature_extractor`."""
+
+
+_MOST_BYTES = 2**30
+"""Maximum bytes of a .wav file: three hours at 48,000 samples of 16 bits per second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +52,12 @@ def read_wav(path: str | os.PathLike[str]) -> Wave:
     """
     path = os.fspath(path)
     try:
-        with open(path, "rb") as file:
-            data = file.read()
-    except OSError as error:
-        raise _unreadable(path, error.strerror or str(error)) from None
+        with open_regular(path) as file:
+            data = file.read(_MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
+    if len(data) > _MOST_BYTES:
+        raise _unreadable(path, f"it has more than {_MOST_BYTES:,} bytes")
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise _unreadable(path, "it is not a .wav file")
     chunks = _chunks(data)
@@ -113,7 +121,8 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
     Raises:
         GraphError: IR801 without preprocessor_config.json.
         UnsupportedError: IR900 if it describes other features.
-        EvaluationError: IR704 for a different rate, or for audio that is longer than the input of the model.
+        EvaluationError: IR704 for settings out of range, a different rate, or audio that is longer than the input of
+            the model.
     """
     settings = folder.settings.get(_FILE)
     above: tuple[str, ...] = ()
@@ -128,10 +137,10 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
         message = f"the feature extractor is {kind}, expected WhisperFeatureExtractor"
         raise UnsupportedError(message, code=Code.unsupported, hint="pass the features in `inputs`")
     numbers = {name: settings.value(*above, name) or default for name, default in _DEFAULTS.items()}
-    wrong = [name for name, value in numbers.items() if not isinstance(value, int) or value < 1]
-    if wrong:
-        message = f"{wrong[0]} is {numbers[wrong[0]]!r}, expected a whole number above 0"
-        raise EvaluationError(message, code=Code.bad_value).located(settings.place(wrong[0]))
+    for name, value in numbers.items():
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST[name]:
+            message = f"{name} is {repr(value)[:60]}, expected a whole number from 1 to {_MOST[name]:,}"
+            raise EvaluationError(message, code=Code.bad_value).located(settings.place(name))
     rate, window, hop = numbers["sampling_rate"], numbers["n_fft"], numbers["hop_length"]
     if wave.rate != rate:
         message = f"the audio has {wave.rate} samples per second, expected {rate}"
@@ -139,28 +148,43 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
             message, code=Code.bad_value, hint=f"resample it, for example with `ffmpeg -i IN -ar {rate} OUT.wav`"
         )
     length = rate * numbers["chunk_length"]
+    # The samples are mirrored at both ends, and the last frame is omitted.
+    if not max(window // 2, hop) < length or length // hop * window > _MOST_PRODUCTS:
+        message = f"{length:,} samples in frames of n_fft={window} at every hop_length={hop} are out of range"
+        raise EvaluationError(message, code=Code.bad_value).located(settings.place("hop_length"))
     if wave.samples.size > length:
         message = f"the audio is {wave.samples.size / rate:.1f} s long, expected at most {numbers['chunk_length']} s"
         raise EvaluationError(message, code=Code.bad_value, hint="split the audio")
     samples = np.zeros(length, np.float64)
     samples[: wave.samples.size] = wave.samples
-    power = _power(samples, window, hop)
-    bands = mel_filters(numbers["feature_size"], window, rate)
-    logs: Array = np.log10(np.maximum(bands.T @ power, 1e-10))
+    bands = mel_filters(numbers["feature_size"], window, rate).T
+    parts = [bands @ power for power in _power(samples, window, hop)]
+    logs: Array = np.log10(np.maximum(np.concatenate(parts, axis=1), 1e-10))
     logs = (np.maximum(logs, logs.max() - 8.0) + 4.0) / 4.0
     return logs.astype(np.float32)[None]
 
 
 _DEFAULTS = {"sampling_rate": 16000, "n_fft": 400, "hop_length": 160, "feature_size": 80, "chunk_length": 30}
 
+_MOST = {"sampling_rate": 2**18, "n_fft": 2**16, "hop_length": 2**20, "feature_size": 2**12, "chunk_length": 3600}
+"""The maximum of each setting."""
 
-def _power(samples: Array, window: int, hop: int) -> Array:
-    """The power of each frequency in each frame, f64, [window // 2 + 1, frames], without the last frame."""
+_MOST_PRODUCTS = 2**29
+"""Maximum frames times their samples: about 10 seconds of computation. Whisper has 2**20."""
+
+_FRAMES_AT_ONCE = 2**22
+"""Samples of the frames that are transformed at once, for bounded memory."""
+
+
+def _power(samples: Array, window: int, hop: int) -> Iterator[Array]:
+    """Yield the power of each frequency in each frame, f64, [window // 2 + 1, frames], without the last frame."""
     padded = np.pad(samples, window // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop][:-1]
     weights = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
-    spectrum: Array = np.abs(np.fft.rfft(frames * weights, axis=1)) ** 2
-    return spectrum.T
+    step = max(_FRAMES_AT_ONCE // window, 1)
+    for start in range(0, len(frames), step):
+        spectrum: Array = np.abs(np.fft.rfft(frames[start : start + step] * weights, axis=1)) ** 2
+        yield spectrum.T
 
 
 def mel_filters(bands: int, window: int, rate: int) -> Array:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
+from ir_exec.kernels.limits import check_time, current_limits
 from ir_exec.text.vocabulary import LongestEntry
 
 __all__ = ["BytePairs"]
@@ -14,6 +15,15 @@ _REMEMBERED = 2**16
 """Maximum number of words whose tokens are cached: words of a language recur."""
 
 _LONGEST_REMEMBERED = 64
+
+_SYMBOL_BYTES = 320
+"""Bytes of a symbol while a word is merged: its neighbors, and its entry in the queue of pairs."""
+
+_CHECKED = 2**10 - 1
+"""The time is checked at steps without these bits."""
+
+_FOUND = 2**6 - 1
+"""The time is checked after so many symbols."""
 
 
 class BytePairs:
@@ -49,9 +59,14 @@ class BytePairs:
         self._kept: dict[bytes, tuple[int, ...]] = {}
 
     def tokens(self, text: bytes) -> tuple[int, ...]:
-        """Return the tokens of a word."""
+        """Return the tokens of a word.
+
+        Raises:
+            ResourceError: If the word exceeds the memory budget or the time limit of the run.
+        """
         found = self._kept.get(text)
         if found is None:
+            current_limits().require(_SYMBOL_BYTES * (len(text) + len(self._suffix)))
             found = tuple(self._merged(self._symbols(text + self._suffix)))
             if len(text) <= _LONGEST_REMEMBERED and len(self._kept) < _REMEMBERED:
                 self._kept[text] = found
@@ -59,9 +74,11 @@ class BytePairs:
 
     def _symbols(self, text: bytes) -> list[int]:
         """The tokens before merging."""
-        symbols = []
+        symbols: list[int] = []
         at = 0
         while at < len(text):
+            if len(symbols) & _FOUND == _FOUND:
+                check_time()
             token, end = self._first.find(text, at)
             if end == at:
                 token, end = self._bytes[text[at]], at + 1
@@ -87,6 +104,8 @@ class BytePairs:
         step = len(symbols) - 1
         first_place = 0
         while waiting:
+            if not len(waiting) & _CHECKED:
+                check_time()
             _, _, left, right, merged = heappop(waiting)
             if not (alive[left] and alive[right]):
                 continue

@@ -8,12 +8,15 @@ Source: sentencepiece, normalizer.cc; darts-clone, the layout of its units.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
+from ir_exec.kernels.limits import MemoryMeter, current_limits
 from ir_exec.types import Array
 
 __all__ = ["CharsMap", "Normalizer", "folded", "without_faults"]
@@ -23,18 +26,31 @@ _LARGEST_MAP = 2**24
 
 
 def without_faults(text: bytes) -> str:
-    """Decode a text, with U+FFFD in place of each byte that is not UTF-8."""
+    """Decode a text, with U+FFFD in place of each byte that is not UTF-8.
+
+    Raises:
+        ResourceError: If the changes of the text exceed the memory budget of the run.
+    """
+    current_limits().require(_BYTES_PER_BYTE * len(text))
     found = text.decode("utf-8", "surrogateescape")
-    if found.isascii():
-        return found
-    return "".join(["\ufffd" if "\udc80" <= char <= "\udcff" else char for char in found])
+    return found if found.isascii() else _FAULTS.sub("\ufffd", found)
+
+
+_FAULTS = re.compile("[\udc80-\udcff]")
+
+_BYTES_PER_BYTE = 12
+"""Bytes that a change takes for each byte of a text: three texts with up to four bytes per character."""
+
+_FOLDED_AT_ONCE = 2**14
 
 
 def folded(text: str) -> str:
     """Apply Unicode's simple case folding, which maps each character to one character: `ß` is unchanged."""
     if text.isascii():
         return text.lower()
-    return "".join(map(_folded_character, text))
+    # A list of all characters would take far more memory than the text.
+    starts = range(0, len(text), _FOLDED_AT_ONCE)
+    return "".join(["".join(map(_folded_character, text[start : start + _FOLDED_AT_ONCE])) for start in starts])
 
 
 @lru_cache(maxsize=2**14)
@@ -59,7 +75,7 @@ class Normalizer(NamedTuple):
             return text
         found = self.replace(without_faults(text))
         if self.remove_extra_whitespaces:
-            found = " ".join([part for part in found.split(" ") if part])
+            found = _SPACES.sub(" ", found).strip(" ")
             if not found:
                 return b""
         if self.add_dummy_prefix:
@@ -69,6 +85,9 @@ class Normalizer(NamedTuple):
             # As in SentencePiece, U+2581 in the text is treated as a space.
             found = found.rstrip("\u2581") if self.remove_extra_whitespaces else found
         return found.encode("utf-8", "surrogatepass")
+
+
+_SPACES = re.compile("  +")
 
 
 class CharsMap:
@@ -88,20 +107,25 @@ class CharsMap:
                 lengths.append(len(key))
 
     def replaced(self, text: str) -> str:
-        """Return the text with all entries replaced, from left to right."""
-        out: list[str] = []
+        """Return the text with all entries replaced, from left to right.
+
+        Raises:
+            ResourceError: If the result exceeds the memory budget of the run.
+        """
+        out, meter = io.StringIO(newline=""), MemoryMeter()
         at = 0
         while at < len(text):
             for length in self._lengths.get(text[at], ()):
                 found = self._entries.get(text[at : at + length])
                 if found is not None:
-                    out.append(found)
+                    meter.add(4 * len(found) + 1)
+                    out.write(found)
                     at += length
                     break
             else:
-                out.append(text[at])
+                out.write(text[at])
                 at += 1
-        return "".join(out)
+        return out.getvalue()
 
 
 def _entries(blob: Array) -> dict[str, str]:

@@ -268,7 +268,7 @@ def _stored(path: str) -> Mapping[str, Any]:
     try:
         with open(path, encoding="utf-8") as file:
             stored = json.load(file)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise EvaluationError(f"cannot read the tokens of {path}: {error}", code=Code.bad_value) from None
     if isinstance(stored, list):
         stored = {"ids": stored}

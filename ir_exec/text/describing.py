@@ -109,9 +109,7 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
     return FolderFacts(
         path=folder.path,
         kind=folder.kind,
-        model_type=_text(
-            folder.setting("config.json", "model_type") or folder.setting("model_index.json", "_class_name")
-        ),
+        model_type=_text(folder.model_type or folder.setting("model_index.json", "_class_name")),
         parts=tuple([_part(folder, part) for part in every]),
         context_length=_whole(
             folder.setting("config.json", "max_position_embeddings")
@@ -134,7 +132,8 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
 
 
 def _text(value: object) -> str | None:
-    return value if isinstance(value, str) else None
+    # JSON may contain single surrogates, which no output can.
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else None
 
 
 def _whole(value: object) -> int | None:

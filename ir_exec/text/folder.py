@@ -15,15 +15,18 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from ir_exec.errors import IRError, Location
+from ir_exec.codes import Code
+from ir_exec.errors import IRError, Location, ParseError
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types, infer_types
 from ir_exec.ir import default_weights_path
+from ir_exec.ir.regular_files import open_regular
+from ir_exec.kernels.limits import limited_memory
 from ir_exec.model import Loaded, load
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, TensorType
@@ -56,6 +59,9 @@ SETTINGS_FILES = (
     "model_index.json",
 )
 
+MOST_CONSTANT_BYTES = 2**31
+"""Maximum bytes of the strings of a vocabulary: a million tokens take a tenth of it."""
+
 _LARGEST_SETTINGS = 2**28
 """Maximum bytes of a settings file; `tokenizer.json` may have tens of megabytes."""
 
@@ -65,9 +71,10 @@ class SettingsFile:
     """A JSON file.
 
     Attributes:
-        data: The content, an object; empty for an unreadable file.
+        data: The content, an object; empty for an unreadable file. Values of an impossible type are omitted.
         error: The reason, and the line of the fault.
         error_line: See `error`.
+        wrong: For each omitted value, its key and what is wrong with it.
     """
 
     path: str
@@ -75,6 +82,7 @@ class SettingsFile:
     text: str = ""
     error: str | None = None
     error_line: int | None = None
+    wrong: tuple[tuple[str, str], ...] = ()
 
     def value(self, *keys: str) -> Any:
         """Return the value at a path of keys, or None if it does not exist."""
@@ -182,15 +190,43 @@ class Folder:
         return None if found is None else found.value(*keys)
 
     @property
+    def model_type(self) -> str | None:
+        """The type of the model in config.json; None if it declares none."""
+        found = self.setting("config.json", "model_type")
+        return found if isinstance(found, str) else None
+
+    @property
+    def architectures(self) -> tuple[str, ...]:
+        """The classes of the model in config.json; empty if it declares none."""
+        return _texts(self.setting("config.json", "architectures"))
+
+    @property
     def decoder(self) -> FolderPart | None:
         """The model that computes logits."""
         return next((self.parts[name] for name in ("model", "language model", "decoder") if name in self.parts), None)
 
 
 def open_folder(path: str | os.PathLike[str]) -> Folder | None:
-    """Read a folder with all its parts; None for a folder without a pipeline."""
-    path = os.fspath(path)
-    names = set(os.listdir(path)) if os.path.isdir(path) else set()
+    """Read a folder with all its parts; None for a folder without a pipeline.
+
+    Raises:
+        ParseError: IR001 if the folder cannot be read.
+    """
+    return _open(os.fspath(path), _DEEPEST)
+
+
+_DEEPEST = 2
+"""Maximum depth of subfolders: a link to a folder above would lead to itself."""
+
+_TEMPLATE = "chat_template.jinja"
+
+
+def _open(path: str, depth: int) -> Folder | None:
+    try:
+        names = set(os.listdir(path)) if os.path.isdir(path) else set()
+    except OSError as error:
+        message = f"cannot read the folder: {error.strerror or error}"
+        raise ParseError(message, code=Code.unreadable_path, location=Location(path=path)) from None
     is_pipeline = "model_index.json" in names or (
         bool(names & set(PART_FILES.values())) and bool(names & {*SETTINGS_FILES, "openvino_tokenizer.xml"})
     )
@@ -198,11 +234,17 @@ def open_folder(path: str | os.PathLike[str]) -> Folder | None:
         return None
     settings = {name: _read_settings(os.path.join(path, name)) for name in SETTINGS_FILES if name in names}
     parts = {name: read_part(name, os.path.join(path, file)) for name, file in PART_FILES.items() if file in names}
-    template = _read_text(os.path.join(path, "chat_template.jinja")) if "chat_template.jinja" in names else None
+    template = None
+    if _TEMPLATE in names:
+        try:
+            template = _read_text(os.path.join(path, _TEMPLATE))
+        except OSError as error:
+            unreadable = os.path.join(path, _TEMPLATE)
+            settings[_TEMPLATE] = SettingsFile(unreadable, {}, error=error.strerror or str(error))
     below = []
-    if "model_index.json" in names:
+    if "model_index.json" in names and depth:
         folders = sorted(name for name in names if os.path.isdir(os.path.join(path, name)) and not name.startswith("."))
-        below = [found for name in folders if (found := open_folder(os.path.join(path, name))) is not None]
+        below = [found for name in folders if (found := _open(os.path.join(path, name), depth - 1)) is not None]
         for one in below:
             one.kind = "part"
     return Folder(path, _kind(parts, settings), parts, settings, template, below)
@@ -223,7 +265,8 @@ def constant_of(part: FolderPart, value: Value | None) -> Array | None:
         arrays = [constant_of(part, one) for one in node.inputs]
         if any(array is None for array in arrays):
             return None
-        found = node.op.evaluate(*arrays)
+        with limited_memory(MOST_CONSTANT_BYTES):
+            found = node.op.evaluate(*arrays)
     except (IRError, ValueError):
         return None
     return found[value.position] if isinstance(found, tuple) else found  # type: ignore[no-any-return]  # of any operator
@@ -245,8 +288,8 @@ def read_part(name: str, path: str) -> FolderPart:
 
 
 def _read_text(path: str) -> str:
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return file.read(_LARGEST_SETTINGS)
+    with open_regular(path) as file:
+        return file.read(_LARGEST_SETTINGS).decode("utf-8", "replace").replace("\r\n", "\n")
 
 
 def _read_settings(path: str) -> SettingsFile:
@@ -263,7 +306,41 @@ def _read_settings(path: str) -> SettingsFile:
         return SettingsFile(path, {}, error=str(error))
     if not isinstance(data, Mapping):
         return SettingsFile(path, {}, text, f"it contains {type(data).__name__}, expected an object")
-    return SettingsFile(path, data, text)
+    wrong = [
+        (key, f"{key} is {repr(data[key])[:60]}, expected {expected}")
+        for key, (is_possible, expected) in _TYPES.get(os.path.basename(path), {}).items()
+        if data.get(key) is not None and not is_possible(data[key])
+    ]
+    omitted = {key for key, _ in wrong}
+    return SettingsFile(path, {key: data[key] for key in data if key not in omitted}, text, wrong=tuple(wrong))
+
+
+def _is_object(value: object) -> bool:
+    return isinstance(value, Mapping)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+_TYPES: Mapping[str, Mapping[str, tuple[Callable[[object], bool], str]]] = {
+    "config.json": {
+        "architectures": (_are_texts, "a list of texts"),
+        "model_type": (_is_text, "a text"),
+        "text_config": (_is_object, "an object"),
+    },
+    "tokenizer.json": {"model": (_is_object, "an object")},
+    "chat_template.json": {"chat_template": (_is_text, "a text")},
+}
+"""The types of the values that every program reads in the same way, by file and key; values may be null."""
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(value) if isinstance(value, list) and _are_texts(value) else ()
 
 
 _SPEECH = frozenset({"whisper", "speech_to_text", "moonshine", "speecht5"})
@@ -283,7 +360,7 @@ def _is_causal(architectures: str) -> bool:
 def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile]) -> str:
     """The kind of the pipeline, by the names of the parts and by the settings."""
     config = settings.get("config.json")
-    model_type = str(config.value("model_type") or "") if config is not None else ""
+    model_type = config.value("model_type") if config is not None else None
     if "model_index.json" in settings:
         return "diffusion"
     if "language model" in parts or "vision embeddings" in parts:
@@ -291,7 +368,7 @@ def _kind(parts: Mapping[str, FolderPart], settings: Mapping[str, SettingsFile])
     if {"encoder", "decoder", "decoder with past"} & parts.keys():
         return "speech" if model_type in _SPEECH else "encoder and decoder"
     model = parts.get("model")
-    architectures = " ".join(map(str, config.value("architectures") or ())) if config is not None else ""
+    architectures = " ".join(_texts(config.value("architectures"))) if config is not None else ""
     if model is None:
         # The settings declare an architecture, so a model is missing.
         return "tokenizer" if not architectures else "language model" if _is_causal(architectures) else "embeddings"

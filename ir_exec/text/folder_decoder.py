@@ -79,7 +79,7 @@ def decoder_of(
         images=None if images is None else images.reshape(-1, images.shape[-1]),
         image_token=image_token_of(folder),
         pad_token=pad_token,
-        is_mask_short=folder.setting("config.json", "model_type") in _SHORT_MASK,
+        is_mask_short=folder.model_type in _SHORT_MASK,
     )
 
 

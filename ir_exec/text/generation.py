@@ -125,16 +125,24 @@ class Pipeline:
 
     @property
     def end_tokens(self) -> frozenset[int]:
-        """The tokens that end a text, from generation_config.json, config.json, or the tokenizer."""
+        """The tokens that end a text, from generation_config.json, config.json, or the tokenizer.
+
+        Raises:
+            EvaluationError: IR704 for a list with other values than tokens.
+        """
         for file in ("generation_config.json", "config.json"):
             value = self.folder.setting(file, "eos_token_id")
             if isinstance(value, int):
                 return frozenset({value})
             if isinstance(value, list) and value:
+                if not all(isinstance(token, int) for token in value):
+                    message = f"eos_token_id is {repr(value)[:60]}, expected a list of tokens"
+                    place = self.folder.settings[file].place("eos_token_id")
+                    raise EvaluationError(message, code=Code.bad_value).located(place)
                 return frozenset(value)
         part = self.folder.parts.get("tokenizer")
         text = part.rt_info("eos_token_id") if part is not None else None
-        return frozenset({int(text)}) if text is not None and text.isdecimal() else frozenset()
+        return frozenset({int(text)}) if text is not None and text.isdecimal() and len(text) < 19 else frozenset()
 
     def settings(self) -> GenerationSettings:
         """Return the settings of generation_config.json, or of config.json if it is missing, without `do_sample`.
@@ -157,7 +165,8 @@ class Pipeline:
 
         Raises:
             GraphError: IR807 for a folder without a template.
-            EvaluationError: IR704 if the template fails.
+            EvaluationError: IR704 if the template fails, or for messages that are not like JSON.
+            ResourceError: IR006 if the template takes more time, memory or characters than permitted.
         """
         return render_chat(self.folder, messages)
 

@@ -8,22 +8,35 @@ r"""Regular expressions of PCRE2, as compiled by openvino_tokenizers (UTF and UC
 - `\x{...}`, `\Z`, `\z`, `\Q...\E`; names of scripts match script extensions;
 - `[` in a class is a literal character.
 
-PCRE2 rejects `\u`, `\U`, `\L`, `\l` and `\N{...}`. OpenVINO ignores a pattern that does not compile, and leaves the
-text unchanged; `compiled` returns None for it, and `check` reports it.
+PCRE2 rejects `\u`, `\U`, `\L`, `\l` and `\N{...}`, counts above 65,535, and more than 250 nested parentheses. OpenVINO
+ignores a pattern that does not compile, and leaves the text unchanged; `compiled` returns None for it, and `check`
+reports it.
 
 Source: the pages pcre2pattern and pcre2unicode of PCRE2 10.45.
 """
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, ResourceError
+from ir_exec.kernels.limits import current_limits
 from ir_exec.text.libraries import library
 
 __all__ = ["compiled", "refusal"]
+
+_MOST_PATTERN = 2**21
+"""Maximum bytes of a pattern. One that lists 16,384 special tokens has 280 KB; compiling this size takes 6 seconds."""
+
+_COMPILED_BYTES = 256
+"""Bytes that compiling takes for a byte of the pattern."""
+
+_MOST_COUNT = 65_535
+_MOST_PARENTHESES = 250
+_COUNTED = re.compile(r"\{(\d+)(?:,(\d*))?\}", re.ASCII)
 
 _WORD = r"\p{L}\p{N}\p{Mn}\p{Pc}"
 _NO_WORD = r"\p{Mc}\p{Me}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}\p{S}\p{Z}\p{C}"
@@ -93,6 +106,9 @@ def compiled(pattern: bytes) -> Any:
         EvaluationError: IR704 if it cannot compile the pattern.
     """
     regex = library("regex", "a regular expression")
+    if len(pattern) > _MOST_PATTERN:
+        raise ResourceError(f"the pattern has {len(pattern):,} bytes, expected at most {_MOST_PATTERN:,}")
+    current_limits().require(_COMPILED_BYTES * len(pattern))
     text = pattern.decode("utf-8", "surrogateescape")
     try:
         translated = _translated(text)
@@ -100,16 +116,24 @@ def compiled(pattern: bytes) -> Any:
         return None
     try:
         return regex.compile(translated)
-    except regex.error as error:
-        raise EvaluationError(f"the pattern {text!r} cannot be compiled: {error}", code=Code.bad_value) from None
+    except (regex.error, ValueError, OverflowError, RecursionError) as error:
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+        raise EvaluationError(f"the pattern {shown} cannot be compiled: {reason}", code=Code.bad_value) from None
+
+
+_SHOWN = 200
 
 
 def _translated(pattern: str) -> str:
     """Return the pattern in the syntax of `regex`."""
     out: list[str] = []
-    at = 0
+    at = depth = 0
     while at < len(pattern):
         char = pattern[at]
+        depth += (char == "(") - (char == ")")
+        if depth > _MOST_PARENTHESES:
+            raise _RefusedError(f"more than {_MOST_PARENTHESES} nested parentheses at {at}")
         if char == "\\":
             if pattern.startswith("\\Q", at):
                 end = pattern.find("\\E", at)
@@ -126,9 +150,20 @@ def _translated(pattern: str) -> str:
             item, at = _class(pattern, at)
             out.append(item)
         else:
+            if char == "{":
+                _check_count(pattern, at)
             out.append(char)
             at += 1
     return "".join(out)
+
+
+def _check_count(pattern: str, at: int) -> None:
+    """Raise an error for a count that PCRE2 does not support."""
+    counted = _COUNTED.match(pattern, at)
+    for digits in counted.groups(default="") if counted is not None else ():
+        number = digits.lstrip("0")
+        if len(number) > 5 or int(number or 0) > _MOST_COUNT:
+            raise _RefusedError(f"the count at {at} is above {_MOST_COUNT}")
 
 
 def _escape(pattern: str, at: int) -> tuple[str, int]:
@@ -187,6 +222,10 @@ def _property(pattern: str, at: int) -> tuple[str, int]:
     return f"\\{letter}{{{name}}}", end + 1
 
 
+_LONGEST_NAME = 40
+"""Characters within which a POSIX class ends."""
+
+
 def _class(pattern: str, at: int) -> tuple[str, int]:
     """Parse a class at its bracket, and return it with its end position."""
     start, out = at, ["["]
@@ -203,7 +242,7 @@ def _class(pattern: str, at: int) -> tuple[str, int]:
             item = {"b": "\\x08", "B": "B", "Z": "Z", "z": "z", "e": "\\x1b"}.get(item, _ITEMS.get(item, item))
             # A property that expands to a class is merged into this class.
             out.append(item[1:-1] if item.startswith("[") and not item.startswith("[^") else item)
-        elif pattern.startswith("[:", at) and (end := pattern.find(":]", at)) > 0:
+        elif pattern.startswith("[:", at) and (end := pattern.find(":]", at, at + _LONGEST_NAME)) > 0:
             name = pattern[at + 2 : end]
             if name.removeprefix("^") not in _POSIX:
                 raise _RefusedError(f"[:{name}:] is not a POSIX class")

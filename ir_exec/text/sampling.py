@@ -156,7 +156,7 @@ def _converted(name: str, value: Any, file: str) -> Any:
             return hint(value)
         if hint is not None:
             return _whole(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pass
     where = f" in {file}" if file else ""
     expected = "no such option" if hint is None else f"expected {getattr(hint, '__name__', hint)}"

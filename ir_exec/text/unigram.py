@@ -6,12 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ir_exec.kernels.limits import check_time, current_limits
 from ir_exec.types import Array
 
 __all__ = ["Unigram"]
 
 _PENALTY = np.float32(10)
 """The difference of the score of unknown characters from the worst entry, as in SentencePiece."""
+
+_POSITION_BYTES = 112
+"""Bytes of a position of the text: its score, where its best path came from, and by which token."""
+
+_CHECKED = 2**8 - 1
+"""The time is checked at steps without these bits."""
 
 _WIDTHS = [1] * 12 + [2, 2, 3, 4]
 """The number of bytes of a character by the upper four bits of its first byte."""
@@ -31,8 +38,14 @@ class Unigram:
         self._lengths = {first: sorted(found) for first, found in lengths.items()}
 
     def tokens(self, text: bytes) -> list[int]:
-        """Return the tokens of a text; consecutive unknown tokens are merged."""
+        """Return the tokens of a text; consecutive unknown tokens are merged.
+
+        Raises:
+            ResourceError: If the text exceeds the memory budget or the time limit of the run.
+        """
         size = len(text)
+        current_limits().require(_POSITION_BYTES * size)
+        steps = 0
         nothing = np.float32(-np.inf)
         best: list[np.float32] = [nothing] * (size + 1)
         came_from, by = [-1] * (size + 1), [self._unknown] * (size + 1)
@@ -40,6 +53,9 @@ class Unigram:
         tokens, scores = self._tokens, self._scores
         at = 0
         while at < size:
+            steps += 1
+            if not steps & _CHECKED:
+                check_time()
             here = best[at]
             width = min(_WIDTHS[text[at] >> 4], size - at)
             if came_from[at] < 0:

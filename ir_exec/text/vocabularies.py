@@ -7,7 +7,8 @@ from typing import Any
 
 from ir_exec.errors import IRError
 from ir_exec.graph import Node
-from ir_exec.text.folder import Folder, FolderPart, constant_of
+from ir_exec.kernels.limits import limited_memory
+from ir_exec.text.folder import MOST_CONSTANT_BYTES, Folder, FolderPart, constant_of
 from ir_exec.text.ops.base import strings_of
 from ir_exec.text.ops.splitting import chars_of_bytes
 
@@ -54,7 +55,8 @@ def _strings(part: FolderPart, node: Node, first: int) -> list[bytes] | None:
     if len(arrays) != 3 or arrays[0] is None or arrays[1] is None or arrays[2] is None:
         return None
     try:
-        return strings_of(arrays[0], arrays[1], arrays[2])
+        with limited_memory(MOST_CONSTANT_BYTES):
+            return strings_of(arrays[0], arrays[1], arrays[2])
     except IRError:
         return None
 
@@ -88,12 +90,20 @@ def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | byte
     def forms(token: str | bytes) -> set[bytes]:
         text = token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else token
         spaced = text.replace("\u2581", " ").replace("</w>", " ")
-        raw = b"".join([bytes_of_chars.get(char, char.encode("utf-8", "surrogateescape")) for char in text])
-        plain = text.encode("utf-8", "surrogateescape")
-        whole = {plain, raw, spaced.encode("utf-8", "surrogateescape"), plain.removeprefix(b"##"), b" " + plain}
+        raw = b"".join([bytes_of_chars.get(char, _encoded(char)) for char in text])
+        plain = _encoded(text)
+        whole = {plain, raw, _encoded(spaced), plain.removeprefix(b"##"), b" " + plain}
         return whole | {raw.replace(b"</w>", b" "), raw.removesuffix(b"</w>")}
 
     return sum(entries[token] in forms(tokens[token]) or not entries[token] for token in common) / len(common)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # JSON may contain single surrogates.
+        return text.encode("utf-8", "surrogatepass")
 
 
 def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:

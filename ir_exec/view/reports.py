@@ -196,7 +196,8 @@ def section_of_comparison(report: AnyComparison) -> Section:
         lines = [str(report).split("\n", 1)[0], *(f"{item.item}: {item.verdict}" for item in items)]
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES - 1 :] = [f"... {len(lines) - _MOST_LINES + 1:,} more"]
-    heading = f"{shown(report.model)} against {shown(report.reference)}"
+    reference = report.reference_title if isinstance(report, Comparison) else report.reference
+    heading = f"{shown(report.model)} against {shown(reference)}"
     return Section(heading=heading, lines=tuple([shown(line, 1000) for line in lines[:_MOST_LINES]]))
 
 

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from ir_exec import build
 from ir_exec.cli import main
 from ir_exec.debug.quantization.effects import QuantizationReport
 from tests.debug.quantization.networks import TOKENS, plain_model, quantized_model
+from tests.helpers.facts import mentions
 
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 
@@ -97,3 +99,14 @@ def test_a_network_that_is_not_quantized(folder: Path) -> None:
     result = CliRunner().invoke(main, ["quantize-report", plain, "--with", plain])
     assert result.exit_code == 2
     assert len(result.stderr.strip().splitlines()) <= 3
+
+
+def test_models_with_other_outputs(folder: Path) -> None:
+    plain_model("other", sensitive=False).save(folder / "named.xml")
+    quantized, named = str(folder / "int4.xml"), str(folder / "named.xml")
+    assert CliRunner().invoke(main, ["quantize-report", quantized, "--with", named]).exit_code == 0
+    x = build.parameter([1, None], "i64", name="tokens")
+    build.model([build.result(x, name="a"), build.result(build.negative(x), name="b")]).save(folder / "two.xml")
+    result = CliRunner().invoke(main, ["quantize-report", quantized, "--with", str(folder / "two.xml")])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr == mentions("a", "b")

@@ -129,6 +129,13 @@ def test_a_mean_that_is_no_number_is_one_error():
         ir_exec.read_model(network("f32", "f32", broken))
 
 
+@pytest.mark.parametrize("number", ["two", "9" * 5000, "", "1.5", "\u00b2"])
+def test_numbers_of_means_that_cannot_be_read(number):
+    for old, new in (('id="1"', f'id="{number}"'), ('value="2.5"', f'offset="{number}" size="16"')):
+        report = ir_exec.check_model(network("f32", "f32", PRE_PROCESS.replace(old, new)))
+        assert {found.code for found in report.errors} <= {"IR007"}
+
+
 def test_an_upgraded_network_is_saved_as_version_11(tmp_path, oracle):
     xml = network("f16", "i64", PRE_PROCESS)
     model = ir_exec.read_model(xml)

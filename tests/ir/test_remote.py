@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import builtins
+import gzip
 import http.server
 import os
 import pickle
 import re
+import shutil
 import threading
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,9 +27,10 @@ from ir_exec.cli import main
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
-from ir_exec.ir.remote import BLOCK, VARIABLE, RemoteFile
+from ir_exec.ir import remote as remote_files
+from ir_exec.ir.remote import BLOCK, LIMIT_VARIABLE, VARIABLE, RemoteFile
 from ir_exec.ir.urls import exists, is_url, local_path, replaced_suffix, suffix_of
-from tests.helpers.facts import coded, mentions
+from tests.helpers.facts import coded, mentions, naming
 from tests.helpers.items import weighed_network
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -189,6 +193,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if found is not None and server.has_ranges:
             content = content[int(found[1]) : int(found[2]) + 1]
         server.asked.append((self.command, self.path, len(content)))
+        if server.answer is not None:
+            server.answer(self, content, with_content)
+            return
         self.send_response(206 if is_part else 200)
         if server.has_versions:
             self.send_header("ETag", f'"{path.stat().st_mtime_ns}"')
@@ -203,6 +210,7 @@ def server() -> Iterator[Any]:
     pytest.importorskip("aiohttp", reason="fsspec reads HTTP by aiohttp")
     server: Any = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.folder, server.asked, server.has_ranges, server.has_versions = NETWORKS, [], True, True
+    server.answer = None
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield server
@@ -247,6 +255,128 @@ def test_a_server_that_does_not_answer_in_time(memory: Any, monkeypatch: pytest.
     monkeypatch.setattr(memory, "info", late)
     (error,) = ir_exec.check_model("memory://net/lstm.xml").errors
     assert (error.code, error.location.path) == ("IR001", "memory://net/lstm.xml")
+
+
+def test_a_server_that_never_answers(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    never = threading.Event()
+    monkeypatch.setattr(remote_files, "SECONDS", 0.02)
+    for name in ("cat_file", "info"):
+        monkeypatch.setattr(memory, name, lambda *_, **__: never.wait())
+        (error,) = ir_exec.check_model("memory://net/lstm.xml").errors
+        assert (error.code, error.location.path) == ("IR001", "memory://net/lstm.xml")
+    never.set()
+
+
+@pytest.mark.parametrize("size", [-1, 2**63, 10**30, "x", 1.5e30, float("nan")])
+def test_sizes_that_cannot_be(memory: Any, size: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory, "info", lambda path, **_: {"name": path, "size": size, "type": "file"})
+    (error,) = ir_exec.check_model("memory://net/lstm.xml").errors
+    assert error.code in ("IR001", "IR006")
+    with pytest.raises(OSError):
+        local_path("memory://net/lstm.inputs.npz")
+
+
+@pytest.mark.parametrize("difference", [-10, 10])
+def test_a_length_that_is_not_true(memory: Any, difference: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = memory.info
+    monkeypatch.setattr(memory, "info", lambda path, **_: (told := info(path)) | {"size": told["size"] + difference})
+    cat_file = memory.cat_file
+    monkeypatch.setattr(memory, "cat_file", lambda path, start=None, end=None: cat_file(path))
+    (error,) = ir_exec.check_model("memory://net/lstm.xml").errors
+    assert error.code == "IR001"
+
+
+def test_more_than_the_disk_has(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(total=10, used=5, free=5))
+    with pytest.raises(OSError, match=naming(f"{BLOCK:,}", 5)):
+        RemoteFile.open("memory://net/lstm.bin").require(0, 10)
+
+
+def test_a_file_without_a_length(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    info, content = memory.info, np.arange(3 * BLOCK + 7, dtype=np.uint32).astype(np.uint8)
+    memory.pipe("/long.npy", content.tobytes())
+    monkeypatch.setattr(memory, "info", lambda path, **_: info(path) | {"size": None})
+    opened = RemoteFile.open("memory://long.npy")
+    opened.require(0, opened.size)
+    assert np.array_equal(opened.stored, content)
+    for most, variable in ((content.size, ""), (1, str(content.size))):
+        monkeypatch.setattr(remote_files, "MOST_UNDECLARED", most)
+        monkeypatch.setenv(LIMIT_VARIABLE, variable)
+        assert RemoteFile.open("memory://long.npy").size == content.size
+    monkeypatch.setenv(LIMIT_VARIABLE, str(content.size - 1))
+    with pytest.raises(OSError):
+        RemoteFile.open("memory://long.npy")
+    with pytest.raises(OSError):
+        RemoteFile.open("memory://long.npy", most_bytes=content.size - 1)
+
+
+def test_members_that_are_packed_too_much(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros.bin", bytes(2**20))
+    url = f"zip://zeros.bin::{tmp_path / 'a.zip'}"
+    assert RemoteFile.open(url).size == 2**20
+    monkeypatch.setattr(remote_files, "MOST_UNDECLARED", 2**20 - 1)
+    with pytest.raises(OSError):
+        RemoteFile.open(url)
+
+
+def pack(handler: Any, content: bytes, with_content: bool) -> None:
+    """A response that is compressed, with the length of the compressed bytes."""
+    packed = gzip.compress(content)
+    handler.send_response(200)
+    handler.send_header("Content-Encoding", "gzip")
+    handler.send_header("Content-Length", str(len(packed)))
+    handler.end_headers()
+    if with_content:
+        handler.wfile.write(packed)
+
+
+def stream(handler: Any, content: bytes, with_content: bool) -> None:
+    """A response without a length."""
+    handler.send_response(200)
+    handler.end_headers()
+    if with_content:
+        handler.wfile.write(content)
+
+
+@pytest.mark.parametrize("answer", [pack, stream])
+def test_responses_without_a_length(server: Any, answer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.folder, server.answer = tmp_path, answer
+    (tmp_path / "zeros.npy").write_bytes(bytes(2**21))
+    url = f"http://127.0.0.1:{server.server_port}/zeros.npy"
+    opened = RemoteFile.open(url)
+    assert (opened.size, opened.stored.any()) == (2**21, False)
+    monkeypatch.setattr(remote_files, "MOST_UNDECLARED", 2**21 - 1)
+    with pytest.raises(OSError):
+        local_path(url)
+
+
+def test_a_response_that_is_longer_than_its_length(server: Any, tmp_path: Path) -> None:
+    """HEAD promises few bytes, and GET sends a compressed response of many."""
+
+    def lie(handler: Any, content: bytes, with_content: bool) -> None:
+        if with_content:
+            pack(handler, bytes(2**24), with_content=True)
+            return
+        handler.send_response(200)
+        handler.send_header("Content-Length", "1000")
+        handler.end_headers()
+
+    server.folder, server.answer = tmp_path, lie
+    (tmp_path / "a.npy").write_bytes(bytes(10))
+    with pytest.raises(OSError):
+        local_path(f"http://127.0.0.1:{server.server_port}/a.npy")
+
+
+def test_a_slow_response(server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_files, "SECONDS", 1.0)
+    clock = iter(range(0, 100_000, 10))
+    monkeypatch.setattr(remote_files, "monotonic", lambda: next(clock))
+    server.folder = tmp_path
+    (tmp_path / "a.npy").write_bytes(bytes(BLOCK))
+    monkeypatch.setattr(remote_files, "LEAST_SPEED", 2**30)
+    with pytest.raises(TimeoutError):
+        local_path(f"http://127.0.0.1:{server.server_port}/a.npy")
 
 
 def test_a_missing_bin(memory: Any) -> None:

@@ -197,3 +197,59 @@ def test_outputs_have_the_names_of_their_layers() -> None:
     assert [port.name for port in model.outputs] == ["parts.0", "parts.1"]
     found = ir_exec.compile_model(model)({"x": np.float32([[1, 2, 3, 4]])})
     assert found["parts.1"].tolist() == [[2, 3, 4]]
+
+
+@pytest.mark.parametrize("precision", ["FP31", "", "9" * 5000, "dynamic", "string"])
+@pytest.mark.parametrize("version", [6, 7])
+def test_a_needed_constant_of_an_unknown_precision(version: int, precision: str) -> None:
+    file = OlderFile(version=version)
+    x = file.input("x", 2, 3)
+    constant = file.const(np.float32([[1, 2, 3]]), "FP32")
+    file.layers[1] = file.layers[1].replace('precision="FP32"', f'precision="{precision}"')
+    file.layer("Eltwise", [x, constant], (2, 3), data={"operation": "sum"})
+    report = file.report()
+    assert "IR999" not in {one.code for one in report.diagnostics}
+    assert not report.ok or not precision
+    if report.errors:
+        assert {one.location.layer_name for one in report.errors} == {"Const1"}
+        with pytest.raises(IRError) as raised:
+            file.run(np.zeros((2, 3), np.float32))
+        assert raised.value.code != "IR999"
+
+
+@pytest.mark.parametrize("type", ["Result", "Parameter", "Constant"])
+def test_types_of_current_files(type: str) -> None:
+    file = network()
+    file.layers[2] = file.layers[2].replace('type="ReLU"', f'type="{type}"')
+    assert "IR999" not in {one.code for one in file.report().diagnostics}
+
+
+@pytest.mark.parametrize("id", ["9" * 5000, "9" * 19, "\u00b2", "\u0663", "-1", "1_0", "1.0", " ", "0x1"])
+@pytest.mark.parametrize("version", [2, 7])
+def test_unreadable_ids(version: int, id: str) -> None:
+    file = network()
+    file.version = version
+    file.layers[2] = file.layers[2].replace('id="2"', f'id="{id}"', 1)
+    codes = {one.code for one in file.report().errors}
+    assert "IR007" in codes
+    assert "IR999" not in codes
+    with pytest.raises(IRError) as raised:
+        file.model()
+    assert raised.value.code in codes
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "1e400", "nan", "1e300", "-1", "x", ""])
+def test_numbers_of_any_length(number: str) -> None:
+    file = network()
+    for name in ("kernel", "output", "group"):
+        changed = OlderFile(version=5, layers=list(file.layers), edges=file.edges, stored=file.stored)
+        changed.layers[1] = changed.layers[1].replace(f'{name}="', f'{name}="{number},', 1)
+        assert "IR999" not in {one.code for one in changed.report().diagnostics}
+    for name in ("id", "value", "offset", "size"):
+        mean = {"value": "1", **({"offset": "0", "size": "64"} if name in ("offset", "size") else {})} | {name: number}
+        told = " ".join(f'{key}="{text}"' for key, text in mean.items() if key != "id")
+        channels = "".join(
+            f'<channel id="{number if name == "id" else one}"><mean {told}/></channel>' for one in (0, 1)
+        )
+        file.extra = f"<pre-process>{channels}</pre-process>"
+        assert "IR999" not in {one.code for one in file.report().diagnostics}

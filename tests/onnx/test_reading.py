@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
+import pickle
 import re
 import sys
 import tracemalloc
@@ -228,15 +230,15 @@ def test_a_function_of_the_file_is_expanded() -> None:
 
 def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> None:
     proto = model(
-        """g (string[2] x) => (string[2] y, float[2] z) {
-            a = StringConcat(x, x) y = StringConcat(a, x) n, m = own.Other(x) z = Neg(n)
+        """g (uint8[2] x) => (uint8[H,W,3] y, uint8[H,W,3] w, float[2] z) {
+            y = ImageDecoder(x) w = ImageDecoder(x) n, m = own.Other(x) z = Neg(n)
         }""",
         opset=20,
         further='"own" : 1',
     )
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     first, second = message.split("; ")
-    assert "StringConcat (2 nodes)" in first
+    assert "ImageDecoder (2 nodes)" in first
     assert first == mentions("ai.onnx", 20)
     assert "own:Other (1 node)" in second
     assert second == mentions("own", 1)
@@ -251,9 +253,9 @@ def test_operators_with_one_reason_are_told_together() -> None:
 
 
 def test_why_an_operator_cannot_be_said() -> None:
-    proto = model("g (float[2] x) => (float[2] y) { y = StringSplit(x) }", opset=20)
+    proto = model("g (uint8[2] x) => (uint8[H,W,3] y) { y = ImageDecoder(x) }", opset=20)
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    assert "StringSplit (1 node)" in message
+    assert "ImageDecoder (1 node)" in message
     assert message == mentions("ai.onnx", 20)
 
 
@@ -465,3 +467,17 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     )
     assert opened.weights is not None
     assert opened.weights.maps(kept)
+
+
+def test_a_model_records_its_file(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["": 21]>
+    g (float[N] x, int64[1] k) => (float[M] y) { y = Reshape(x, k) }"""
+    path = tmp_path / "net.onnx"
+    onnx.save(onnx.parser.parse_model(text), path)
+    network = ir_exec.read_model(path)
+    inputs = {"x": np.ones(4, np.float32), "k": np.array([4])}
+    copies = (copy.copy(network), pickle.loads(pickle.dumps(network)), network.specialised(inputs))
+    assert {one.lowered_from for one in (network, *copies)} == {str(path)}
+    assert ir_exec.read_model(path.read_bytes()).lowered_from is None
+    network.save(tmp_path / "net.xml")
+    assert ir_exec.read_model(tmp_path / "net.xml").lowered_from is None

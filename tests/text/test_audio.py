@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from ir_exec import EvaluationError, GraphError, UnsupportedError
+from ir_exec.text import audio
 from ir_exec.text.audio import Wave, log_mel, mel_filters, read_wav
 from ir_exec.text.folder import Folder, SettingsFile
 from ir_exec.types import Array
@@ -112,6 +114,22 @@ def test_files_that_are_no_audio(content: bytes | None, tmp_path: Path) -> None:
         (Wave(np.zeros(100, np.float32), 44100), {}, "IR704"),
         (Wave(np.zeros(16000 * 2 + 1, np.float32), 16000), {"chunk_length": 2}, "IR704"),
         (Wave(np.zeros(100, np.float32), 16000), {"hop_length": "160"}, "IR704"),
+        *[
+            (Wave(np.zeros(100, np.float32), 16000), {name: value}, "IR704")
+            for name in ("sampling_rate", "n_fft", "hop_length", "feature_size", "chunk_length")
+            for value in ([16000], {"a": 1}, True, 1.5, -1, 10**6 * 3, 10**40, "9" * 5000)
+        ],
+        (
+            Wave(np.zeros(1, np.float32), 2**18),
+            {"sampling_rate": 2**18, "chunk_length": 3600, "hop_length": 1},
+            "IR704",
+        ),
+        (Wave(np.zeros(1, np.float32), 1), {"sampling_rate": 1, "chunk_length": 1}, "IR704"),
+        (
+            Wave(np.zeros(1, np.float32), 8),
+            {"sampling_rate": 8, "chunk_length": 1, "n_fft": 2, "hop_length": 8},
+            "IR704",
+        ),
         (Wave(np.zeros(100, np.float32), 16000), {"feature_extractor_type": "Wav2Vec2FeatureExtractor"}, "IR900"),
     ],
 )
@@ -119,6 +137,44 @@ def test_audio_that_the_model_does_not_take(wave: Wave, settings: dict[str, Any]
     with pytest.raises((EvaluationError, UnsupportedError)) as caught:
         log_mel(wave, folder(**settings))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("frames", [1, 400 * 7, 400 * 10**6])
+def test_frames_that_are_transformed_one_after_the_other(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    wave = Wave(sweep()[:16000].astype(np.float32), 16000)
+    expected = log_mel(wave, folder(chunk_length=1))
+    monkeypatch.setattr(audio, "_FRAMES_AT_ONCE", frames)
+    np.testing.assert_allclose(log_mel(wave, folder(chunk_length=1)), expected, rtol=1e-6)
+
+
+def test_paths_that_are_not_audio_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [tmp_path, tmp_path / "large.wav"]
+    (tmp_path / "large.wav").write_bytes(wav(1, 16, bytes(100)))
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe.wav")
+        paths.append(tmp_path / "pipe.wav")
+    monkeypatch.setattr(audio, "_MOST_BYTES", 100)
+    for path in paths:
+        with pytest.raises(EvaluationError, check=coded("IR704")):
+            read_wav(path)
+
+
+def test_any_damage_is_an_error_or_audio(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    path, codes = tmp_path / "a.wav", set()
+    for kind, bits in ((1, 8), (1, 16), (1, 24), (3, 32), (0xFFFE, 16)):
+        for _ in range(100):
+            content = bytearray(wav(kind, bits, random.bytes(24), extra=struct.pack("<HHIH", 22, bits, 0, 1)))
+            for place in random.integers(0, len(content), 3):
+                content[place] = random.integers(0, 256)
+            path.write_bytes(content[: random.integers(0, len(content) + 1)])
+            try:
+                found = read_wav(path)
+            except EvaluationError as error:
+                codes.add(error.code)
+            else:
+                assert (found.samples.ndim, found.rate > 0) == (1, True)
+    assert codes == {"IR704"}
 
 
 def test_a_folder_without_a_description() -> None:

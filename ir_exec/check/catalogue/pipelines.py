@@ -92,8 +92,8 @@ PIPELINE_RULES = (
     Rule(
         Code.unreadable_settings,
         "error",
-        "A settings file is not valid JSON.",
-        why="Pipelines stop, or continue with defaults.",
+        "A settings file is not valid JSON, has a value of an impossible type, or is not a regular file.",
+        why="Pipelines stop, or continue with defaults. Pipes and devices may never end.",
         bad='{"eos_token_id": 1,}',
         good='{"eos_token_id": 1}',
         in_files=False,

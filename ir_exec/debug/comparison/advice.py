@@ -63,9 +63,10 @@ def advice_of(
         partners: The names of the layer's outputs in the reference.
         is_chain: True if `made` is the result of several layers.
     """
-    # A reference that fuses layers computes this layer alone. Other references compute a layer of the reference, which
-    # may differ.
-    if not isinstance(reference, Adviser) or wanted is None or (is_chain and reference.fuses):
+    # OpenVINO computes a layer of IR alone. Other references compute a layer or a node of the reference, which may
+    # differ from the model's layer and include the layers before it.
+    is_own_layer = isinstance(reference, Adviser) and reference.fuses and not reference.shares_names
+    if not isinstance(reference, Adviser) or wanted is None or (is_chain and is_own_layer):
         return Advice()
     return judged(reference.opinions(node, inputs, partners), position, made, wanted, tolerance)
 
@@ -82,7 +83,7 @@ def judged(
         sides = {"ir_exec": made, "its run of the model": wanted}
         agrees = [name for name, side in sides.items() if difference(array, side, tolerance).is_within]
         if len(agrees) == 1:
-            notes.append(f"{_ADVISERS[who]} agrees with {agrees[0]}")
+            notes.append(f"{_ADVISERS.get(who, who)} agrees with {agrees[0]}")
             agree |= agrees[0] == "ir_exec"
             confirm |= agrees[0] != "ir_exec"
     return Advice("; ".join(notes) or None, agree, confirm and not agree)

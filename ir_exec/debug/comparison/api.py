@@ -14,6 +14,7 @@ from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.comparison.report import Comparison, FailOn
 from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
+from ir_exec.debug.pairing.ports import require_same_ports
 from ir_exec.debug.references.modules import RecordingReference, is_recording
 from ir_exec.debug.references.reference import (
     ArraysReference,
@@ -30,7 +31,7 @@ from ir_exec.hints import path_hint, suggested
 from ir_exec.model import Model, PartialModel, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
-from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.precision import Precision, run_as_f32
 from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.types import Array
 
@@ -67,6 +68,7 @@ def compare(
     threads: int | None = None,
     precision: Precision = "f32",
     isolate: bool | str = False,
+    lowered: bool = False,
     fail_on: FailOn = "outputs",
     progress: Callable[[str], None] | None = None,
 ) -> Comparison:
@@ -97,6 +99,8 @@ def compare(
             A pattern of names runs layers with the same prefix as one block (`isolate="model.layers.*"`). `*` matches
             any characters except dots and slashes, and `**` any characters. The report's `isolation` lists the layers
             that are wrong without any fusion, and those that are wrong only in combination.
+        lowered: For "openvino" and "onnxruntime" with an .onnx file: run the model as ir_exec lowers it. By default
+            they run the file itself.
         fail_on: The differences that count for the verdict. "outputs": outputs beyond their tolerance and layers with
             gross errors. "layers": also all other layers beyond their tolerance.
         progress: Called with each layer's path, in bodies once per iteration whose layers are examined.
@@ -107,6 +111,9 @@ def compare(
             values.
     """
     model = model if isinstance(model, Model) else read_model(model)
+    if lowered and (model.lowered_from is None or not _is_runtime(reference)):
+        message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
+        raise EvaluationError(message, code=Code.unknown_input)
     if isolate:
         from ir_exec.debug.isolation.api import compare_isolated  # it imports the records of comparisons
 
@@ -120,7 +127,7 @@ def compare(
         )
         again: dict[str, Any] = {"rtol": rtol, "atol": atol, "nan_equal": nan_equal, "pairs": pairs, "metrics": metrics}
         again |= {"probe": probe, "device": device, "hint": hint, "timeout": timeout, "threads": threads}
-        again |= {"precision": precision, "fail_on": fail_on, "progress": progress}
+        again |= {"precision": precision, "lowered": lowered, "fail_on": fail_on, "progress": progress}
         return compare_isolated(
             model,
             reference,
@@ -145,7 +152,8 @@ def compare(
         notes = [called.summary] if called.summary else []
     if isinstance(reference, Model) and reference.is_partial and inputs is not None:
         reference = reference.specialised(_for_reference(reference, model, inputs))
-    found = _reference(model, reference, options, probe=probe, device=device, hint=hint, timeout=timeout)
+    settings_of_runtime: dict[str, Any] = {"device": device, "hint": hint, "timeout": timeout, "lowered": lowered}
+    found = _reference(model, reference, options, probe=probe, **settings_of_runtime)
     found.notes += notes
     with closing(found):
         known = found.inputs() if inputs is None else {}
@@ -180,23 +188,45 @@ def compare(
             precision=precision,
             fail_on=fail_on,
         )
-        name = model.graph.path or model.name
+        name = model.graph.path or model.lowered_from or model.name
         has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
         further = drawn_again if draws_again and calls is None and not has_state and len(known) == 0 else None
         compared = partial(compare_with, model, found, settings=settings, further=further, asked=pairs, name=name)
         try:
-            report = compared(rows, drawn=record)
+            report = _with_precision_note(compared(rows, drawn=record), model, precision)
             return found.explained(report) if isinstance(found, RecordingReference) else report
         except IRError as error:
             if not draws_again or not isinstance(found, IRReference) or len(rows) > 1:
-                raise
+                raise _explained_by_ports(error, model, found) from None
             # The drawn sizes may be valid only for this model. Sizes valid for the reference may be valid for both.
             try:
                 sizes = _sizes_of(found.model, model, seed, shapes)
                 inputs, record = checked_inputs(model, seed, sizes, known, **options)
                 return compared([bind_inputs(inputs, model.inputs)], drawn=record)
             except IRError:
-                raise error from None
+                raise _explained_by_ports(error, model, found) from None
+
+
+_F16_NOTE = "ir_exec computes the 16-bit floats of the file in f32, onnxruntime in 16 bits: try --precision file"
+
+
+def _with_precision_note(report: Comparison, model: Model, precision: Precision) -> Comparison:
+    """Add a note to a report that is not equal if the two sides compute 16-bit floats in different types."""
+    is_mixed = report.runtime == "onnxruntime" and precision == "f32" and report.verdict in ("different", "reference")
+    if not is_mixed or not run_as_f32(model).ops:
+        return report
+    return report.model_copy(update={"notes": (*report.notes, _F16_NOTE)})
+
+
+def _explained_by_ports(error: IRError, model: Model, reference: Reference) -> IRError:
+    """Return an error that names the inputs and outputs that differ, if a reference that is a model has others."""
+    if not isinstance(reference, IRReference):
+        return error
+    try:
+        require_same_ports(model, reference.model, "the model", reference.title)
+    except EvaluationError as different:
+        return different.changed(hint=error.hint)
+    return error
 
 
 def _whole(
@@ -271,6 +301,48 @@ def _name_of(metric: str | Metric) -> str:
     return metric.rpartition(":")[2] if isinstance(metric, str) else getattr(metric, "__name__", "metric")
 
 
+_RUNTIMES = ("openvino", "onnxruntime")
+
+
+def _is_runtime(reference: ReferenceLike) -> bool:
+    """Return True for the name of a runtime."""
+    return isinstance(reference, (str, os.PathLike)) and os.fspath(reference) in _RUNTIMES
+
+
+def _by_onnxruntime(
+    model: Model, own: Path | None, lowered: bool, *, timeout: float, precision: Precision
+) -> Reference:
+    """Open onnxruntime's run of the model.
+
+    Args:
+        own: The .onnx file of the model, which runs as it is unless `lowered`; None for IR.
+    """
+    if own is not None and not lowered:
+        from ir_exec.debug.references.onnx_reference import ONNXReference
+
+        return ONNXReference(own, timeout=timeout, engine="only onnxruntime", title="onnxruntime", model=model)
+    from ir_exec.debug.references.exported_reference import ExportedReference
+
+    title = "onnxruntime (exported)" if own is None else "onnxruntime (lowered by ir_exec)"
+    return ExportedReference(model, timeout=timeout, precision=precision, title=title)
+
+
+def _by_openvino(model: Model, own: Path | None, lowered: bool, **options: Any) -> Reference:
+    """Open OpenVINO's run of the model.
+
+    Args:
+        own: The .onnx file of the model, which OpenVINO reads itself unless `lowered`; None for IR.
+        options: Those of OpenVINOReference.
+    """
+    if own is not None and not lowered:
+        from ir_exec.debug.references.openvino_onnx import OpenVINOONNXReference
+
+        return OpenVINOONNXReference(model, own, **options)
+    from ir_exec.debug.references.openvino import OpenVINOReference
+
+    return OpenVINOReference(model, is_lowered=own is not None, **options)
+
+
 def _reference(
     model: Model,
     reference: ReferenceLike,
@@ -280,6 +352,7 @@ def _reference(
     device: str,
     hint: str,
     timeout: float,
+    lowered: bool,
 ) -> Reference:
     """Open a reference of any kind.
 
@@ -288,29 +361,25 @@ def _reference(
     """
     outputs = [port.name for port in model.outputs]
     if isinstance(reference, Model):
-        return IRReference(reference, reference.graph.path or reference.name, **options)
+        return IRReference(reference, reference.graph.path or reference.lowered_from or reference.name, **options)
     if isinstance(reference, Trace):
         return TraceReference(reference)
     if isinstance(reference, Mapping):
         return ArraysReference(reference, "the given arrays", outputs, kinds_of(entries_of(model)))
     path = Path(reference)
+    own = None if model.lowered_from is None else Path(model.lowered_from)
     if os.fspath(reference) == "openvino":
-        from ir_exec.debug.references.openvino import OpenVINOReference
-
-        return OpenVINOReference(model, probe=probe, device=device, hint=hint, timeout=timeout, **options)
+        return _by_openvino(model, own, lowered, probe=probe, device=device, hint=hint, timeout=timeout, **options)
     if os.fspath(reference) == "onnxruntime" and not path.exists():
-        from ir_exec.debug.references.exported_reference import ExportedReference
-
-        return ExportedReference(model, timeout=timeout, precision=options["precision"])
+        return _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"])
     by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
-    if by_reference != os.fspath(reference):
+    if by_reference != os.fspath(reference) or path.suffix.lower() == ".onnx":
         from ir_exec.debug.references.onnx_reference import ONNXReference
 
-        return ONNXReference(Path(by_reference), timeout=timeout, engine="reference")
-    if path.suffix.lower() == ".onnx":
-        from ir_exec.debug.references.onnx_reference import ONNXReference
-
-        return ONNXReference(path, timeout=timeout)
+        path = Path(by_reference)
+        engine: Any = "onnxruntime" if by_reference == os.fspath(reference) else "reference"
+        is_own = own is not None and own.exists() and path.exists() and own.samefile(path)
+        return ONNXReference(path, timeout=timeout, engine=engine, model=model if is_own else None)
     if (path / INDEX).exists():
         return TraceReference(path)
     if path.is_dir() or path.suffix.lower() == ".npz":

@@ -31,6 +31,7 @@ def on_steps(
     reference: Sequence[Array | None],
     tolerance: Tolerance,
     computes_in: ElementType | None = None,
+    noise: float = 0.0,
 ) -> str | None:
     """Return a note if a layer differs only in ties and on steps; None if it differs elsewhere, too.
 
@@ -38,9 +39,10 @@ def on_steps(
         inputs: The inputs from which `ours` was computed.
         reference: The reference's outputs; None for unknown ones.
         computes_in: The type in which the reference computed, if it is coarser than the type of the inputs.
+        noise: The relative error of inputs that are results of several layers.
     """
     kind = canonical(node.type)
-    coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
+    coarse = max(noise / _NEAR, 0.0 if computes_in is None else _STEPS[computes_in.name])
     for found, wanted in zip(ours, reference, strict=False):
         if wanted is not None and found.shape != wanted.shape:
             return None
@@ -164,6 +166,7 @@ def reached_by_rounding(
     reference: Sequence[Array | None],
     tolerance: Tolerance,
     computes_in: ElementType | None = None,
+    noise: float = 0.0,
 ) -> str | None:
     """Return a note if inputs that differ only in rounding lead a layer with steps to the reference's outputs.
 
@@ -172,6 +175,7 @@ def reached_by_rounding(
         inputs: The inputs from which `ours` was computed.
         reference: The reference's outputs; None for unknown ones.
         computes_in: The type in which the reference computed, if it is coarser than the type of the inputs.
+        noise: The relative error of inputs that are results of several layers.
     """
     has_steps = node.op is not None and node.op.is_discontinuous
     if not has_steps and any(ElementType.of(array).is_float for array in ours):
@@ -181,7 +185,7 @@ def reached_by_rounding(
         other.shape != ours[position].shape or other.dtype.kind not in "fiub" for position, other in pairs
     ):
         return None
-    coarse = 0.0 if computes_in is None else _STEPS[computes_in.name]
+    coarse = max(noise / _NEAR, 0.0 if computes_in is None else _STEPS[computes_in.name])
     open_elements = {position: _differing(ours[position], other, tolerance) for position, other in pairs}
     count = sum(int(np.count_nonzero(mask)) for mask in open_elements.values())
     if not count:

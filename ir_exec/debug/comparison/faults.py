@@ -47,6 +47,8 @@ def fault_of(
     unseen = 0 if is_faulty_weight else _unseen_before(place, node, findings)
     is_certain = is_faulty_weight or (is_blamed and not layer.includes and not unseen)
     own = layer.own
+    # The value of the run agrees, so the reference has not computed its own from these inputs.
+    is_compensated |= _agrees_again(layer)
     gross = is_faulty_weight
     if own is not None and not is_compensated:
         gross |= is_gross(own, layer.element_type, settings, is_chain=bool(layer.includes))
@@ -66,6 +68,13 @@ def fault_of(
         unseen=unseen,
         note=note or None,
     )
+
+
+def _agrees_again(layer: ComparedLayer) -> bool:
+    """Return True if the value of the run agrees with the reference, and its result for the reference's inputs not."""
+    if layer.own is None or layer.carried is None or not layer.carried.is_within:
+        return False
+    return layer.own.problem is not None or layer.own.max_abs > 2 * layer.carried.max_abs
 
 
 def _unseen_before(place: Place, node: Node, findings: Mapping[Place, LayerFindings]) -> int:

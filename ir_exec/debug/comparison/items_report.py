@@ -116,7 +116,7 @@ def junit(report: Comparison | Comparisons) -> str:
     it. Layers that cannot be judged are skipped. With many inputs, each item is a test suite.
     """
     if isinstance(report, Comparison):
-        suites = [_suite(f"{report.model} against {report.reference}", report, None)]
+        suites = [_suite(f"{report.model} against {report.reference_title}", report, None)]
     else:
         about = f"{report.model} against {report.reference}"
         suites = [_suite(f"{item.item}: {about}", item.comparison, item.error) for item in report.items]

@@ -37,6 +37,7 @@ class _Judged(Protocol):
     """The attributes of a reference that a verdict depends on."""
 
     failure: str | None
+    is_refused: bool
     is_partial: bool
 
 
@@ -166,7 +167,7 @@ def verdict_of(
             compared.
     """
     if reference.failure is not None:
-        return "failed"
+        return "not compared" if reference.is_refused else "failed"
     matched = [one for one in outputs if one.status != "unmatched"]
     if not matched and reference.is_partial:
         known = [layer for layer in layers if layer.partner is not None]

@@ -20,7 +20,7 @@ from ir_exec.debug.comparison.tolerances import (
     tolerance_of,
 )
 from ir_exec.debug.values.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
-from ir_exec.errors import EvaluationError
+from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.precision import Precision
@@ -196,7 +196,18 @@ def _none_of(size: int, not_finite: int) -> Difference:
 
 
 def _custom(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None) -> dict[str, float]:
-    return {name: float(metric(ours, reference)) for name, metric in (metrics or {}).items()}
+    return {name: _number_of(name, metric, ours, reference) for name, metric in (metrics or {}).items()}
+
+
+def _number_of(name: str, metric: Metric, ours: Array, reference: Array) -> float:
+    try:
+        return float(metric(ours, reference))
+    except IRError:
+        raise
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"[:300]
+        hint = "a metric takes two arrays of equal shape and returns a number"
+        raise EvaluationError(f"the metric {name!r} fails: {reason}", code=Code.bad_value, hint=hint) from error
 
 
 def _greatest(array: Array) -> float:
@@ -336,11 +347,11 @@ def _of_strings(ours: Array, reference: Array) -> Difference:
 
 
 def load_metric(name: str) -> Metric:
-    """Return the metric `module:function`; raises EvaluationError if it cannot be imported."""
+    """Return the metric `module:function`; EvaluationError (IR705) if it cannot be imported."""
     module, _, function = name.partition(":")
     try:
         found = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError, ValueError) as error:
+    except Exception as error:  # a module is a program that can raise any exception
         raise EvaluationError(f"cannot import the metric {name!r}: {error}", code=Code.unknown_input) from None
     if not callable(found):
         raise EvaluationError(f"the metric {name!r} is not callable", code=Code.unknown_input)

@@ -42,7 +42,8 @@ Verdict = Literal["equal", "different", "different in a layer", "reference", "no
 tolerance. different in a layer: no output shows it, but a layer or constant differs by more than rounding explains.
 reference: an output is beyond its tolerance, but the reference contradicts itself: a second answer agrees with this
 model, or its inner values do not lead to its outputs. not compared: an output has no finite element on either side,
-which would hide any fault. failed: the reference produced no results, or only some of them."""
+which would hide any fault, or the runtime refuses the file. failed: the reference produced no results, or only some of
+them."""
 
 FailOn = Literal["outputs", "layers"]
 """outputs: outputs beyond their tolerances and gross errors of layers count. layers: every wrong layer counts."""
@@ -245,6 +246,10 @@ class Comparison(Record):
     """The report of `compare`.
 
     Attributes:
+        reference: The name of the reference, or the path of its file.
+        runtime: The program that computed its values, with "exported" or "lowered by ir_exec" if it did not run the
+            file itself; None for stored values, and for runs that failed before they started.
+        settings: Settings of the file or of the runtime that change the reference's outputs beyond the tolerance.
         verdict: The result in one word.
         equal: True if the verdict is "equal": outputs were compared, each has a partner and is within its tolerance,
             and no layer has a gross error.
@@ -281,6 +286,8 @@ class Comparison(Record):
     format: Literal[1] = 1
     model: str
     reference: str
+    runtime: str | None = None
+    settings: tuple[str, ...] = ()
     verdict: Verdict
     equal: bool
     decision: Decision | None = None
@@ -318,6 +325,12 @@ class Comparison(Record):
             failed = data.get("failure") is not None
             return {**data, "verdict": "failed" if failed else "equal" if data["equal"] else "different"}
         return data
+
+    @property
+    def reference_title(self) -> str:
+        """The reference, with the program that runs its file if that is not ir_exec."""
+        is_plain = self.runtime in (None, "ir_exec", self.reference)
+        return self.reference if is_plain else f"{self.reference} (run by {self.runtime})"
 
     @model_validator(mode="after")
     def _is_consistent(self) -> Comparison:

@@ -58,6 +58,8 @@ def first_line(report: Comparison) -> str:
     calls = f" in {report.calls} calls" if report.calls > 1 else ""
     if report.verdict == "failed":
         return f"could not compare all values: {report.failure}"
+    if report.verdict == "not compared" and report.failure is not None:
+        return f"not compared: {report.failure}"
     if report.verdict == "not compared":
         return f"not compared: {_blind(report)}{calls}{_untested(report)}"
     if report.verdict == "equal":
@@ -95,6 +97,7 @@ def _agreement(report: Comparison) -> str:
         how += f", within the tolerances of {report.computes_in}"
     count = len(matched)
     subject = f'output "{matched[0].name}" agrees' if count == 1 else f"{count} outputs agree"
+    subject += _with_runtime(report)
     left = len(report.output_results) - count
     return f"{subject}, {how}" + (f"; the reference lacks {left} of {left + count} outputs" if left else "")
 
@@ -113,7 +116,17 @@ def _differing(report: Comparison) -> str:
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
     error = "the reference has no such output" if first.error is None else brief(first.error)
     more = f" and {len(differ) - 1} more of {len(report.output_results)} outputs" if len(differ) > 1 else ""
-    return f'output "{first.name}" ({error}{call}){more}'
+    return f'output "{first.name}" ({error}{call}){more}{_from_runtime(report)}'
+
+
+def _with_runtime(report: Comparison) -> str:
+    """Return the program that the outputs agree with, if it is not ir_exec."""
+    return "" if report.runtime in (None, "ir_exec") else f" with {report.runtime}"
+
+
+def _from_runtime(report: Comparison) -> str:
+    """Return the program that the outputs differ from, if it is not ir_exec."""
+    return "" if report.runtime in (None, "ir_exec") else f" from {report.runtime}"
 
 
 def _second_opinion(report: Comparison) -> str:
@@ -124,6 +137,8 @@ def _second_opinion(report: Comparison) -> str:
     layer = next((one for one in report.layers if one.status == "reference"), None)
     if layer is not None:
         return f"; {_named(layer)}: {layer.note}"
+    if report.settings:
+        return f"; it agrees without {' and '.join(report.settings)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
 
 

@@ -83,6 +83,8 @@ class FindingsReporter:
         report = Comparison(
             model=name or self._model.name,
             reference=self._reference.title,
+            runtime=self._reference.runtime,
+            settings=tuple(self._reference.settings),
             verdict=verdict,
             equal=verdict == "equal",
             output_results=tuple(outputs),

@@ -24,7 +24,8 @@ from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.cuts.anonymizing import anonymous, redrawn
 from ir_exec.debug.references.reference import differences
 from ir_exec.debug.values.facts import Record
-from ir_exec.debug.values.files import damaged, load_npz, nearest, unwritable, write_npz
+from ir_exec.debug.values.files import nearest, unwritable, write_npz
+from ir_exec.debug.values.stored_arrays import damaged, read_npz
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import path_word
 from ir_exec.ir.storage import replacing, temporary_folder
@@ -44,9 +45,6 @@ _MOST_MEMBERS = 100
 _MOST_ABOUT = 2**20
 _MOST_BYTES = 2**34
 _CHUNK = 2**20
-
-_UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, EOFError, zipfile.BadZipFile, zlib.error, struct.error)
-"""Exceptions from reading a damaged .zip; RuntimeError for encrypted members and unknown compression methods."""
 
 _TRIED_SEEDS = 3
 
@@ -270,14 +268,23 @@ def _info(name: str) -> zipfile.ZipInfo:
     return info
 
 
-def rerun(path: str | os.PathLike[str], *, most_bytes: int = _MOST_BYTES, threads: int | None = None) -> Rerun:
+def rerun(
+    path: str | os.PathLike[str],
+    *,
+    most_bytes: int = _MOST_BYTES,
+    max_memory: int | None = None,
+    max_seconds: float | None = None,
+    threads: int | None = None,
+) -> Rerun:
     """Run the model of a bundle on its inputs, and compare the outputs with those in the bundle.
 
     ir_exec runs the model and nothing else; the command of the bundle is not run. Only members with known names are
     read, into a temporary folder, up to the sizes in `bundle.json`.
 
     Args:
-        most_bytes: Maximum total size of the members.
+        most_bytes: Maximum total size of the members, and of the arrays of an .npz.
+        max_memory: As for `compile_model`.
+        max_seconds: As for `compile_model`.
         threads: As for `compile_model`.
 
     Raises:
@@ -286,15 +293,19 @@ def rerun(path: str | os.PathLike[str], *, most_bytes: int = _MOST_BYTES, thread
     with temporary_folder() as folder:
         about = _unpacked(Path(path), Path(folder), most_bytes)
         model = read_model(Path(folder, _MODEL))
-        results = compile_model(model, precision="file", threads=threads)(_inputs(Path(folder, _INPUTS), model.inputs))
-        _check_arrays(Path(folder, _OUTPUTS))
-        return Rerun(about, differences(results, Path(folder, _OUTPUTS)))
+        inputs, outputs = (
+            read_npz(Path(folder, name), most_bytes=most_bytes, name=name) for name in (_INPUTS, _OUTPUTS)
+        )
+        compiled = compile_model(
+            model, precision="file", threads=threads, max_memory=max_memory, max_seconds=max_seconds
+        )
+        results = compiled(_as_declared(inputs, model.inputs))
+        return Rerun(about, differences(results, _OUTPUTS, arrays=outputs))
 
 
-def _inputs(path: Path, ports: Sequence[ModelPort]) -> dict[str, Array]:
-    _check_arrays(path)
+def _as_declared(arrays: Mapping[str, Array], ports: Sequence[ModelPort]) -> dict[str, Array]:
     kinds = {port.name: port.element_type for port in ports}
-    return {name: nearest(array, kinds.get(name, ElementType.dynamic)) for name, array in load_npz(path).items()}
+    return {name: nearest(array, kinds.get(name, ElementType.dynamic)) for name, array in arrays.items()}
 
 
 def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
@@ -356,31 +367,3 @@ def _copy(source: IO[bytes], target: IO[bytes], member: Member) -> None:
             raise unwritable(target.name, error) from None
     if left or hashed.hexdigest() != member.digest:
         raise ValueError(f"{member.name} differs from its size or digest in bundle.json")
-
-
-def _check_arrays(path: Path) -> None:
-    """Raise EvaluationError for an .npz with compressed arrays or with headers that exceed the stored data."""
-    try:
-        with zipfile.ZipFile(path) as archive:
-            total = sum(info.file_size for info in archive.infolist())
-            if total > path.stat().st_size:
-                raise ValueError("its arrays are compressed, expected uncompressed arrays")
-            for info in archive.infolist():
-                with archive.open(info) as member:
-                    _check_header(member, info)
-    except _UNREADABLE as error:
-        reason = error if isinstance(error, (OSError, ValueError)) else ValueError(str(error))
-        raise EvaluationError(damaged(path.name, reason).message, code=Code.unknown_input) from None
-
-
-def _check_header(member: IO[bytes], info: zipfile.ZipInfo) -> None:
-    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    major = np.lib.format.read_magic(member)
-    if major not in read:
-        raise ValueError(f"{info.filename} has .npy version {major[0]}.{major[1]}, expected 1.0 or 2.0")
-    shape, _, dtype = read[major](member)
-    needed = dtype.itemsize
-    for size in shape:
-        needed *= size
-    if dtype.hasobject or needed > info.file_size:
-        raise ValueError(f"the header of {info.filename} declares more data than the file contains")

@@ -12,7 +12,7 @@ from ir_exec.debug.draw.roles import PLAIN, Role
 from ir_exec.errors import ResourceError, ShapeError
 from ir_exec.model import ModelPort
 from ir_exec.plan.memory import default_budget
-from ir_exec.types import BOOLEAN, STRING, Array, ElementType, Shape, element_types, require_array_size
+from ir_exec.types import BOOLEAN, MOST_AXES, STRING, Array, ElementType, Shape, element_types, require_array_size
 
 __all__ = ["SCALES", "draw", "drawn_shape"]
 
@@ -34,6 +34,9 @@ def drawn_shape(port: ModelPort, wanted: Shape | None) -> tuple[int, ...]:
     shape = port.shape if wanted is None else wanted
     if shape.dims is None:
         raise ShapeError(f"input {port.name!r} has no known rank, expected a shape for it", code=Code.input_array_shape)
+    if len(shape.dims) > MOST_AXES:
+        message = f"input {port.name!r} has {len(shape.dims)} dims, expected at most {MOST_AXES}, as in NumPy"
+        raise ResourceError(message)
     sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
     require_array_size(sizes, 8)
     if math.prod(sizes) * 8 > default_budget():

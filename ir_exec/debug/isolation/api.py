@@ -78,6 +78,8 @@ def compare_isolated(
         raise EvaluationError(message, code=Code.unknown_input, hint=suggested(str(reference), list(_ENGINES)))
     options: dict[str, Any] = {"threads": settings.threads, "precision": settings.precision}
     asked = device_of(_ENGINES[reference], device, hint=hint, timeout=timeout, **options)
+    if model.lowered_from is not None:
+        asked.title = f"{asked.title.removesuffix(')')}, lowered by ir_exec)"
     with closing(asked):
         drawn: Drawn | None = None
         if inputs is None:
@@ -158,7 +160,8 @@ def _verdict(
     if report.verdict == "failed":
         return "whole"
     right = {layer for part in parts if part.status in ("right", "step") for layer in part.layers}
-    if report.verdict == "reference" or any(fault.path in right for fault in report.faults):
+    is_by_setting = report.verdict == "reference" and bool(report.settings)
+    if (report.verdict == "reference" and not is_by_setting) or any(fault.path in right for fault in report.faults):
         return "fusion"
     return "carried" if differs or report.verdict == "different" else "right"
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ir_exec.debug.pairing.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
 from ir_exec.debug.pairing.matching import matched
+from ir_exec.debug.pairing.names import pairs_by_name
 from ir_exec.debug.references.reference import Lowered, Reference
 from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.model import Model
@@ -19,9 +20,12 @@ def partners_of(
 ) -> tuple[dict[Key, Entry], list[Pairing]]:
     """Return the value of the reference for each of our values, and the pairings that are not by name.
 
-    Pairs of inputs and outputs without a common name are the start for further pairs.
+    Pairs of inputs and outputs without a common name are the start for further pairs. A reference that shares its names
+    with the model is paired only by these.
     """
     given, pairings = asked_pairs(ours, theirs, asked)
+    if reference.shares_names:
+        return pairs_by_name(ours, theirs) | given, pairings
     partners = matched(ours, theirs, given)
     ends, more = paired_ends(ours, theirs, partners)
     if ends:

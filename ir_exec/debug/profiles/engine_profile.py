@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from statistics import median
 from time import perf_counter
 from typing import Any
 
+from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.debug.values.facts import Record
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.engines.report import PartitionReport
@@ -73,12 +75,11 @@ def profile_engine(
     with EngineModel(model, **how) as plain:
         compiled = perf_counter() - start
         first = _seconds(plain, arrays)
-        runs = [_seconds(plain, arrays) for _ in range(repeat)]
+        (runs,) = measure_in_blocks([partial(_seconds, plain, arrays)], repeat)
     options = {**(how.get("options") or {}), "profile": True}
     tell("running with the engine's counters")
     with EngineModel(model, **{**how, "options": options}) as watched:
-        _seconds(watched, arrays)
-        timed = [_seconds(watched, arrays) for _ in range(repeat)]
+        (timed,) = measure_in_blocks([partial(_seconds, watched, arrays)], repeat)
         partition = watched.partition
         times = watched.engine_times()
     seconds: dict[str, float] = {}

@@ -60,6 +60,7 @@ def profile_openvino(
         run_seconds=median(answer["plain"]),
         counted_seconds=median(answer["counted"]),
         layers=_layers(model, answer["layers"], ours, repeat),
+        lowered=model.lowered_from is not None,
     )
 
 

@@ -185,7 +185,13 @@ class OpenVINOLayer(Record):
 
 
 class OpenVINOProfile(Record):
-    """OpenVINO's run of the same inputs. run_seconds, counted_seconds: the median without and with counters."""
+    """OpenVINO's run of the same inputs.
+
+    Attributes:
+        run_seconds: The median without counters.
+        counted_seconds: The median with counters.
+        lowered: True if OpenVINO runs IR that ir_exec lowered from a file of another format.
+    """
 
     version: str
     device: str
@@ -193,6 +199,7 @@ class OpenVINOProfile(Record):
     run_seconds: float
     counted_seconds: float
     layers: tuple[OpenVINOLayer, ...]
+    lowered: bool = False
 
 
 class Profile(Record):
@@ -325,8 +332,9 @@ def summary(report: Profile) -> Iterator[str]:
     if report.openvino is not None:
         found = report.openvino
         speedup = found.run_seconds / report.run_seconds if report.run_seconds else 0.0
+        lowered = ", lowered by ir_exec" if found.lowered else ""
         yield (
-            f"OpenVINO {found.version} ({found.device}, {found.hint}) takes {seconds_text(found.run_seconds)} "
+            f"OpenVINO {found.version} ({found.device}, {found.hint}{lowered}) takes {seconds_text(found.run_seconds)} "
             f"({seconds_text(found.counted_seconds)} with its counters); speedup over OpenVINO: {speedup:.3g}x"
         )
     if report.seed is not None:

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.debug.profiles.engine_profile import profile_engine
 from ir_exec.debug.profiles.profile_report import (
     GroupProfile,
@@ -133,7 +134,7 @@ class _Timed(NamedTuple):
 
 
 class _Runs:
-    """The runs of a model: alternating warm runs without and with timers, and one run that counts work and memory."""
+    """The runs of a model: blocks of warm runs without and with timers, and one run that counts work and memory."""
 
     def __init__(
         self,
@@ -148,20 +149,23 @@ class _Runs:
         plain = CompiledModel(model, threads=threads, precision=precision)
         watched = CompiledModel(model, threads=threads, precision=precision, instrument=self.recorder.instrument)
         self.is_wide = precision == "f32" and bool(run_as_f32(model).ops)
-        self.plain: list[float] = []
-        self.timed: list[_Timed] = []
         tell("first run")
         for compiled in (plain, watched):
             self._run(compiled, arrays)
         with self.recorder.counted() as self.counted:
             self._run(watched, arrays)
-        for number in range(1, repeat + 1):
-            tell(f"run {number} of {repeat}")
-            start, end = self._run(plain, arrays)
-            self.plain.append((end - start) / 1e9)
+
+        def run_plain() -> _Timed:
+            return _Timed(*self._run(plain, arrays), [])
+
+        def run_timed() -> _Timed:
             with self.recorder.timed() as events:
                 start, end = self._run(watched, arrays)
-            self.timed.append(_Timed(start, end, events))
+            return _Timed(start, end, events)
+
+        tell(f"{2 * repeat} runs")
+        runs, self.timed = measure_in_blocks([run_plain, run_timed], repeat)
+        self.plain = [run.seconds for run in runs]
         given = {port.name: array.shape for port, array in zip(plain.inputs, arrays, strict=True)}
         self.constants = plain.memory_plan(given).constants
 

@@ -8,7 +8,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from ir_exec.codes import Code
 from ir_exec.debug.values.facts import Number, Record, as_numbers
+from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model
 from ir_exec.ops.base.registry import canonical
@@ -73,11 +75,16 @@ class OutputLosses:
         self._calls = calls
 
     def of(self, calls: Sequence[Sequence[Array]]) -> OutputLoss:
-        """The loss of outputs, from the same calls as those of the plain model."""
+        """The loss of outputs, from the same calls as those of the plain model.
+
+        Raises:
+            EvaluationError: If an output has another shape, or if no output has numbers.
+        """
         found = [self._of_output(position, calls) for position in range(len(self._names))]
         known = [one for one in found if one is not None]
         if not known:
-            return OutputLoss()
+            message = f"no output has numbers to compare, expected some in {', '.join(self._names)}"
+            raise EvaluationError(message, code=Code.unknown_input)
         worst = max(known, key=lambda one: float(one.loss))
         return OutputLoss(
             loss=worst.loss,
@@ -90,11 +97,15 @@ class OutputLosses:
     def _of_output(self, position: int, calls: Sequence[Sequence[Array]]) -> OutputLoss | None:
         kind, name = self._kinds[position], self._names[position]
         noise = signal = divergence = 0.0
-        rows = changed = 0
+        rows = changed = elements = 0
         for mine, plain in zip(calls, self._calls, strict=True):
             found, wanted = mine[position], plain[position]
-            if ElementType.of(wanted) in STRING or found.shape != wanted.shape or not wanted.size:
+            if found.shape != wanted.shape:
+                message = f"output {name!r} has shape {list(found.shape)}, expected {list(wanted.shape)} as without "
+                raise EvaluationError(f"{message}quantization", code=Code.unknown_input)
+            if ElementType.of(wanted) in STRING or not wanted.size:
                 continue
+            elements += wanted.size
             ours, theirs = (as_numbers(one).reshape(wanted.shape) for one in (found, wanted))
             finite = np.isfinite(theirs)
             gap = np.where(finite, np.nan_to_num(ours, nan=np.inf) - np.where(finite, theirs, 0), 0)
@@ -104,6 +115,8 @@ class OutputLosses:
                 divergence += float(_divergences(theirs, ours, kind).sum())
                 changed += int(np.count_nonzero(theirs.argmax(-1) != ours.argmax(-1)))
                 rows += math.prod(wanted.shape[:-1])
+        if not elements:
+            return None
         ratio = noise / signal if signal else math.inf if noise else 0.0
         sqnr_db = -10 * math.log10(ratio) if 0 < ratio < math.inf else None
         if kind == "values" or not rows:

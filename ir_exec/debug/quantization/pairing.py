@@ -17,6 +17,9 @@ from ir_exec.types import Array, ElementType
 
 __all__ = ["FoldedWeights"]
 
+_QUANTIZING = frozenset({"FakeQuantize", "QuantizeLinear", "Round"})
+"""Types of layers that quantize values, also of a FakeQuantize that is lowered to ONNX."""
+
 
 class _Folded:
     """The values of a model, with each compressed weight as one constant.
@@ -106,7 +109,8 @@ class FoldedWeights:
         has_graph = all(one.sources is not None for one in theirs)
         self._ours = _Folded(model if has_graph and not is_same else None, ours)
         self._theirs = _Folded(other if not is_same else None, theirs)
-        if self._ours.model is not None and not any(canonical(one.type) == "FakeQuantize" for one in theirs):
+        self._passes = not any(canonical(one.type) in _QUANTIZING for one in theirs)
+        if self._ours.model is not None and self._passes:
             self._ours.pass_through()
         self.ours, self.theirs = self._ours.entries, self._theirs.entries
         self.weights: dict[Key, QuantizedWeight] = {}
@@ -141,7 +145,7 @@ class FoldedWeights:
         for entry in self._ours.all:
             if canonical(entry.type) == "FakeQuantize" and entry.key not in partners and entry.sources:
                 partner = None if entry.sources[0] is None else partners.get(entry.sources[0])
-                if partner is not None and not entry.output:
+                if partner is not None and not entry.output and self._passes:
                     partners[entry.key] = partner
                     self.passed.add(entry.key)
                     limits = {one for one in entry.sources[1:] if one is not None and one not in partners}

@@ -19,6 +19,7 @@ from ir_exec.build.weight_formats import FORMATS, encode
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.pairing.partners import partners_of
+from ir_exec.debug.pairing.ports import require_same_ports
 from ir_exec.debug.quantization.activations import activation_powers
 from ir_exec.debug.quantization.effects import LayerEffect, QuantizationReport
 from ir_exec.debug.quantization.losses import OutputLoss, OutputLosses, kinds_of_outputs
@@ -81,6 +82,7 @@ def quantization_report(
     other = plain if isinstance(plain, Model) else read_model(plain)
     if keep_bits not in (8, 16):
         raise EvaluationError(f"keep_bits is {keep_bits}, expected 8 or 16")
+    require_same_ports(model, other, "the quantized model", "the model before quantization")
     is_drawn = not calls
     given = list(calls) if calls else [drawn_inputs(other, seed, shapes)]
     model, rows, _ = for_calls(model, *given)

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.debug.values.files import damaged, unwritable
+from ir_exec.debug.values.files import unwritable
+from ir_exec.debug.values.stored_arrays import damaged
 from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 
@@ -68,7 +69,7 @@ class Child:
         try:
             process.stdin.write(json.dumps(request).encode() + b"\n")
             process.stdin.flush()
-            line = self._answers.get(timeout=self.timeout)
+            line = self._answers.get(timeout=min(self.timeout, threading.TIMEOUT_MAX))
         except queue.Empty:
             self._end()
             raise ChildCrashed(f"did not answer within {self.timeout:g} s", is_late=True) from None

@@ -1,4 +1,4 @@
-"""onnxruntime as a reference for an IR file: the model lowered to ONNX, with the names of values as tensor names."""
+"""onnxruntime with an export of the model as a reference; its tensors have the names of the model's values."""
 
 from __future__ import annotations
 
@@ -21,13 +21,21 @@ class ExportedReference(ONNXReference):
 
     Args:
         precision: The precision of 16-bit floats, as for `compile_model`.
+        title: Its name in reports.
 
     Raises:
         EvaluationError: If onnxruntime or onnx is not installed.
         UnsupportedError: If the model has variables, or if ONNX cannot express its layers.
     """
 
-    def __init__(self, model: Model, *, timeout: float, precision: Precision = "f32") -> None:
+    def __init__(
+        self,
+        model: Model,
+        *,
+        timeout: float,
+        precision: Precision = "f32",
+        title: str = "onnxruntime (exported)",
+    ) -> None:
         missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
         if missing:
             hint = install_hint("onnxruntime")
@@ -44,8 +52,14 @@ class ExportedReference(ONNXReference):
         self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
         write_exported(widened(exported) if precision == "f32" else exported, path)
-        super().__init__(path, timeout=timeout)
-        self.title = "onnxruntime"
+        super().__init__(path, timeout=timeout, title=title)
+        self.runtime = title
+        self.shares_names = True
+        self._runs_as_is = False
+
+    @property
+    def _name(self) -> str:
+        return "the export"
 
     def lowered(self) -> Model | None:
         # Its tensors have the names of the model's values.

@@ -45,6 +45,12 @@ _TYPES_OF_CONSTANTS = {
 
 _HALF_BYTES = {"i4", "u4", "f4e2m1"}
 
+_STATE = "ir_exec.state."
+"""Prefix of the metadata of states, as in `ir_exec.onnx.states`."""
+
+_F32_ACCURACY = 1
+"""The `accuracy_level` with which onnxruntime computes products of compressed weights in f32."""
+
 
 def main() -> None:
     answers = os.fdopen(os.dup(1), "wb")
@@ -55,20 +61,35 @@ def main() -> None:
             request = json.loads(line)
             answer = _ANSWERS[request["do"]](request)
         except Exception as error:  # an error is an answer as well
-            answer = {"refused": " ".join(str(error).split())[-600:]}
+            answer = {"refused": _message(error)}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
 
 
 def _listed(request: dict[str, Any]) -> dict[str, Any]:
-    graph = _loaded(request["path"]).graph
-    constants = {tensor.name for tensor in graph.initializer}
+    model = _loaded(request["path"])
+    graph = model.graph
+    constants = {tensor.name: _type_of(tensor) for tensor in graph.initializer}
     return {
         "inputs": [value.name for value in graph.input if value.name not in constants],
         "tensors": [[name, node.op_type] for node in graph.node for name in node.output if name],
-        "constants": sorted(constants),
+        "constants": sorted(constants.items()),
         "outputs": [value.name for value in graph.output],
+        "has_states": _has_states(model),
     }
+
+
+def _type_of(tensor: onnx.TensorProto) -> str:
+    """The element type of an initializer; "" for types that are not supported."""
+    try:
+        name = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type).name
+    except KeyError:
+        return ""
+    return _TYPES_OF_CONSTANTS.get(name, "")
+
+
+def _has_states(model: onnx.ModelProto) -> bool:
+    return any(entry.key.startswith(_STATE) for entry in model.metadata_props)
 
 
 def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
@@ -79,7 +100,7 @@ def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
     model = onnx.load(path, load_external_data=with_external)
     graph = model.graph
     for entry in model.metadata_props:
-        past, tensor = _noted(entry.value) if entry.key.startswith("ir_exec.state.") else ("", "")
+        past, tensor = _noted(entry.value) if entry.key.startswith(_STATE) else ("", "")
         places = [place for place, one in enumerate(graph.input) if one.name == past]
         if not tensor or not places:
             continue
@@ -108,16 +129,60 @@ def _run(request: dict[str, Any]) -> dict[str, Any]:
     """Values by onnxruntime, or by onnx.reference if requested or if onnxruntime fails, with its error as `refusal`."""
     if request["engine"] == "reference":
         return {"tensors": _stored(request, _by_reference)}
-    if request["engine"] == "only onnxruntime":
-        return {"tensors": _stored(request, _by_onnxruntime)}
     try:
-        return {"tensors": _stored(request, _by_onnxruntime)}
+        return _run_as_is(request) if request.get("as_is") else {"tensors": _stored(request, _by_onnxruntime)}
     except Exception as error:  # any error leads to onnx.reference
-        refusal = " ".join(str(error).split())[-600:]
+        if request["engine"] == "only onnxruntime":
+            raise
+        refusal = _message(error)
     try:
         return {"tensors": _stored(request, _by_reference), "refusal": refusal}
     except Exception as error:
         raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
+
+
+def _run_as_is(request: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of the file itself with the default optimizations, and all values of a run without optimizations.
+
+    If only one of the two runs, the error of the other is `unprobed` or `unoptimized`. A file that is refused with the
+    default optimizations runs without them only if onnxruntime was not requested by name.
+    """
+    answer: dict[str, Any] = {}
+    refusal: Exception | None = None
+    try:
+        answer["outputs"] = _outputs(request)["tensors"]
+    except Exception as error:  # the optimizations may be the cause
+        if request["engine"] == "only onnxruntime":
+            raise
+        refusal = error
+        answer["unoptimized"] = _message(error)
+    try:
+        answer["tensors"] = _stored(request, _by_onnxruntime)
+    except Exception as error:  # the additional outputs may be the cause
+        if refusal is not None:
+            raise refusal from None
+        answer["unprobed"] = _message(error)
+        answer["tensors"] = answer["outputs"]
+    return answer
+
+
+def _outputs(request: dict[str, Any]) -> dict[str, Any]:
+    """The outputs of a file with the default optimizations, and with the `config` of a session."""
+    path = request["path"]
+    model = _loaded(path)
+    names = [value.name for value in model.graph.output]
+    options = _options("ORT_ENABLE_ALL")
+    for key, value in request.get("config", {}).items():
+        options.add_session_config_entry(key, value)
+    if "level" in request:
+        options.graph_optimization_level = _level(request["level"])
+    session = _session(model if _has_states(model) else None, path, options, request)
+    with _OnnxValues(f"{request['values']}.outputs") as values:
+        return {"tensors": values.add_all(zip(names, session.run(names, _feeds(request, model)), strict=True))}
+
+
+def _message(error: Exception) -> str:
+    return " ".join(str(error).split())[-600:]
 
 
 class _OnnxValues:
@@ -135,7 +200,7 @@ class _OnnxValues:
 
     def add(self, array: Any) -> dict[str, Any] | None:
         """Write an array, and return its place as for `child.load_stored`; None for unsupported types."""
-        # Sequences, maps and missing optional values are not tensors.
+        # Maps and missing optional values are not tensors.
         kind = _TYPES_OF_CONSTANTS.get(array.dtype.name) if isinstance(array, (np.ndarray, np.generic)) else None
         if kind is None:
             return None
@@ -146,8 +211,17 @@ class _OnnxValues:
         return {"type": kind, "shape": list(array.shape), "file": self._path, "start": start, "size": len(data)}
 
     def add_all(self, arrays: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-        found = ((name, self.add(array)) for name, array in arrays)
+        """Write arrays by name; the elements of a list are named `name/0`, `name/1`, ..."""
+        found = ((name, self.add(array)) for name, array in _tensors(arrays))
         return {name: stored for name, stored in found if stored is not None}
+
+
+def _tensors(arrays: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    for name, array in arrays:
+        if isinstance(array, list):
+            yield from _tensors((f"{name}/{place}", one) for place, one in enumerate(array))
+        else:
+            yield name, array
 
 
 def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
@@ -161,37 +235,65 @@ def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], 
 
 
 def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
+    options = _options("ORT_ENABLE_ALL" if request.get("optimized") else "ORT_DISABLE_ALL")
+    model = _with_outputs(_loaded(request["path"]), names)
+    found: list[Any] = _session(model, request["path"], options, request).run(names, _feeds(request, model))
+    return found
+
+
+def _options(level: str) -> Any:
     import onnxruntime
 
-    inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
     options = onnxruntime.SessionOptions()
-    if not request.get("optimized"):
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.graph_optimization_level = _level(level)
     options.log_severity_level = 3
+    return options
+
+
+def _level(name: str) -> Any:
+    import onnxruntime
+
+    return getattr(onnxruntime.GraphOptimizationLevel, name)
+
+
+def _session(model: onnx.ModelProto | None, path: str, options: Any, request: dict[str, Any]) -> Any:
+    """A session of a changed model, or of the file itself without one."""
+    import onnxruntime
+
     providers = request.get("providers", ["CPUExecutionProvider"])
-    path = request["path"]
-    content = _with_outputs(_loaded(path), names).SerializeToString()
+    if model is None:
+        return onnxruntime.InferenceSession(path, options, providers=providers)
+    content = model.SerializeToString()
     # Next to the file, because external data have relative paths; deleted before other operations can fail.
     probed = Path(path).with_name(f".{Path(path).name}.{os.getpid()}.tmp")
     try:
         probed.write_bytes(content)
-        session = onnxruntime.InferenceSession(str(probed), options, providers=providers)
+        return onnxruntime.InferenceSession(str(probed), options, providers=providers)
     except OSError:
-        session = onnxruntime.InferenceSession(content, options, providers=providers)
+        return onnxruntime.InferenceSession(content, options, providers=providers)
     finally:
         probed.unlink(missing_ok=True)
-    found: list[Any] = session.run(names, inputs)
-    return found
+
+
+def _feeds(request: dict[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
+    """The inputs of a run; the elements of a list are named `name/0`, `name/1`, ..."""
+    arrays = {name: _array(stored) for name, stored in request["inputs"].items()}
+    feeds: dict[str, Any] = {}
+    for value in model.graph.input:
+        if value.name in arrays:
+            feeds[value.name] = arrays[value.name]
+        elif value.type.WhichOneof("value") != "tensor_type":
+            count = sum(f"{value.name}/{place}" in arrays for place in range(len(arrays)))
+            feeds[value.name] = [arrays[f"{value.name}/{place}"] for place in range(count)]
+    return feeds
 
 
 def _by_reference(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
     from onnx.reference import ReferenceEvaluator
 
-    inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
+    model = _with_outputs(_loaded(request["path"], with_external=True), names)
     with np.errstate(all="ignore"):
-        return list(
-            ReferenceEvaluator(_with_outputs(_loaded(request["path"], with_external=True), names)).run(names, inputs)
-        )
+        return list(ReferenceEvaluator(model).run(names, _feeds(request, model)))
 
 
 def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
@@ -201,9 +303,10 @@ def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
 
 
 def _opinion(request: dict[str, Any]) -> dict[str, Any]:
-    """The outputs of the node of some tensors by onnx.reference, for the inputs that onnxruntime computes."""
-    from onnx.reference import ReferenceEvaluator
+    """The outputs of the node of some tensors by other ways, for the inputs that onnxruntime computes.
 
+    The ways are onnx.reference, and onnxruntime in f32 for a node that allows activations of fewer bits.
+    """
     path = request["path"]
     model = _loaded(path)
     node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
@@ -215,18 +318,71 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     computed = [name for name in node.input if name and name not in constants and name not in given]
     found = dict(zip(computed, _by_onnxruntime(request, computed), strict=True)) if computed else {}
     found |= {name: onnx.numpy_helper.to_array(one, folder) for name, one in constants.items()} | given
-    names = [name for name in dict.fromkeys(node.input) if name]
+    inputs = {name: found[name] for name in dict.fromkeys(node.input) if name}
+    ways: dict[str, Any] = {}
+    level = _accuracy_level(node)
+    with _OnnxValues(request["values"]) as stored:
+        for way, answer in (("evaluator", _evaluated), ("f32", _in_f32)):
+            try:
+                arrays = answer(node, inputs, model)
+            except Exception:  # not every way supports every operator
+                continue
+            names = [name for name in node.output if name]
+            ways[way] = stored.add_all((f"{way}:{name}", array) for name, array in zip(names, arrays, strict=True))
+    return {"ways": ways, "accuracy_level": None if level is None else level.i}
+
+
+def _evaluated(node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto) -> list[Any]:
+    from onnx.reference import ReferenceEvaluator
+
+    alone, feeds = _alone(node, inputs, model)
+    return list(map(np.asarray, ReferenceEvaluator(alone).run(None, feeds)))
+
+
+def _in_f32(node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto) -> list[Any]:
+    """The outputs of a node by onnxruntime in f32.
+
+    Raises:
+        ValueError: If the node is computed in f32 anyway.
+    """
+    import onnxruntime
+
+    level = _accuracy_level(node)
+    if level is None or level.i == _F32_ACCURACY:
+        raise ValueError(f"{node.op_type} has no other accuracy level")
+    exact = onnx.NodeProto()
+    exact.CopyFrom(node)
+    next(one for one in exact.attribute if one.name == level.name).i = _F32_ACCURACY
+    alone, feeds = _alone(exact, inputs, model)
+    session = onnxruntime.InferenceSession(
+        alone.SerializeToString(), _options("ORT_DISABLE_ALL"), providers=["CPUExecutionProvider"]
+    )
+    return list(session.run(None, feeds))
+
+
+def _accuracy_level(node: onnx.NodeProto) -> onnx.AttributeProto | None:
+    """The attribute by which a node allows activations of fewer bits, if it has one."""
+    return next((one for one in node.attribute if one.name == "accuracy_level"), None)
+
+
+def _alone(
+    node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto
+) -> tuple[onnx.ModelProto, dict[str, Any]]:
+    """A model of one node with the constants of the model, and its other inputs."""
+    constants = {one.name for one in model.graph.initializer} & inputs.keys()
+    feeds = {name: array for name, array in inputs.items() if name not in constants}
+    code = onnx.helper.np_dtype_to_tensor_dtype
     graph = onnx.helper.make_graph(
         [node],
         "layer",
-        [onnx.ValueInfoProto(name=name) for name in names],
+        [onnx.helper.make_tensor_value_info(name, code(one.dtype), one.shape) for name, one in feeds.items()],
         [onnx.ValueInfoProto(name=name) for name in node.output if name],
+        [onnx.numpy_helper.from_array(inputs[name], name) for name in sorted(constants)],
     )
-    alone = onnx.helper.make_model(graph, opset_imports=model.opset_import, functions=model.functions)
-    outputs = ReferenceEvaluator(alone).run(None, {name: found[name] for name in names})
-    values = dict(zip([name for name in node.output if name], map(np.asarray, outputs), strict=True))
-    with _OnnxValues(request["values"]) as stored:
-        return {"tensors": stored.add_all(values.items())}
+    alone = onnx.helper.make_model(
+        graph, opset_imports=model.opset_import, functions=model.functions, ir_version=model.ir_version
+    )
+    return alone, feeds
 
 
 def _constants(graph: onnx.GraphProto, wanted: set[str], path: str) -> Iterator[tuple[str, Any]]:
@@ -251,7 +407,7 @@ def _array(stored: dict[str, Any]) -> Any:
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
-_ANSWERS = {"providers": _providers, "list": _listed, "run": _run, "opinion": _opinion}
+_ANSWERS = {"providers": _providers, "list": _listed, "run": _run, "outputs": _outputs, "opinion": _opinion}
 
 if __name__ == "__main__":
     main()

@@ -15,6 +15,7 @@ from ir_exec.build.cutting import cut, region_at
 from ir_exec.debug.comparison.metrics import Difference, difference, tolerance_of
 from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, Stored, load_stored, store_arrays
 from ir_exec.debug.references.devices import require_device, require_openvino, settings_of
+from ir_exec.debug.references.reference import ReferenceState
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.values.files import Spill
@@ -53,7 +54,7 @@ MOST_OPINIONS = 40
 """Maximum opinions about wrong layers: each takes about 0.1 s."""
 
 
-class OpenVINOReference:
+class OpenVINOReference(ReferenceState):
     """MODEL itself, run by OpenVINO in a child process.
 
     Args:
@@ -61,6 +62,7 @@ class OpenVINOReference:
         device: As for `compare`.
         hint: As for `compare`.
         timeout: As for `compare`.
+        is_lowered: True for a model that ir_exec lowered to IR, for the title.
 
     Raises:
         EvaluationError: If OpenVINO is not installed.
@@ -76,14 +78,11 @@ class OpenVINOReference:
         timeout: float,
         threads: int | None = None,
         precision: Precision = "f32",
+        is_lowered: bool = False,
     ) -> None:
         require_openvino()
-        self.title = f"openvino ({device}, {hint})"
-        self.notes: list[str] = []
-        self.rounds = 0
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = False
+        title = f"openvino ({device}, {hint}{', lowered by ir_exec' if is_lowered else ''})"
+        super().__init__(title, runtime=title)
         self.fuses = True
         self._model = model
         self._walker = Walker(model, threads=threads, precision=precision)
@@ -99,9 +98,13 @@ class OpenVINOReference:
         self._mapped: dict[str, Array] = {}
         self._calls: list[list[Stored]] = []
         self._arrays: list[list[Array]] = []
-        self._request = what_to_run(model, Path(self._folder.name), device, hint, threads)
+        self._request = self._make_request(device, hint)
         self._nodes = {node.id: node for node in model.graph.nodes}
         self._constants = {((), node.id, 0): node for node in model.graph.nodes if node.layer.is_constant}
+
+    def _make_request(self, device: str, hint: str) -> dict[str, Any]:
+        """Return the fields of every request to the child, as `what_to_run`."""
+        return what_to_run(self._model, Path(self._folder.name), device, hint, self._threads)
 
     def entries(self) -> list[Entry]:
         """The values of the main graph; values of bodies cannot be outputs."""
@@ -115,8 +118,9 @@ class OpenVINOReference:
             self._arrays, self._calls = [], []
         self._begin_search()
         self._arrays.append([arrays[(), node.id, 0] for node in self._model.graph.parameters])
-        self._request["shapes"] |= self._ranks(self._arrays[-1])
-        self._calls.append(store_arrays(self._arrays[-1], self._new_folder(f"call{len(self._calls)}")))
+        arrays_in_order = self._in_order(self._arrays[-1])
+        self._request["shapes"] |= self._ranks(arrays_in_order)
+        self._calls.append(store_arrays(arrays_in_order, self._new_folder(f"call{len(self._calls)}")))
         self._mapped.clear()
         for file in {stored["file"] for stored in (*self._stored.values(), *self._outputs.values())}:
             with suppress(OSError):  # Windows does not delete mapped files
@@ -127,7 +131,7 @@ class OpenVINOReference:
         try:
             plain = self._run([])
         except (ChildCrashed, ChildRefused) as error:
-            self.failure = self._absent(error) or f"OpenVINO {_reason(error)}"
+            self._fail(error)
             return
         self._set_type(plain["computes_in"])
         for node, stored in zip(self._model.graph.results, plain["outputs"], strict=True):
@@ -143,6 +147,14 @@ class OpenVINOReference:
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
 
+    def _fail(self, error: ChildCrashed | ChildRefused) -> None:
+        """Record the failure of the run without probes."""
+        self.failure = self._absent(error) or f"OpenVINO {_reason(error)}"
+
+    def _in_order(self, items: Sequence[Any]) -> list[Any]:
+        """Return what belongs to the inputs of the model, in the order of OpenVINO's inputs."""
+        return list(items)
+
     def _absent(self, refusal: Exception) -> str | None:
         """The message about a device that this machine does not have, if that explains a refusal."""
         try:
@@ -154,7 +166,7 @@ class OpenVINOReference:
 
     def _ranks(self, arrays: Sequence[Array]) -> dict[str, str]:
         """Shapes for inputs of unknown rank, which the plugins do not accept."""
-        types = [self._model.types[node.outputs[0].number] for node in self._model.graph.parameters]
+        types = self._in_order([self._model.types[node.outputs[0].number] for node in self._model.graph.parameters])
         return {
             str(position): f"[{','.join('?' * array.ndim)}]"
             for position, (type, array) in enumerate(zip(types, arrays, strict=True))
@@ -217,8 +229,9 @@ class OpenVINOReference:
         """
         answer = self._run(entries)
         self._note_changes(answer["outputs"], entries)
-        by_name = {(entry.layer_name, entry.port): entry.key for entry in entries}
-        found = {by_name[name, port]: stored for name, port, stored in answer["probes"]}
+        by_place = {(name, port): stored for name, port, stored in answer["probes"]}
+        places = {entry.key: self._place(entry) for entry in entries}
+        found = {key: by_place[place] for key, place in places.items() if place in by_place}
         self._stored |= found
         return {key: self._load(stored) for key, stored in found.items()}
 
@@ -258,8 +271,12 @@ class OpenVINOReference:
         """Run all calls, and return the answer for the last call."""
         self.rounds += 1
         folder = self._new_folder(f"run{self.rounds}")
-        probes = [[entry.layer_name, entry.port] for entry in entries]
+        probes = list(map(self._place, entries))
         return self._child.ask(do="run", probes=probes, calls=self._calls, folder=str(folder), **self._request)
+
+    def _place(self, entry: Entry) -> tuple[str, int]:
+        """Return the layer of OpenVINO and its output for a value."""
+        return entry.layer_name, entry.port
 
     def _new_folder(self, name: str) -> Path:
         folder = Path(self._folder.name, name)

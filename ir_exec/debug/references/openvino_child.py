@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from itertools import pairwise
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ try:
     from openvino.op import Result  # type: ignore[import-untyped]  # it has no types
 except ImportError:  # before 2025
     from openvino.runtime.op import Result  # type: ignore[import-untyped]  # it has no types
+
+
+_PAUSE = 0.03
+"""Seconds before a block of measured runs."""
 
 
 def main() -> None:
@@ -62,6 +67,10 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "list":
         layers = [[op.get_friendly_name(), len(op.outputs())] for op in model.get_ops()]
         return {"layers": layers, "version": ov.__version__}
+    if request["do"] == "tensors":
+        return _tensors(model)
+    if request["do"] == "constants":
+        return _constants(model, request)
     if request["do"] == "fused":
         return {"fused": _fused(core.compile_model(model, request["device"], request["config"]))}
     if request["do"] == "profile":
@@ -98,6 +107,34 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     }
     values.close()
     return answer
+
+
+def _tensors(model: Any) -> dict[str, Any]:
+    """The names of the tensors of a model; layers that share their name with another are left out."""
+    names = Counter(op.get_friendly_name() for op in model.get_ops())
+    return {
+        "inputs": [sorted(port.get_names()) for port in model.inputs],
+        "outputs": [sorted(port.get_names()) for port in model.outputs],
+        "values": [
+            [op.get_friendly_name(), output.get_index(), sorted(output.get_names())]
+            for op in model.get_ops()
+            for output in op.outputs()
+            if names[op.get_friendly_name()] == 1
+        ],
+    }
+
+
+def _constants(model: Any, request: dict[str, Any]) -> dict[str, Any]:
+    """The values of constants by name."""
+    values = _OpenVINOValues(Path(request["folder"], "values.bin"))
+    names = set(request["names"])
+    found = {
+        op.get_friendly_name(): values.add(op.get_element_type().to_string(), op.get_output_shape(0), op.data.tobytes())
+        for op in model.get_ops()
+        if op.get_type_name() == "Constant" and op.get_friendly_name() in names
+    }
+    values.close()
+    return {"constants": found}
 
 
 def _places(model: Any) -> dict[tuple[str, int], int]:
@@ -174,11 +211,15 @@ def _fused(compiled: Any) -> list[str]:
 
 
 def _timed_runs(compiled: Any, request: dict[str, Any]) -> tuple[list[float], list[Any]]:
-    """The seconds and the counters of each run from the initial state, without the first run."""
+    """The seconds and the counters of each run from the initial state, without the first run.
+
+    The pause is that of `ir_exec.debug.profiles.blocks`: threads of an earlier compiled model may still be spinning.
+    """
     infer = compiled.create_infer_request()
     for position, stored in enumerate(request["inputs"]):
         infer.set_input_tensor(position, _tensor(stored))
     seconds, counters = [], []
+    sleep(_PAUSE)
     for _ in range(request["repeat"] + 1):
         infer.reset_state()
         start = perf_counter()

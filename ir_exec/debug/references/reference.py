@@ -15,7 +15,8 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.traces.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, entries_of
-from ir_exec.debug.values.files import Spill, damaged, load_npz, nearest
+from ir_exec.debug.values.files import Spill, nearest
+from ir_exec.debug.values.stored_arrays import read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
@@ -30,11 +31,18 @@ __all__ = [
     "IRReference",
     "Lowered",
     "Reference",
+    "ReferenceState",
     "TraceReference",
     "arrays_in",
     "differences",
     "kinds_of",
+    "lowered_hint",
 ]
+
+
+def lowered_hint(runtime: str) -> str:
+    """Return a note for a comparison whose runtime refuses the file of the model."""
+    return f"--with {runtime} --lowered runs the model as ir_exec lowers it, not the file itself"
 
 
 class Reference(Protocol):
@@ -44,17 +52,25 @@ class Reference(Protocol):
         title: Its name in reports.
         notes: Facts about its runs for the report.
         rounds: The number of runs.
+        runtime: The program that computes its values; None for stored values.
+        settings: Settings of the file or of the runtime that change its outputs beyond the tolerance.
         failure: The reason why requested values are missing, None if all are available.
+        is_refused: True if the runtime refuses the file: then no value is available.
         is_partial: True if it has a selection of values, in which outputs may be missing.
         computes_in: The element type of the computation, if coarser than that of its values.
+        shares_names: True if its values have the names of the model's: it was made from the same file or model.
     """
 
     title: str
+    runtime: str | None
     notes: list[str]
+    settings: list[str]
     rounds: int
     failure: str | None
+    is_refused: bool
     is_partial: bool
     computes_in: ElementType | None
+    shares_names: bool
 
     def entries(self) -> list[Entry]:
         """All values that may be available."""
@@ -92,7 +108,7 @@ class Adviser(Protocol):
     def opinions(
         self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
     ) -> dict[str, list[Array | None]]:
-        """The outputs of a layer, computed in other ways, by the name of the way.
+        """The outputs of a layer, computed in other ways, by the way or by a name of it for messages.
 
         Args:
             partners: The names of the outputs of the layer in the reference.
@@ -107,7 +123,23 @@ class Lowered(Protocol):
         """Return the model as IR, with the names of its tensors; None if it cannot be lowered."""
 
 
-class IRReference:
+class ReferenceState:
+    """The attributes of a reference, before its first run."""
+
+    def __init__(self, title: str, *, runtime: str | None = None, rounds: int = 0, is_partial: bool = False) -> None:
+        self.title = title
+        self.runtime = runtime
+        self.notes: list[str] = []
+        self.settings: list[str] = []
+        self.rounds = rounds
+        self.failure: str | None = None
+        self.is_refused = False
+        self.is_partial = is_partial
+        self.computes_in: ElementType | None = None
+        self.shares_names = False
+
+
+class IRReference(ReferenceState):
     """Another model, run by ir_exec."""
 
     def __init__(
@@ -119,12 +151,7 @@ class IRReference:
         precision: Precision = "f32",
         memory: int = 2**26,
     ) -> None:
-        self.title = title
-        self.notes: list[str] = []
-        self.rounds = 1
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = False
+        super().__init__(title, runtime="ir_exec", rounds=1)
         self._walker = Walker(model, threads=threads, precision=precision)
         self.model = model
         self._memory = memory
@@ -218,17 +245,13 @@ def _cast(array: Array, kind: ElementType) -> Array:
     return array
 
 
-class TraceReference:
+class TraceReference(ReferenceState):
     """A trace, in memory or in a folder."""
 
     def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
         self._trace = source if isinstance(source, Trace) else Trace(source)
-        self.title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
-        self.notes: list[str] = []
-        self.rounds = 0
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = self._trace.index.filtered
+        title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
+        super().__init__(title, is_partial=self._trace.index.filtered)
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
         self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
@@ -266,7 +289,7 @@ class TraceReference:
         """Do nothing: no resources are used."""
 
 
-class ArraysReference:
+class ArraysReference(ReferenceState):
     """Arrays by the names of tensors or layers, from an .npz, a folder of .npy files or a mapping.
 
     Args:
@@ -281,12 +304,7 @@ class ArraysReference:
         outputs: Sequence[str] = (),
         kinds: Mapping[str, str | None] | None = None,
     ) -> None:
-        self.title = title
-        self.notes: list[str] = []
-        self.rounds = 0
-        self.failure: str | None = None
-        self.computes_in: ElementType | None = None
-        self.is_partial = True
+        super().__init__(title, is_partial=True)
         self._arrays = dict(arrays)
         self._outputs = list(outputs)
         self._kinds = kinds or {}
@@ -309,7 +327,7 @@ class ArraysReference:
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         name = key[1]
         found = self._arrays[name]
-        array = _typed(found if isinstance(found, np.ndarray) else _load_npy(found), self._kinds.get(name))
+        array = _typed(found if isinstance(found, np.ndarray) else read_npy(found, mapped=True), self._kinds.get(name))
         try:
             ElementType.of(array)
         except ValueError:
@@ -324,18 +342,6 @@ class ArraysReference:
         """Do nothing: no resources are used."""
 
 
-def _load_npy(path: Path) -> Array:
-    try:
-        return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
-    except ValueError:
-        try:
-            return np.asarray(np.load(path, allow_pickle=False))
-        except (OSError, ValueError, EOFError) as error:
-            raise damaged(path, error) from None
-    except (OSError, EOFError) as error:
-        raise damaged(path, error) from None
-
-
 def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     """The arrays of an .npz, or the .npy files of a folder and its subfolders, by name.
 
@@ -345,7 +351,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
         EvaluationError: If there are no arrays.
     """
     if path.suffix == ".npz":
-        return dict(load_npz(path))
+        return dict(read_npz(path))
     if (path / INDEX).exists():
         raise EvaluationError(f"{path} is a trace, expected .npy files", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
@@ -398,7 +404,7 @@ def differences(
     names = [str(name) for name in results]  # the mapping also accepts positions
     kinds = {name: str(ElementType.of(array)) for name, array in zip(names, results.to_tuple(), strict=True)}
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
-    expected = ArraysReference(arrays or arrays_in(Path(path), []), os.fspath(path), names, kinds)
+    expected = ArraysReference(arrays_in(Path(path), []) if arrays is None else arrays, os.fspath(path), names, kinds)
     keys = {name: entry.key for entry in expected.entries() for name in entry.names}
     found: dict[str, Difference | None] = {}
     for name, tensor_names, ours in zip(names, results.names(), results.to_tuple(), strict=True):

@@ -13,8 +13,8 @@ from typing import IO
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, ResourceError
-from ir_exec.hints import path_hint
+from ir_exec.debug.values.stored_arrays import damaged, read_npy
+from ir_exec.errors import ResourceError, WeightsError
 from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.types import STRING, Array, ElementType, element_types
@@ -23,10 +23,7 @@ __all__ = [
     "NATIVE",
     "RECORDS",
     "Spill",
-    "damaged",
-    "load_npz",
     "nearest",
-    "objects_hint",
     "read_value",
     "storable",
     "store_npz",
@@ -73,39 +70,15 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
         EvaluationError: For a file that is damaged or contains a different array.
     """
     try:
-        try:
-            stored = np.load(path, mmap_mode="r", allow_pickle=False)
-        except ValueError:
-            stored = np.load(path, allow_pickle=False)  # arrays without elements cannot be mapped
-        if not isinstance(stored, np.ndarray):
-            raise ValueError("the file contains several arrays, expected one")
+        stored = read_npy(path, mapped=True)
         if kind in STRING:
-            return decode_strings(np.asarray(stored), shape)
+            return decode_strings(stored, shape)
         expected = kind.dtype if kind in NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
         if stored.dtype != expected or stored.shape != shape:
             raise ValueError(f"the array is {stored.dtype}{list(stored.shape)}, expected {kind}{list(shape)}")
-        return np.asarray(stored).view(kind.dtype)
-    except (OSError, ValueError, EOFError, IRError) as error:
+        return stored.view(kind.dtype)
+    except (ValueError, WeightsError) as error:
         raise damaged(path, error) from None
-
-
-def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
-    """Return the error for a file that cannot be read or has unexpected contents."""
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
-    code = Code.unreadable_path if isinstance(error, FileNotFoundError) else Code.unknown_input
-    hint = objects_hint(error)
-    reason = "the file contains an array of Python objects" if hint else reason
-    if code == Code.unreadable_path:
-        hint = path_hint(os.fspath(path))
-    return EvaluationError(f"{os.fspath(path)} cannot be read: {reason}", code=code, hint=hint)
-
-
-def objects_hint(error: Exception) -> str | None:
-    """Return the hint for arrays of Python objects, which NumPy stores as pickles; None for other errors."""
-    # NumPy reports "pickled data" for any unknown contents.
-    if not str(error).startswith("Object arrays"):
-        return None
-    return "save numbers or text, array.astype('float32') or 'str': reading objects would run code from the file"
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
@@ -153,18 +126,6 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
             store_npz(file, arrays)
     except OSError as error:
         raise unwritable(path, error) from None
-
-
-def load_npz(path: str | os.PathLike[str]) -> dict[str, Array]:
-    """Return all arrays of an .npz by name; raises EvaluationError if it cannot be read."""
-    try:
-        with open(path, "rb") as file:
-            if not zipfile.is_zipfile(file):
-                raise ValueError("not an .npz file")
-        with np.load(path, allow_pickle=False) as loaded:
-            return {name: loaded[name] for name in loaded.files}
-    except (OSError, ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
-        raise damaged(path, error) from None
 
 
 def nearest(array: Array, kind: ElementType) -> Array:

@@ -10,14 +10,16 @@ Releases of openvino_tokenizers added inputs to operators. The number of inputs 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from array import array
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, Fault, GraphError, IRError, Location, Report
-from ir_exec.kernels.limits import owner_of
+from ir_exec.kernels.limits import MemoryMeter, current_limits, owner_of
+from ir_exec.kernels.strings import STRING_BYTES
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.ops.base.registry import provide_extension
@@ -28,9 +30,9 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 __all__ = [
     "RAGGED_STRINGS",
     "STRINGS",
+    "GrowingVector",
     "TextOp",
     "bytes_of",
-    "joined",
     "kept_with",
     "ragged_type",
     "strings_of",
@@ -144,7 +146,14 @@ def bytes_of(array: Array) -> bytes:
 
 
 def strings_of(begins: Array, ends: Array, chars: Array, name: str = "begins") -> list[bytes]:
-    """Return the strings in the order of memory; EvaluationError (IR701) if one is not within `chars`."""
+    """Return the strings in the order of memory.
+
+    Strings may overlap, so that together they may be far longer than `chars`.
+
+    Raises:
+        EvaluationError: IR701 if one is not within `chars`, IR704 for different numbers of begins and ends.
+        ResourceError: If they exceed the memory budget.
+    """
     size = chars.size
     for places, which in ((begins, name), (ends, name.replace("begins", "ends"))):
         if places.size and (int(places.min()) < 0 or int(places.max()) > size):
@@ -154,12 +163,15 @@ def strings_of(begins: Array, ends: Array, chars: Array, name: str = "begins") -
     if begins.size != ends.size:
         message = f"the sizes of begins and ends, {begins.size} and {ends.size}, differ, expected equal sizes"
         raise EvaluationError(message, code=Code.bad_value, port=name)
+    lengths = ends.ravel().astype(np.int64) - begins.ravel()
+    current_limits().require(int(lengths[lengths > 0].sum()) + STRING_BYTES * lengths.size)
     data = bytes_of(chars)
     return [data[begin:end] for begin, end in zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True)]
 
 
 def rows_of(ragged_begins: Array, ragged_ends: Array, count: int) -> list[tuple[int, int]]:
     """Return begin and end of each row; EvaluationError (IR701) if one is not within the `count` elements."""
+    current_limits().require(_ROW_BYTES * ragged_begins.size)
     rows = list(zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=False))
     if ragged_begins.size != ragged_ends.size:
         sizes = f"{ragged_begins.size} and {ragged_ends.size}"
@@ -172,14 +184,43 @@ def rows_of(ragged_begins: Array, ragged_ends: Array, count: int) -> list[tuple[
     return rows
 
 
-def joined(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
-    """Return `begins`, `ends` and `chars` of concatenated strings."""
-    strings = list(strings)
-    lengths = np.array([len(one) for one in strings], np.int64)
-    ends = np.cumsum(lengths)
-    begins = ends - lengths
-    chars = np.frombuffer(bytearray(b"".join(strings)), np.uint8)
-    return begins.astype(np.int32).reshape(shape), ends.astype(np.int32).reshape(shape), chars
+_ROW_BYTES = 128
+"""Bytes of a row in a list: a pair of integers."""
+
+
+class GrowingVector:
+    """A vector of i32 that grows within the memory budget of the run.
+
+    Args:
+        meter: Counts the memory of the vectors of a layer; its memory is counted alone by default.
+    """
+
+    __slots__ = ("_elements", "_meter")
+
+    def __init__(self, meter: MemoryMeter | None = None) -> None:
+        self._elements = array("i")
+        self._meter = meter or MemoryMeter()
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def append(self, element: int) -> None:
+        """Append an element."""
+        self._meter.add(_ELEMENT_BYTES)
+        self._elements.append(element)
+
+    def extend(self, elements: Sequence[int]) -> None:
+        """Append elements."""
+        self._meter.add(_ELEMENT_BYTES * len(elements) + 1)
+        self._elements.extend(elements)
+
+    def array(self, shape: tuple[int, ...] = (-1,)) -> Array:
+        """Return the vector, without a copy; it cannot grow afterwards."""
+        return np.frombuffer(self._elements, np.int32).reshape(shape)
+
+
+_ELEMENT_BYTES = 5
+"""Bytes of an element of a growing vector, with its reserve."""
 
 
 def vector(values: Sequence[int], dtype: Any = np.int32) -> Array:

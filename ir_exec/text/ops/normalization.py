@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from sys import getsizeof
 from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels.limits import MemoryMeter
+from ir_exec.kernels.strings import join_strings
 from ir_exec.text.charsmap import CharsMap, Normalizer, folded, without_faults
+from ir_exec.text.matching import MatchTimer, is_quick
 from ir_exec.text.ops.base import (
     STRINGS,
     TextOp,
     bytes_of,
-    joined,
     kept_with,
     require_vector,
     strings_of,
@@ -46,15 +50,20 @@ class Normalization(TextOp):
 
     def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array, **others: Array | None) -> Any:
         skips = others.get("skips")
-        change = self.change(**others)
         strings = strings_of(begins, ends, chars)
+        change = self.change(strings, **others)
         if skips is None:
-            return joined(map(change, strings), begins.shape)
-        changed = [one if skip else change(one) for one, skip in zip(strings, skips.ravel().tolist(), strict=True)]
-        return (*joined(changed, begins.shape), skips)
+            return join_strings(map(change, strings), begins.shape)
+        flags = skips.ravel().tolist()
+        changed = (one if skip else change(one) for one, skip in zip(strings, flags, strict=True))
+        return (*join_strings(changed, begins.shape), skips)
 
-    def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
-        """Return the function that changes a string."""
+    def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
+        """Return the function that changes a string.
+
+        Args:
+            strings: All strings, which are changed in this order.
+        """
         raise NotImplementedError
 
 
@@ -82,7 +91,7 @@ class RegexNormalization(Normalization):
 
     global_replace: bool = True
 
-    def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
+    def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         pattern, replacement = others["pattern"], others["replacement"]
         assert pattern is not None, "every generation has this input"
         assert replacement is not None, "every generation has this input"
@@ -91,11 +100,19 @@ class RegexNormalization(Normalization):
             return _unchanged
         template = _template(bytes_of(replacement).decode("utf-8", "surrogateescape"))
         count = 0 if self.global_replace else 1
+        timer = MatchTimer(sum(map(len, strings)))
 
         def replaced(text: bytes) -> bytes:
-            found = text.decode("utf-8", "surrogateescape")
+            replacing = _Replacing(template)
+            string = text.decode("utf-8", "surrogateescape")
             try:
-                changed = search.sub(lambda match: _filled(template, match), found, count=count)
+                if timer.seconds_left and is_quick(search, string):
+                    return str(search.sub(replacing.fill, string, count=count)).encode("utf-8", "surrogateescape")
+                changed = timer.run(
+                    lambda timeout: search.sub(replacing.restarted().fill, string, count=count, timeout=timeout),
+                    string,
+                    lambda: replacing.position,
+                )
             except _UnsetGroupError:
                 return text
             return str(changed).encode("utf-8", "surrogateescape")
@@ -122,39 +139,63 @@ _REWRITTEN = {
 def _template(replacement: str) -> list[str | int]:
     """Split a replacement into texts and group numbers."""
     parts: list[str | int] = []
-    text, at = "", 0
-    while at < len(replacement):
-        char = replacement[at]
-        follows = replacement[at + 1 : at + 2]
-        end = replacement.find("}", at)
-        if char == "$" and follows == "$":
-            text, at = text + "$", at + 2
-        elif char == "$" and follows == "{" and replacement[at + 2 : end].isdecimal():
-            parts += [text, int(replacement[at + 2 : end])]
-            text, at = "", end + 1
-        elif (char == "$" and follows.isdecimal()) or (char == "\\" and follows.isdecimal() and follows != "0"):
-            length = 1
-            while char == "$" and replacement[at + 1 + length : at + 2 + length].isdecimal():
-                length += 1
-            parts += [text, int(replacement[at + 1 : at + 1 + length])]
-            text, at = "", at + 1 + length
-        else:
-            text, at = text + char, at + 1
-    return [part for part in [*parts, text] if part != ""]
+    at = 0
+    for reference in _REFERENCE.finditer(replacement):
+        parts.append(replacement[at : reference.start()])
+        digits = reference["braced"] or reference["digits"] or reference["digit"]
+        parts.append("$" if digits is None else _group_number(digits))
+        at = reference.end()
+    parts.append(replacement[at:])
+    return [part for part in parts if part != ""]
 
 
-def _filled(template: list[str | int], match: Any) -> str:
-    if len(template) == 1 and isinstance(template[0], str):
-        return template[0]
-    filled = []
-    for part in template:
-        if isinstance(part, int):
-            if part > match.re.groups or match[part] is None:
+_REFERENCE = re.compile(r"\$\$|\$\{(?P<braced>\d+)\}|\$(?P<digits>\d+)|\\(?P<digit>(?!0)\d)")
+
+_MOST_GROUPS = 65_536
+"""A number above all groups of a pattern."""
+
+
+def _group_number(digits: str) -> int:
+    digits = digits.lstrip("0")
+    return int(digits or 0) if len(digits) < 5 else _MOST_GROUPS
+
+
+class _Replacing:
+    """The replacements in one text, within the memory budget of the run.
+
+    Attributes:
+        position: The end of the last match, in characters.
+    """
+
+    def __init__(self, template: list[str | int]) -> None:
+        self._template = template
+        self._text = "".join(map(str, template)) if all(isinstance(part, str) for part in template) else None
+        self._meter = MemoryMeter()
+        self.position = 0
+
+    def restarted(self) -> _Replacing:
+        """Forget the replacements made so far."""
+        self._meter = MemoryMeter()
+        self.position = 0
+        return self
+
+    def fill(self, match: Any) -> str:
+        """Return the replacement of a match."""
+        self.position = match.end()
+        found = self._filled(match) if self._text is None else self._text
+        # A replacement is in the list of all of them, in the text that is made of these, and in its bytes.
+        self._meter.add(_REPLACED_COPIES * getsizeof(found))
+        return found
+
+    def _filled(self, match: Any) -> str:
+        for part in self._template:
+            if isinstance(part, int) and (part > match.re.groups or match.start(part) < 0):
                 raise _UnsetGroupError
-            filled.append(match[part])
-        else:
-            filled.append(part)
-    return "".join(filled)
+            self._meter.add(len(part) if isinstance(part, str) else match.end(part) - match.start(part))
+        return "".join([match[part] if isinstance(part, int) else part for part in self._template])
+
+
+_REPLACED_COPIES = 3
 
 
 @text_op("NormalizeUnicode")
@@ -172,7 +213,7 @@ class NormalizeUnicode(Normalization):
 
     normalization_form: Form
 
-    def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
+    def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         form = self.normalization_form
         return lambda text: unicodedata.normalize(form, without_faults(text)).encode()
 
@@ -199,7 +240,7 @@ class CaseFold(Normalization):
         if self.encoding and not self.lower:
             raise ValueError(f'encoding={self.encoding!r} with lower=false, expected encoding=""')
 
-    def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
+    def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         if self.encoding:
             return lambda text: folded(without_faults(text)).encode()
         return bytes.lower if self.lower else bytes.upper
@@ -249,7 +290,7 @@ class CharsMapNormalization(Normalization):
             named["skips"], named["chars_map"] = None, inputs[3]
         return named
 
-    def change(self, **others: Array | None) -> Callable[[bytes], bytes]:
+    def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         chars_map = others.get("chars_map")
         form = self.normalization_form.upper()
         replace: Callable[[str], str] = str

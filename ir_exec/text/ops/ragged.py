@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError, ResourceError, ShapeError
+from ir_exec.kernels.limits import current_limits
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.shapes import known_int, merge_shapes, require_one_element, require_rank
 from ir_exec.text.ops.base import I32, TextOp, bytes_of, ragged_type, require_vector, rows_of, text_op, vector
@@ -95,20 +96,33 @@ class CombineSegments(Op):
             if len(own) not in (1, count):
                 raise ShapeError(f"a segment has {len(own)} rows, expected 1, or {count} as in another segment")
             rows.append(own * count if len(own) == 1 and count != 1 else own)
-        parts, numbers, lengths = [], [], []
-        for row in range(count):
-            length = 0
-            for index, (_, _, data) in enumerate(segments):
-                begin, end = rows[index][row]
-                parts.append(data[begin:end])
-                numbers.append(np.full(max(end - begin, 0), ids[index], ids.dtype))
-                length += max(end - begin, 0)
-            lengths.append(length)
-        ends = np.cumsum(lengths, dtype=np.int64).astype(np.int32)
-        begins = ends - vector(lengths)
+        # [rows, segments]: the number of elements of each segment in each row of the output.
+        counts = np.maximum(np.diff(np.array(rows, np.int64).reshape(len(rows), count, 2))[..., 0], 0).T
+        total = int(counts.sum())
+        element_bytes = 2 * (max([data.itemsize for _, _, data in segments]) + ids.itemsize + 8)
+        current_limits().require(total * element_bytes + counts.size * _PART_BYTES)
+        require_places(total)
+        lengths = counts.sum(1)
+        ends = np.cumsum(lengths).astype(np.int32).reshape(shape)
+        begins = ends - lengths.astype(np.int32).reshape(shape)
+        parts = [
+            data[begin:end]
+            for row in zip(*rows, strict=True)
+            for (begin, end), (_, _, data) in zip(row, segments, strict=True)
+        ]
         data = np.concatenate([segments[0][2][:0], *parts])
-        places = (begins.reshape(shape), ends.reshape(shape))
-        return *places, data, places[0].copy(), places[1].copy(), np.concatenate([ids[:0], *numbers])
+        numbers = np.repeat(np.tile(ids, count), counts.ravel())
+        return begins, ends, data, begins.copy(), ends.copy(), numbers
+
+
+_PART_BYTES = 256
+"""Bytes of the segment of a row: a view, its begin, its end, and their entries in lists."""
+
+
+def require_places(count: int) -> None:
+    """Raise ResourceError for more elements than begins and ends of i32 can count."""
+    if count >= 2**31:
+        raise ResourceError(f"the rows have {count:,} elements, expected at most {2**31 - 1:,}")
 
 
 @text_op("Truncate")
@@ -268,6 +282,8 @@ class RaggedToDense(TextOp):
             raise EvaluationError(f"size is {length}, expected 0 or more", code=Code.bad_value, port="size")
         right = self.pad_right if pad_right_input is None else bool(pad_right_input.ravel()[0])
         rows = rows_of(begins, ends, len(data))
+        # The elements and the mask.
+        current_limits().require(len(rows) * length * prod(data.shape[1:]) * (data.itemsize + 1))
         dense = np.full((len(rows), length, *data.shape[1:]), value.ravel()[0], data.dtype)
         mask = np.zeros(dense.shape, bool)
         for row, (begin, end) in enumerate(rows):
@@ -280,6 +296,10 @@ class RaggedToDense(TextOp):
             mask[row, at : at + taken] = True
         shape = (*begins.shape, length, *data.shape[1:])
         return dense.reshape(shape), mask.reshape(shape)
+
+
+_SPARSE_BYTES = 64
+"""Bytes of an element while its row and its column are computed."""
 
 
 @text_op("RaggedToSparse")
@@ -303,12 +323,12 @@ class RaggedToSparse(Op):
         return TensorType(I32, Shape([Dim.any(), 2]))
 
     def evaluate(self, begins: Array, ends: Array) -> Array:
-        places = [
-            (row, column)
-            for row, (begin, end) in enumerate(zip(begins.ravel().tolist(), ends.ravel().tolist(), strict=True))
-            for column in range(end - begin)
-        ]
-        return np.array(places, np.int32).reshape(-1, 2)
+        counts = np.maximum(ends.ravel().astype(np.int64) - begins.ravel(), 0)
+        total = int(counts.sum())
+        current_limits().require(total * _SPARSE_BYTES)
+        rows = np.repeat(np.arange(counts.size), counts)
+        columns = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+        return np.stack([rows, columns], axis=-1).astype(np.int32)
 
 
 @text_op("RaggedToRagged")
@@ -347,6 +367,7 @@ class RaggedToRagged(Op):
             raise EvaluationError(message, code=Code.bad_value, port="row_ids")
         beyond = np.flatnonzero(ids >= count)
         ids = ids[: beyond[0]] if beyond.size else ids
+        current_limits().require(max(count, 0) * 24)
         rows = np.arange(max(count, 0))
         ends = np.searchsorted(ids, rows, "right").astype(np.int32)
         return np.searchsorted(ids, rows, "left").astype(np.int32), ends

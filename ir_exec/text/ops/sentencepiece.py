@@ -3,21 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.strings import encode_text, join_strings
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.text.libraries import library
-from ir_exec.text.ops.base import STRINGS, TextOp, bytes_of, joined, kept_with, strings_of, strings_type, text_op
+from ir_exec.text.matching import MatchTimer, find_spans
+from ir_exec.text.ops.base import (
+    STRINGS,
+    GrowingVector,
+    TextOp,
+    bytes_of,
+    kept_with,
+    strings_of,
+    strings_type,
+    text_op,
+)
 from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SentencepieceDetokenizer", "SentencepieceStreamDetokenizer", "SentencepieceTokenizer"]
+
+_TOKEN_BYTES = 64
+"""Bytes that SentencePiece takes for a byte of a text, and for a token in a list."""
+
+_INDEX_BYTES = 40
+"""Bytes of the row and the column of a token, also while they are computed."""
 
 _SPECIAL = ("special_begins", "special_ends", "special_chars", "special_ids")
 
@@ -75,15 +93,24 @@ class SentencepieceTokenizer(TextOp):
     def evaluate_inputs(self, *, model_chars: Array, **others: Any) -> Any:
         model = _processor(model_chars)
         encode = self._encoder(model)
+        texts = _texts(others)
         if others["special_begins"] is not None:
-            encode = self._with_special_tokens(encode, model, others)
+            encode = self._with_special_tokens(encode, model, others, MatchTimer(sum(map(len, texts))))
         else:
             encode = self._with_ends(encode, model)
-        rows = [encode(text) for text in _texts(others)]
-        indices = [(row, column) for row, tokens in enumerate(rows) for column in range(len(tokens))]
-        tokens = [token for row in rows for token in row]
-        shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
-        return np.array(indices, np.int64).reshape(-1, 2), np.array(tokens, np.int32), shape
+        meter = MemoryMeter()
+        tokens, lengths = GrowingVector(meter), GrowingVector(meter)
+        for text in texts:
+            current_limits().require(_TOKEN_BYTES * len(text))
+            row = encode(text)
+            meter.add(_INDEX_BYTES * len(row))
+            tokens.extend(row)
+            lengths.append(len(row))
+        counts = lengths.array().astype(np.int64)
+        rows = np.repeat(np.arange(len(texts)), counts)
+        columns = np.arange(len(tokens)) - np.repeat(np.cumsum(counts) - counts, counts)
+        shape = np.array([len(texts), counts.max(initial=0)], np.int64)
+        return np.stack([rows, columns], axis=-1), tokens.array(), shape
 
     def _encoder(self, model: Any) -> Callable[[bytes], list[int]]:
         if self.nbest_size in (0, 1):
@@ -101,7 +128,7 @@ class SentencepieceTokenizer(TextOp):
         return encoded
 
     def _with_special_tokens(
-        self, encode: Callable[[bytes], list[int]], model: Any, others: dict[str, Any]
+        self, encode: Callable[[bytes], list[int]], model: Any, others: dict[str, Any], timer: MatchTimer
     ) -> Callable[[bytes], list[int]]:
         names = strings_of(others["special_begins"], others["special_ends"], others["special_chars"], "special_begins")
         ids = dict(zip(names, others["special_ids"].ravel().tolist(), strict=False))
@@ -111,13 +138,12 @@ class SentencepieceTokenizer(TextOp):
             tokens: list[int] = []
             place = 0
             string = text.decode("utf-8", "surrogateescape")
-            for match in search.finditer(string) if names else ():
-                if match.start() == match.end():
-                    break
-                if place < match.start():
-                    tokens += self._part(encode, model, string[place : match.start()])
-                tokens.append(ids[match[0].encode("utf-8", "surrogateescape")])
-                place = match.end()
+            spans = iter(find_spans(search, string, timer) if names else ())
+            for start, end in zip(spans, spans, strict=True):
+                if place < start:
+                    tokens += self._part(encode, model, string[place:start])
+                tokens.append(ids[string[start:end].encode("utf-8", "surrogateescape")])
+                place = end
             if place < len(string):
                 tokens += self._part(encode, model, string[place:])
             tokens += [model.eos_id()] if self.add_eos else []
@@ -139,7 +165,7 @@ def _quoted(name: bytes) -> bytes:
 
 def _texts(others: dict[str, Any]) -> list[bytes]:
     if others["text"] is not None:
-        return [text.encode("utf-8", "surrogateescape") for text in others["text"].ravel().tolist()]
+        return list(map(encode_text, others["text"].ravel().tolist()))
     return strings_of(others["text_begins"], others["text_ends"], others["text_chars"], "text_begins")
 
 
@@ -188,7 +214,7 @@ class SentencepieceDetokenizer(_Detokenizer):
         model = _processor(model_chars)
         size = model.get_piece_size()
         rows = [[token for token in row if 0 <= token < size] for row in tokens.tolist()]
-        return joined([model.decode(row).encode("utf-8", "surrogateescape") for row in rows], (len(rows),))
+        return join_strings((model.decode(row).encode("utf-8", "surrogateescape") for row in rows), (len(rows),))
 
 
 @text_op("SentencepieceStreamDetokenizer")
@@ -208,8 +234,16 @@ class SentencepieceStreamDetokenizer(_Detokenizer):
     def evaluate(self, model_chars: Array, tokens: Array) -> Any:
         model = _processor(model_chars)
         size = model.get_piece_size()
-        rows = [[_piece(model, token) for token in row if 0 <= token < size] for row in tokens.tolist()]
-        return joined([b"".join(row) for row in rows], (len(rows),))
+        rows = ((_piece(model, token) for token in row if 0 <= token < size) for row in tokens.tolist())
+        return join_strings((_join_pieces(row) for row in rows), (len(tokens),))
+
+
+def _join_pieces(pieces: Iterable[bytes]) -> bytes:
+    meter, joined = MemoryMeter(), bytearray()
+    for piece in pieces:
+        meter.add(2 * len(piece) + 1)
+        joined += piece
+    return bytes(joined)
 
 
 def _piece(model: Any, token: int) -> bytes:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import islice
 from typing import Any, Literal
 
+import numpy as np
+
+from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.strings import join_strings
+from ir_exec.text.matching import MatchTimer, find_spans
 from ir_exec.text.ops.base import (
     BOOLEAN,
     RAGGED_STRINGS,
     STRINGS,
+    GrowingVector,
     TextOp,
     bytes_of,
-    joined,
     ragged_type,
     require_vector,
     rows_of,
@@ -46,24 +52,55 @@ class Splitting(TextOp):
     ) -> tuple[Array, Array, Array, Array, Array]:
         """Return the begins and ends of the new rows, of the substrings, and the skips."""
         starts = begins.ravel().tolist()
-        found: list[Piece] = []
-        row_begins, row_ends = [], []
+        meter = MemoryMeter()
+        row_begins, row_ends, found = GrowingVector(meter), GrowingVector(meter), _Substrings(meter)
         for first, last in rows:
             row_begins.append(len(found))
             for index in range(first, last):
                 at, text = starts[index], strings[index]
                 if skips is not None and skips[index]:
                     found.append((at, at + len(text), True))
-                else:
-                    found += [(at + begin, at + end, skip) for begin, end, skip in pieces(text)]
+                    continue
+                remaining = ((at + begin, at + end, skip) for begin, end, skip in pieces(text))
+                # A list of all pieces of a long text would take far more memory than the vectors.
+                while len(text) > _PIECES_AT_ONCE and (some := list(islice(remaining, _PIECES_AT_ONCE))):
+                    found.extend(some)
+                found.extend(remaining)
             row_ends.append(len(found))
-        return (
-            vector(row_begins),
-            vector(row_ends),
-            vector([piece[0] for piece in found]),
-            vector([piece[1] for piece in found]),
-            vector([piece[2] for piece in found], bool),
-        )
+        return (row_begins.array(), row_ends.array(), *found.arrays())
+
+
+_PIECES_AT_ONCE = 2**12
+
+
+class _Substrings:
+    """Substrings in growing vectors."""
+
+    def __init__(self, meter: MemoryMeter) -> None:
+        self._begins, self._ends = GrowingVector(meter), GrowingVector(meter)
+        self._skips = bytearray()
+        self._pending: list[Piece] = []
+
+    def __len__(self) -> int:
+        return len(self._skips) + len(self._pending)
+
+    def append(self, piece: Piece) -> None:
+        self.extend((piece,))
+
+    def extend(self, pieces: Iterable[Piece]) -> None:
+        self._pending.extend(pieces)
+        if len(self._pending) >= _PIECES_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._begins.extend([begin for begin, _, _ in self._pending])
+        self._ends.extend([end for _, end, _ in self._pending])
+        self._skips += bytes([skip for _, _, skip in self._pending])
+        self._pending.clear()
+
+    def arrays(self) -> tuple[Array, Array, Array]:
+        self._flush()
+        return self._begins.array(), self._ends.array(), np.frombuffer(self._skips, bool)
 
 
 @text_op("RegexSplit")
@@ -131,11 +168,12 @@ class RegexSplit(Splitting):
         strings = strings_of(begins, ends, chars)
         whole = _strings_or_none(others)
         search = compiled(self._pattern(bytes_of(others["pattern"])))
+        timer = MatchTimer(sum(map(len, strings)))
 
         def pieces(text: bytes) -> Iterator[Piece]:
             if text in whole:
                 return iter([(0, len(text), False)])
-            return self._pieces(text, search)
+            return self._pieces(text, search, timer)
 
         kept = None if skips is None else skips.ravel().tolist()
         found = self.split(rows, begins, strings, kept, pieces)
@@ -148,9 +186,11 @@ class RegexSplit(Splitting):
             return b"(" + pattern + b")+"
         return pattern
 
-    def _pieces(self, text: bytes, search: Any) -> Iterator[Piece]:
+    def _pieces(self, text: bytes, search: Any, timer: MatchTimer) -> Iterator[Piece]:
         """The substrings of a string, with begin and end in bytes."""
-        parts: Iterator[Part] = ((begin, end, is_match != self.invert) for begin, end, is_match in _parts(text, search))
+        parts: Iterator[Part] = (
+            (begin, end, is_match != self.invert) for begin, end, is_match in _parts(text, search, timer)
+        )
         if self.behaviour == "mergedwithprevious":
             parts = _merged_with_previous(parts)
         elif self.behaviour == "mergedwithnext":
@@ -166,17 +206,15 @@ Part = tuple[int, int, bool]
 """Begin and end of a part of a string in bytes, and True for a match."""
 
 
-def _parts(text: bytes, search: Any) -> Iterator[Part]:
+def _parts(text: bytes, search: Any, timer: MatchTimer) -> Iterator[Part]:
     """The matches in a string and the text between them."""
     at = 0
     if search is not None:
         found = text.decode("utf-8", "surrogateescape")
         ascii_only = len(found) == len(text)
         place = 0
-        for match in search.finditer(found):
-            first, last = match.span()
-            if first == last:
-                break
+        spans = iter(find_spans(search, found, timer))
+        for first, last in zip(spans, spans, strict=True):
             if ascii_only:
                 begin, end = first, last
             else:
@@ -276,30 +314,27 @@ class SpecialTokensSplit(Splitting):
         search = compiled(bytes_of(pattern))
         kept = None if skips is None else skips.ravel().tolist()
         strings = strings_of(begins, ends, chars)
-        found = self.split(rows, begins, strings, kept, lambda text: _tokens(text, search))
+        timer = MatchTimer(sum(map(len, strings)))
+        found = self.split(rows, begins, strings, kept, lambda text: _tokens(text, search, timer))
         shape = ragged_begins.shape
         return found[0].reshape(shape), found[1].reshape(shape), found[2], found[3], chars, found[4]
 
 
-def _tokens(text: bytes, search: Any) -> Iterator[Piece]:
+def _tokens(text: bytes, search: Any, timer: MatchTimer) -> Iterator[Piece]:
     """The special tokens in a string and the text between them."""
     at = 0
     if search is not None:
         found = text.decode("utf-8", "surrogateescape")
         place = 0
-        for match in search.finditer(found):
-            if match.start() == match.end():
-                break
-            begin = at + len(found[place : match.start()].encode("utf-8", "surrogateescape"))
+        spans = iter(find_spans(search, found, timer, with_groups=True))
+        for start, end, token_start, token_end in zip(spans, spans, spans, spans, strict=True):
+            begin = at + len(found[place:start].encode("utf-8", "surrogateescape"))
             if at < begin:
                 yield at, begin, False
-            token = match.span(match.lastindex) if match.lastindex else match.span()
-            if token[0] == token[1]:
-                token = match.span()
-            first = begin + len(found[match.start() : token[0]].encode("utf-8", "surrogateescape"))
-            yield first, first + len(found[token[0] : token[1]].encode("utf-8", "surrogateescape")), True
-            at = begin + len(match[0].encode("utf-8", "surrogateescape"))
-            place = match.end()
+            first = begin + len(found[start:token_start].encode("utf-8", "surrogateescape"))
+            yield first, first + len(found[token_start:token_end].encode("utf-8", "surrogateescape")), True
+            at = begin + len(found[start:end].encode("utf-8", "surrogateescape"))
+            place = end
     if at < len(text):
         yield at, len(text), False
 
@@ -356,15 +391,21 @@ class BytesToChars(TextOp):
         chars: Array,
         skips: Array | None,
     ) -> Any:
-        table = chars_of_bytes()
+        table = dict(enumerate(chars_of_bytes()))
         strings = strings_of(begins, ends, chars)
         kept = [False] * len(strings) if skips is None else skips.ravel().tolist()
-        changed = [
-            text if keep else text.decode("latin-1").translate(dict(enumerate(table))).encode()
-            for text, keep in zip(strings, kept, strict=True)
-        ]
-        outputs = (ragged_begins, ragged_ends, *joined(changed, begins.shape))
+        changed = (text if keep else _as_chars(table, text) for text, keep in zip(strings, kept, strict=True))
+        outputs = (ragged_begins, ragged_ends, *join_strings(changed, begins.shape))
         return outputs if skips is None else (*outputs, skips)
+
+
+def _as_chars(table: dict[int, str], text: bytes) -> bytes:
+    current_limits().require(_BYTES_PER_CHAR * len(text))
+    return text.decode("latin-1").translate(table).encode()
+
+
+_BYTES_PER_CHAR = 8
+"""Bytes that the conversion between bytes and characters takes for each of them."""
 
 
 @text_op("CharsToBytes")
@@ -397,11 +438,19 @@ class CharsToBytes(TextOp):
     ) -> Any:
         table = {char: byte for byte, char in enumerate(chars_of_bytes())}
         strings = strings_of(begins, ends, chars)
-        rows = []
-        for first, last in rows_of(ragged_begins, ragged_ends, len(strings)):
-            text = b"".join(strings[first:last]).decode("utf-8", "surrogateescape")
-            rows.append(b"".join([_as_byte(table, char) for char in text]))
-        return joined(rows, ragged_begins.shape)
+        rows = rows_of(ragged_begins, ragged_ends, len(strings))
+        return join_strings((_as_bytes(table, strings[first:last]) for first, last in rows), ragged_begins.shape)
+
+
+def _as_bytes(table: dict[str, int], strings: list[bytes]) -> bytes:
+    """The bytes of concatenated strings."""
+    current_limits().require((_BYTES_PER_CHAR + 2) * sum(map(len, strings)))
+    text = b"".join(strings).decode("utf-8", "surrogateescape")
+    found = bytearray()
+    for start in range(0, len(text), _PIECES_AT_ONCE):
+        # A list of all characters would take far more memory than the text.
+        found += b"".join([_as_byte(table, char) for char in text[start : start + _PIECES_AT_ONCE]])
+    return bytes(found)
 
 
 def _as_byte(table: dict[str, int], char: str) -> bytes:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.strings import STRING_BYTES, join_strings
 from ir_exec.ops import type as types_of_openvino
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.attributes import Positive
@@ -18,7 +22,6 @@ from ir_exec.text.ops.base import (
     U8,
     TextOp,
     bytes_of,
-    joined,
     require_vector,
     strings_of,
     strings_type,
@@ -84,7 +87,7 @@ class OldStringTensorUnpack(Op):
         places = words[1 : count + 2]
         chars = np.frombuffer(bytearray(packed[4 * (count + 2) :]), np.uint8)
         strings = strings_of(places[:-1], places[1:], chars)
-        return joined(strings, (count,))
+        return join_strings(strings, (count,))
 
 
 @text_op("EqualStr")
@@ -118,6 +121,7 @@ class EqualStr(TextOp):
         first = strings_of(begins, ends, chars)
         second = strings_of(other_begins, other_ends, other_chars, "other_begins")
         count = max(len(first), len(second)) if first and second else 0
+        current_limits().require(16 * count)
         # As in OpenVINO, the shorter list is extended with its first string.
         equal = [first[i if i < len(first) else 0] == second[i if i < len(second) else 0] for i in range(count)]
         return np.array(equal, np.int32)
@@ -137,6 +141,7 @@ class NumericToString(Op):
         return TensorType(ElementType.string, data.shape)
 
     def evaluate(self, data: Array) -> Array:
+        current_limits().require(STRING_BYTES * data.size)
         output = np.empty(data.size, object)
         output[:] = [_as_text(value) for value in data.ravel().tolist()]
         return output.reshape(data.shape)
@@ -173,8 +178,8 @@ class StringToHashBucket(TextOp):
         return TensorType(ElementType.i64, merge_shapes(begins.shape, ends.shape, "begins and ends", port="ends"))
 
     def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array) -> Array:
-        hashes = [fingerprint(text) % self.num_buckets for text in strings_of(begins, ends, chars)]
-        return np.array(hashes, np.int64).reshape(begins.shape)
+        hashes = (fingerprint(text) % self.num_buckets for text in strings_of(begins, ends, chars))
+        return np.fromiter(hashes, np.int64, begins.size).reshape(begins.shape)
 
 
 @text_op("UTF8Validate")
@@ -200,7 +205,7 @@ class UTF8Validate(TextOp):
 
     def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array) -> Any:
         mark = "\ufffd".encode() if self.replace_mode else b""
-        return joined([_valid(text, mark) for text in strings_of(begins, ends, chars)], begins.shape)
+        return join_strings((_valid(text, mark) for text in strings_of(begins, ends, chars)), begins.shape)
 
 
 _STARTS = ((0b110, 5, 2, 0x80), (0b1110, 4, 3, 0x800), (0b11110, 3, 4, 0x10000))
@@ -208,6 +213,8 @@ _STARTS = ((0b110, 5, 2, 0x80), (0b1110, 4, 3, 0x800), (0b11110, 3, 4, 0x10000))
 
 
 def _valid(text: bytes, mark: bytes) -> bytes:
+    # As text, and with a mark in place of every byte, twice.
+    current_limits().require((4 + 2 * max(len(mark), 1)) * len(text))
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -285,13 +292,18 @@ class ContribStringJoin(TextOp):
         strings = np.empty(begins.size, object)
         strings[:] = strings_of(begins, ends, chars)
         if begins.ndim == 0:
-            return joined(strings, ())
+            return join_strings(strings, ())
         along = normalize_axis(int(axis.ravel()[0]), begins.ndim)
         rows = np.moveaxis(strings.reshape(begins.shape), along, -1)
         shape = rows.shape[:-1]
         separator = bytes_of(separator_chars)
         count = int(np.prod(shape))
-        return joined([separator.join(row) for row in rows.reshape(count, rows.shape[-1])], shape)
+        return join_strings((_join_row(separator, row.tolist()) for row in rows.reshape(count, rows.shape[-1])), shape)
+
+
+def _join_row(separator: bytes, row: Sequence[bytes]) -> bytes:
+    current_limits().require(sum(map(len, row)) + len(separator) * max(len(row) - 1, 0))
+    return separator.join(row)
 
 
 @text_op("ContribStringSplit")
@@ -326,15 +338,38 @@ class ContribStringSplit(TextOp):
         self, *, begins: Array, ends: Array, chars: Array, separator_chars: Array, skip_empty: Array
     ) -> Any:
         separator, skip = bytes_of(separator_chars), bool(skip_empty.ravel()[0])
-        indices: list[tuple[int, ...]] = []
-        pieces: list[bytes] = []
+        strings = strings_of(begins, ends, chars)
+        meter = MemoryMeter()
+        index_bytes = 8 * (2 * begins.ndim + 3)
         most = 0
-        for place, text in zip(np.ndindex(begins.shape), strings_of(begins, ends, chars), strict=True):
-            found = text.split(separator) if separator else [bytes([byte]) for byte in text]
-            most = max(most, len(found))
-            for position, piece in enumerate(found):
-                if piece or not skip:
-                    indices.append((*place, position))
-                    pieces.append(piece)
-        shape = np.array([*begins.shape, most], np.int64)
-        return np.array(indices, np.int64).reshape(-1, begins.ndim + 1), *joined(pieces, (len(pieces),)), shape
+        counts, positions = array("q"), array("q")
+
+        def pieces() -> Iterator[bytes]:
+            nonlocal most
+            for text in strings:
+                before, position = len(positions), -1
+                for position, piece in enumerate(_split(text, separator)):
+                    if piece or not skip:
+                        meter.add(index_bytes)
+                        positions.append(position)
+                        yield piece
+                most = max(most, position + 1)
+                counts.append(len(positions) - before)
+
+        joined = join_strings(pieces(), (-1,))
+        texts = np.repeat(np.arange(len(strings)), np.frombuffer(counts, np.int64))
+        places = np.unravel_index(texts, begins.shape) if texts.size and begins.ndim else [texts] * begins.ndim
+        indices = np.stack([*places, np.frombuffer(positions, np.int64)], axis=-1)
+        return indices, *joined, np.array([*begins.shape, most], np.int64)
+
+
+def _split(text: bytes, separator: bytes) -> Iterator[bytes]:
+    """The substrings of a text, one by one; without a separator its bytes."""
+    if not separator:
+        yield from (text[at : at + 1] for at in range(len(text)))
+        return
+    start = 0
+    while (end := text.find(separator, start)) >= 0:
+        yield text[start:end]
+        start = end + len(separator)
+    yield text[start:]

@@ -9,11 +9,13 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
+from ir_exec.kernels.limits import MemoryMeter, check_time, current_limits
 from ir_exec.ops.base.attributes import NonNegative
 from ir_exec.text.byte_pairs import BytePairs
 from ir_exec.text.ops.base import (
     I32,
     RAGGED_STRINGS,
+    GrowingVector,
     TextOp,
     kept_with,
     ragged_type,
@@ -53,19 +55,40 @@ class Tokenizer(TextOp):
         strings = strings_of(begins, ends, chars)
         rows = rows_of(ragged_begins, ragged_ends, len(strings))
         tokens_of = self.tokenizer(vocabulary)
-        tokens: list[int] = []
-        row_begins, row_ends = [], []
+        meter = MemoryMeter()
+        tokens, row_begins, row_ends = (GrowingVector(meter) for _ in range(3))
+        pending: list[int] = []
         for first, last in rows:
             row_begins.append(len(tokens))
-            for text in strings[first:last]:
-                tokens += tokens_of(text)
+            for index in range(first, last):
+                pending += tokens_of(strings[index])
+                if len(pending) >= _PENDING:
+                    tokens.extend(pending)
+                    pending.clear()
+            tokens.extend(pending)
+            pending.clear()
             row_ends.append(len(tokens))
-        places = [np.array(one, np.int32).reshape(ragged_begins.shape) for one in (row_begins, row_ends)]
-        return *places, np.array(tokens, np.int32)
+        shape = ragged_begins.shape
+        return row_begins.array(shape), row_ends.array(shape), tokens.array()
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
         """Return the function that computes the tokens of a string."""
         raise NotImplementedError
+
+
+_PENDING = 2**10
+"""Tokens that are appended at once."""
+
+_TOKEN_BYTES = 9
+"""Bytes of a token in a list, with its reserve."""
+
+_CHECKED = 2**6 - 1
+"""Tokens of a text after which time and memory are checked."""
+
+
+def _check_list(tokens: Sequence[int]) -> None:
+    current_limits().require(_TOKEN_BYTES * len(tokens))
+    check_time()
 
 
 _ADDED = ("added_begins", "added_ends", "added_chars", "added_ids")
@@ -192,6 +215,8 @@ class WordpieceTokenizer(Tokenizer):
             token, at = first.find(text, 0)
             found = [token]
             while token >= 0 and at < len(text):
+                if not len(found) & _CHECKED:
+                    _check_list(found)
                 token, at = further.find(text, at)
                 found.append(token)
             return found if token >= 0 else [unknown]
@@ -242,8 +267,11 @@ class TrieTokenizer(Tokenizer):
         entries = kept_with([vocabulary[name] for name in (*VOCABULARY, "ids")], "trie", made)
 
         def tokens(text: bytes) -> list[int]:
-            found, at = [], 0
+            found: list[int] = []
+            at = 0
             while at < len(text):
+                if len(found) & _CHECKED == _CHECKED:
+                    _check_list(found)
                 token, end = entries.find(text, at)
                 if end == at:
                     message = f"no entry of the vocabulary matches the text at byte {at}, {text[at]:#04x}"

@@ -8,6 +8,8 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError
+from ir_exec.kernels.limits import current_limits
+from ir_exec.kernels.strings import join_strings
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.attributes import Ints
 from ir_exec.ops.base.shapes import require_one_element, require_rank
@@ -15,7 +17,6 @@ from ir_exec.text.ops.base import (
     RAGGED_STRINGS,
     STRINGS,
     TextOp,
-    joined,
     kept_with,
     ragged_type,
     require_vector,
@@ -29,6 +30,9 @@ from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 __all__ = ["ByteFallback", "VocabDecoder", "VocabEncoder"]
 
 VOCABULARY = ("vocab_begins", "vocab_ends", "vocab_chars")
+
+_TOKEN_BYTES = 96
+"""Bytes of a token in lists: its number, its text, and the begin and end of its row."""
 
 
 @text_op("VocabEncoder")
@@ -77,6 +81,7 @@ class VocabEncoder(TextOp):
 
         table = kept_with([*arrays, values], "encoder", made)
         missing = default.ravel()[0]
+        current_limits().require(_TOKEN_BYTES * begins.size)
         found = [table.get(text, missing) for text in strings_of(begins, ends, chars)]
         return np.array(found, values.dtype).reshape(begins.shape)
 
@@ -130,6 +135,7 @@ class VocabDecoder(Op):
         texts = kept_with(arrays, "decoder", lambda: strings_of(vocab_begins, vocab_ends, vocab_chars, "vocab_begins"))
         left_out = set(self.skip_tokens if skipped is None else skipped.ravel().tolist())
         batch, length = tokens.shape
+        current_limits().require(_TOKEN_BYTES * (tokens.size + batch))
         found = [
             texts[token] if 0 <= token < len(texts) and token not in left_out else b""
             for token in tokens.ravel().tolist()
@@ -138,7 +144,7 @@ class VocabDecoder(Op):
             found = [b""] * batch
         step = max(length, 1)
         begins = [step * row for row in range(batch)]
-        return vector(begins), vector([begin + step for begin in begins]), *joined(found, (len(found),))
+        return vector(begins), vector([begin + step for begin in begins]), *join_strings(found, (len(found),))
 
 
 @text_op("ByteFallback")
@@ -166,4 +172,4 @@ class ByteFallback(TextOp):
     def evaluate_inputs(self, *, begins: Array, ends: Array, chars: Array) -> Any:
         bytes_by_text = {b"<0x%02X>" % byte: bytes([byte]) for byte in range(256)}
         strings = strings_of(begins, ends, chars)
-        return joined([bytes_by_text.get(text, text) for text in strings], begins.shape)
+        return join_strings((bytes_by_text.get(text, text) for text in strings), begins.shape)

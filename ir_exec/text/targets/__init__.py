@@ -135,8 +135,7 @@ def _on_npu(folder: Folder) -> Iterator[IRError]:
             message = "only the language model was checked; support of the other parts on NPUs is unknown"
             yield finding(message, Location(path=folder.path), GENAI_ON_NPU, "info")
         return
-    architectures = folder.setting("config.json", "architectures")
-    if folder.kind == "speech" and architectures == ["WhisperForConditionalGeneration"]:
+    if folder.kind == "speech" and folder.architectures == ("WhisperForConditionalGeneration",):
         # The document names no requirements.
         return
     for name, part in folder.parts.items():

@@ -28,19 +28,20 @@ def in_genai(folder: Folder) -> Iterator[IRError]:
     whole = Location(path=folder.path)
     if folder.kind in LANGUAGE:
         yield from language_model(folder)
-        model_type = folder.setting("config.json", "model_type")
+        model_type = folder.model_type
         if (
             folder.kind == "language model with vision"
-            and isinstance(model_type, str)
+            and model_type is not None
             and model_type not in known("genai", "model types with vision")
         ):
             message = f"model_type is {model_type}, expected a type that the pipeline for models with vision supports"
             yield finding(message, folder.settings["config.json"].place("model_type"), GENAI_VISION, "warning")
     elif folder.kind in ("embeddings", "speech", "diffusion"):
-        names = folder.setting("config.json", "architectures") or [folder.setting("model_index.json", "_class_name")]
+        class_name = folder.setting("model_index.json", "_class_name")
+        names = folder.architectures or ((class_name,) if isinstance(class_name, str) else ())
         listed = known("genai", folder.kind)
-        if not (isinstance(names, list) and any(name in listed for name in names)):
-            what = ", ".join(str(name) for name in names if name) if isinstance(names, list) else ""
+        if not any(name in listed for name in names):
+            what = ", ".join(names)
             message = f"it is not known whether GenAI has a pipeline for {what or 'this model'}: no document lists it"
             yield finding(message, whole, GENAI_MODELS, "info")
     elif folder.kind in ("encoder and decoder", "model"):

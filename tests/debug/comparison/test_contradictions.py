@@ -112,8 +112,8 @@ class TestOtherReferences:
     def test_outputs_alone_accuse_no_layer(self) -> None:
         report = against(chain(), {"end": values()["end"] * np.float32(1.1)}, fuses=False)
         (fault,) = report.faults
-        assert (fault.path, fault.is_certain, fault.unseen) == ("end", False, 3)
-        assert str(report).splitlines()[0] == mentions("end", 3, "--with")
+        assert (fault.path, fault.is_certain, fault.unseen) == ("end", False, 4)
+        assert str(report).splitlines()[0] == mentions("end", 4, "--with")
 
     def test_values_before_the_fault_make_it_certain(self) -> None:
         arrays = {name: array for name, array in values().items() if name != "end"}

@@ -318,3 +318,26 @@ def test_the_command_in_it_is_quoted(name: str, tmp_path: Path) -> None:
     *command, path = shlex.split(line)
     assert command == ["ir-exec", "bundle", "--run"]
     assert (path, os.path.normpath(path)) == (path if name[0] != "-" else f"./{name}", name)
+
+
+def test_an_anonymous_one_of_an_onnx_file(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    text = f"""
+    <ir_version: 10, opset_import: ["": 20], producer_name: "{SECRET}", doc_string: "{SECRET}",
+     metadata_props: ["{SECRET}": "{SECRET}"]>
+    {SECRET} (float[2] {SECRET}_x, string[1] {SECRET}_t) => (float[2] {SECRET}_y, string[1] {SECRET}_u)
+    <float[2] {SECRET}_w = {{1, 2}}> {{
+        {SECRET}_y = Add({SECRET}_x, {SECRET}_w)
+        {SECRET}_u = Identity({SECRET}_t)
+    }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.doc_string = SECRET
+    for node in model.graph.node:
+        node.name, node.doc_string = f"{SECRET}/{node.op_type}", SECRET
+    path = tmp_path / f"{SECRET}.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert path.read_bytes().count(SECRET.encode()) > 10
+    inputs = [np.zeros(2, np.float32), np.array([SECRET], object)]
+    bundle(path, inputs, output=tmp_path / "b.zip", anonymously=True)
+    assert SECRET.encode() not in all_bytes(tmp_path / "b.zip").lower()
+    assert rerun(tmp_path / "b.zip").equal

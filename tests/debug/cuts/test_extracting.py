@@ -16,7 +16,8 @@ from ir_exec.cli import main
 from ir_exec.debug import extract, trace
 from ir_exec.debug.cuts.extracting import Extracted
 from ir_exec.debug.values.entries import entries_of
-from ir_exec.debug.values.files import load_npz, nearest
+from ir_exec.debug.values.files import nearest
+from ir_exec.debug.values.stored_arrays import read_npz
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
 from tests.helpers.facts import facts, naming
@@ -268,7 +269,7 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
         report = check_model(tmp_path / "cut.xml")
         assert report.ok, str(report)
         cut = read_model(tmp_path / "cut.xml")
-        given, expected = load_npz(tmp_path / "cut.inputs.npz"), load_npz(tmp_path / "cut.outputs.npz")
+        given, expected = read_npz(tmp_path / "cut.inputs.npz"), read_npz(tmp_path / "cut.outputs.npz")
         assert list(given) == [port.name for port in cut.inputs]
         config = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
         compiled = core.compile_model(core.read_model(tmp_path / "cut.xml"), "CPU", config)

@@ -11,7 +11,7 @@ import pytest
 
 from ir_exec import EvaluationError, Model, check_model, compile_model, read_model
 from ir_exec.debug import ReductionInterrupted, reduce
-from ir_exec.debug.values.files import load_npz
+from ir_exec.debug.values.stored_arrays import read_npz
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
 from tests.helpers.facts import coded, mentions
@@ -88,9 +88,9 @@ def test_by_the_values(tmp_path: Path) -> None:
     reduced = reduce(read(net), fails, [np.ones(3, np.float32)], output=tmp_path / "small.xml")
     assert computing(reduced.model) == ["Exp"]
     assert check_model(tmp_path / "small.xml").ok
-    given = load_npz(tmp_path / "small.inputs.npz")
+    given = read_npz(tmp_path / "small.inputs.npz")
     assert all(5 < float(array.max()) < 7 for array in given.values())
-    (output,) = load_npz(tmp_path / "small.outputs.npz").values()
+    (output,) = read_npz(tmp_path / "small.outputs.npz").values()
     np.testing.assert_allclose(output, np.exp(next(iter(given.values()))), rtol=1e-5)
 
 

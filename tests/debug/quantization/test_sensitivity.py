@@ -14,6 +14,7 @@ from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.model import Model
 from ir_exec.view import view
 from tests.debug.quantization.networks import TOKENS, plain_model, quantized_model, ranged_model
+from tests.helpers.facts import coded, naming
 
 PLAIN = plain_model()
 QUANTIZED = quantized_model(PLAIN)
@@ -132,6 +133,19 @@ def test_models_that_do_not_go_together(
 ) -> None:
     with pytest.raises(error):
         quantization_report(quantized(), plain(), [TOKENS])
+
+
+def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
+    random = np.random.default_rng(0)
+    table, head = (random.standard_normal((rows, 32)).astype(np.float32) for rows in (40, 30))
+    hidden = build.gather(build.constant(table, name="table"), build.parameter([1, None], "i64", name="tokens"), 0)
+    logits = build.matmul(hidden, build.constant(head, name="head"), transpose_b=True, name="last")
+    other = build.model([build.result(logits, name="logits"), build.result(build.relu(logits), name="further")])
+    with pytest.raises(EvaluationError, match=naming("further"), check=coded("IR705")):
+        quantization_report(QUANTIZED, other, [TOKENS])
+    smaller = build.model(build.result(logits, name="logits"))
+    with pytest.raises(EvaluationError, match=naming("logits", "f32[1,?,40]", "f32[1,?,30]"), check=coded("IR705")):
+        quantization_report(QUANTIZED, smaller, [TOKENS])
 
 
 def test_the_page_has_a_status_for_each_layer_of_a_weight() -> None:

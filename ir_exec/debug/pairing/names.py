@@ -1,0 +1,52 @@
+"""Pairs of values of two graphs with the same tensor names: a model, and what a runtime runs of the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ir_exec.debug.pairing.ends import same_family
+from ir_exec.debug.values.entries import Entry, Key
+from ir_exec.types import ElementType
+
+__all__ = ["pairs_by_name"]
+
+
+def pairs_by_name(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
+    """Return the value of the reference with the same tensor name for each value outside bodies that has one.
+
+    A value without tensor names, such as a constant, has the name of its layer. Floats of few bits, which the reference
+    may store as codes in integers, are paired only if the element types are equal.
+    """
+    mine, others = (_unique_names(side) for side in (ours, theirs))
+    pairs: dict[Key, Entry] = {}
+    used: set[Key] = set()
+    for name, entry in mine.items():
+        partner = others.get(name)
+        if partner is None or entry.key in pairs or partner.key in used or not _have_same_storage(entry, partner):
+            continue
+        pairs[entry.key] = partner
+        used.add(partner.key)
+    return pairs
+
+
+def _unique_names(entries: Iterable[Entry]) -> dict[str, Entry]:
+    """The values by name, without names of several values."""
+    by_name: dict[str, Entry] = {}
+    shared: set[str] = set()
+    for entry in entries:
+        for name in () if entry.scope else entry.names or (entry.path,):
+            if by_name.setdefault(name, entry).key != entry.key:
+                shared.add(name)
+    return {name: entry for name, entry in by_name.items() if name not in shared}
+
+
+def _have_same_storage(entry: Entry, partner: Entry) -> bool:
+    if _is_short_float(entry):
+        return entry.element_type == partner.element_type
+    return not entry.is_constant or same_family(entry, partner)
+
+
+def _is_short_float(entry: Entry) -> bool:
+    """Return True for a type that may be stored as codes in 8-bit integers."""
+    kind = ElementType.dynamic if entry.element_type is None else ElementType.parse(entry.element_type)
+    return kind.is_known and kind.is_float and kind.bits <= 8
