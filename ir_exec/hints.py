@@ -1,6 +1,4 @@
-"""Hints for names of layers and files that do not exist (similar names), for packages that are not installed, and words
-of commands in hints.
-"""
+"""Hints: similar names of layers and files, packages that are not installed, and words of commands."""
 
 from __future__ import annotations
 

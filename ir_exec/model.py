@@ -235,6 +235,7 @@ class Model:
                 large for f16.
 
         Raises:
+            GraphError: IR108 if every output is an empty list of ONNX.
             IRError: IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):

@@ -29,7 +29,7 @@ def test_every_path_is_there(document: str) -> None:
 
 
 PAGES = [
-    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")),
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted(page for folder in ("benchmarks", "docs", "samples") for page in (ROOT / folder).rglob("*.md")),
 ]
 COMMAND = re.compile(r"(?:^|`|\$ |- run: |- )ir-exec ([a-z-]+)([^`\n]*)", re.MULTILINE)

@@ -12,7 +12,7 @@ import click
 from ir_exec import __version__
 from ir_exec.cli.process import endings, seldom_collected
 from ir_exec.cli.settings_options import add_no_config
-from ir_exec.hints import suggested
+from ir_exec.hints import path_word, suggested
 from ir_exec.printable import printable
 
 __all__ = ["main"]
@@ -103,7 +103,7 @@ class _Commands(click.Group):
         name = args[0]
         if not ctx.resilient_parsing and name not in _COMMANDS and not name.startswith("-"):
             if os.path.exists(name):
-                hint: str | None = f"use a command before the path, such as `ir-exec check {name}`"
+                hint: str | None = f"use a command before the path, such as `ir-exec check {path_word(name)}`"
             else:
                 hint = suggested(name, [name for name, line in _COMMANDS.items() if line is not None])
             raise click.UsageError("; ".join(filter(None, (f"there is no command {name!r}", hint))), ctx)

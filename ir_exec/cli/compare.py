@@ -403,7 +403,8 @@ def _rendered(report: Comparison | Comparisons, output_format: str, model: str, 
 
 
 def _show_headline(report: Comparison) -> None:
-    show_verdict(headline(report), is_good=report.verdict not in ("different", "different in a layer", "failed"))
+    is_bad = report.verdict in ("different", "different in a layer", "failed")
+    show_verdict(headline(report), is_good=not is_bad)
 
 
 def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:

@@ -54,7 +54,7 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def with_settings(*args: Any, stop: tuple[str, ...], eos: str | None, **kwargs: Any) -> Any:
         given = {name: kwargs.pop(name) for name in _OPTIONS}
-        settings = {name: value for name, value in given.items() if value not in (None, False)}
+        settings = {name: value for name, value in given.items() if value is not None and value is not False}
         if stop:
             settings["stop_strings"] = list(stop)
         if eos is not None:

@@ -173,11 +173,6 @@ def show_json(text: str) -> None:
     click.echo(plain.replace("##[", "#\\u0023["))
 
 
-def show_verdict(line: str, *, is_good: bool) -> None:
-    """Print the first line of a report, also if the report itself is written to a file."""
-    echo(styled("message" if is_good else "error", printable(line)))
-
-
 def print_report(text: str) -> None:
     """Print a report that a file may contain, too: JSON, markup, or lines in which control characters are escaped."""
     if text.startswith(("{", "[")):
@@ -188,6 +183,11 @@ def print_report(text: str) -> None:
         click.echo(text.removesuffix("\n"))
     elif text:
         echo(text.removesuffix("\n"))
+
+
+def show_verdict(line: str, *, is_good: bool) -> None:
+    """Print the first line of a report, also if the report itself is written to a file."""
+    echo(styled("message" if is_good else "error", printable(line)))
 
 
 def show_written(title: str, model: Model, path: str) -> None:

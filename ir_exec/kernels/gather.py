@@ -150,11 +150,8 @@ def _move_rows(source: Array, rows: Array, target: Array) -> None:
 
 
 def _is_short(data: Array, indices: Array, axis: int, batch: int) -> bool:
-    """Return True if NumPy moves the slices faster on one thread than several threads.
-
-    NumPy does not accept a scalar as an array.
-    """
-    if not (is_native(indices) and data.flags.c_contiguous and data.ndim + indices.ndim > 1):
+    """Return True if NumPy moves the slices faster on one thread than several threads."""
+    if not (is_native(indices) and data.flags.c_contiguous):
         return False
     slices = prod(data.shape[:axis]) * prod(indices.shape[batch:])
     return slices_cost(slices, prod(data.shape[axis + 1 :]) * data.itemsize) < thresholds.SHARED_NANOSECONDS
@@ -166,7 +163,8 @@ def _is_short_without_batch(data: Array, indices: Array, axis: int, batch: int) 
 
 def _take_by_numpy(data: Array, indices: Array, axis: int, batch: int) -> Array:
     try:
-        return data.take(indices, axis)
+        # NumPy returns a number in place of an array without axes.
+        return np.asarray(data.take(indices, axis))
     except IndexError:
         raise OutOfRangeError from None
 

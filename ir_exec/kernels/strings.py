@@ -7,11 +7,12 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from ir_exec.errors import ResourceError
+from ir_exec.codes import Code
+from ir_exec.errors import EvaluationError, ResourceError
 from ir_exec.kernels.limits import MemoryMeter
 from ir_exec.types import Array
 
-__all__ = ["STRING_BYTES", "join_strings"]
+__all__ = ["STRING_BYTES", "encode_text", "join_strings"]
 
 STRING_BYTES = 136
 """Bytes of a string in a list in addition to its characters: the object, its entry, and two offsets as integers."""
@@ -20,6 +21,19 @@ _JOINED_BYTES = 32
 """Bytes of begin, end and length of a joined string, as i32 and while they are computed."""
 
 _MOST_CHARACTERS = 2**31 - 1
+
+
+def encode_text(text: str) -> bytes:
+    """Return a string as bytes: the surrogates of `surrogateescape` become the original bytes.
+
+    Raises:
+        EvaluationError: IR704 for another surrogate, which is no character.
+    """
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError as error:
+        message = f"a string contains the surrogate U+{ord(text[error.start]):04X}, expected characters of Unicode"
+        raise EvaluationError(message, code=Code.bad_value) from None
 
 
 def join_strings(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Array, Array, Array]:

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError
 from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.limits import MemoryMeter
-from ir_exec.kernels.strings import STRING_BYTES, join_strings
+from ir_exec.kernels.strings import STRING_BYTES, encode_text, join_strings
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, ElementTypeName
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
@@ -344,4 +344,4 @@ class StringTensorUnpack(Op):
 
 
 def _encoded(strings: Array) -> Iterator[bytes]:
-    return (text.encode("utf-8", "surrogateescape") for text in strings.ravel())
+    return map(encode_text, strings.ravel())

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import io
 import re
+import unicodedata
 from collections.abc import Callable
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cache, lru_cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 
-from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.limits import MemoryMeter, check_time, current_limits
 from ir_exec.types import Array
 
-__all__ = ["CharsMap", "Normalizer", "folded", "without_faults"]
+__all__ = ["CharsMap", "Form", "Normalizer", "folded", "normalized", "without_faults"]
+
+Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 _LARGEST_MAP = 2**24
 """Maximum bytes of a map: the maps of SentencePiece have less than a megabyte."""
@@ -42,6 +45,35 @@ _BYTES_PER_BYTE = 12
 """Bytes that a change takes for each byte of a text: three texts with up to four bytes per character."""
 
 _FOLDED_AT_ONCE = 2**14
+
+
+def normalized(form: Form, text: str) -> str:
+    """Return a Unicode normal form of a text, in linear time.
+
+    Python's function takes quadratic time for many combining marks after each other, unless they are in the canonical
+    order. Texts with marks in another order are equivalent, and have the same normal forms.
+    """
+    if len(text) <= _LONG_MARKS or text.isascii():
+        return unicodedata.normalize(form, text)
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    edges = np.flatnonzero(np.diff(_is_mark()[codes], prepend=False, append=False))
+    parts, at = [], 0
+    for start, end in edges.reshape(-1, 2)[np.diff(edges)[::2] > _LONG_MARKS].tolist():
+        check_time()
+        marks = "".join([unicodedata.normalize("NFD", mark) for mark in text[start:end]])
+        parts += [text[at:start], "".join(sorted(marks, key=unicodedata.combining))]
+        at = end
+    return unicodedata.normalize(form, "".join([*parts, text[at:]]))
+
+
+@cache
+def _is_mark() -> Array:
+    """True for combining marks that are reordered, by code, bool, [1114112]."""
+    return np.array([unicodedata.combining(chr(code)) > 0 for code in range(0x110000)])
+
+
+_LONG_MARKS = 1000
+"""Maximum combining marks after each other that are left to Python's function."""
 
 
 def folded(text: str) -> str:

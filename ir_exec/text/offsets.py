@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
+from ir_exec.text.charsmap import normalized
 from ir_exec.text.folder import FolderPart, read_part
 from ir_exec.text.ops.splitting import chars_of_bytes
 from ir_exec.text.vocabularies import entries_of
@@ -135,7 +136,7 @@ def _codes() -> dict[str, int]:
 
 def _plain(text: str) -> str:
     """Return the text without case, accents and compatibility characters."""
-    letters = unicodedata.normalize("NFKD", text.lower())
+    letters = normalized("NFKD", text.lower())
     return "".join([char for char in letters if unicodedata.category(char) != "Mn"]).lower()
 
 

@@ -22,7 +22,7 @@ def template_environment() -> Any:
     from jinja2.parser import Parser
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    class Generation(Extension):
+    class GenerationTag(Extension):
         """The tag `{% generation %}`, which marks generated text for training and leaves it unchanged."""
 
         tags = {"generation"}  # noqa: RUF012  # the attribute of jinja2
@@ -36,7 +36,7 @@ def template_environment() -> Any:
             return caller()
 
     environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, "jinja2.ext.loopcontrols"]
+        trim_blocks=True, lstrip_blocks=True, extensions=[GenerationTag, "jinja2.ext.loopcontrols"]
     )
     environment.globals["raise_exception"] = _raise
     return environment

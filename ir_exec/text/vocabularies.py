@@ -90,12 +90,20 @@ def share_of_equal(entries: Mapping[int, bytes], tokens: Mapping[int, str | byte
     def forms(token: str | bytes) -> set[bytes]:
         text = token.decode("utf-8", "surrogateescape") if isinstance(token, bytes) else token
         spaced = text.replace("\u2581", " ").replace("</w>", " ")
-        raw = b"".join([bytes_of_chars.get(char, char.encode("utf-8", "surrogateescape")) for char in text])
-        plain = text.encode("utf-8", "surrogateescape")
-        whole = {plain, raw, spaced.encode("utf-8", "surrogateescape"), plain.removeprefix(b"##"), b" " + plain}
+        raw = b"".join([bytes_of_chars.get(char, _encoded(char)) for char in text])
+        plain = _encoded(text)
+        whole = {plain, raw, _encoded(spaced), plain.removeprefix(b"##"), b" " + plain}
         return whole | {raw.replace(b"</w>", b" "), raw.removesuffix(b"</w>")}
 
     return sum(entries[token] in forms(tokens[token]) or not entries[token] for token in common) / len(common)
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        # JSON may contain single surrogates.
+        return text.encode("utf-8", "surrogatepass")
 
 
 def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:

@@ -216,7 +216,7 @@ def verdict_of(report: AnyComparison, places: LayerPlaces) -> VerdictView:
 
 
 def _faulty_layer(report: Comparison) -> tuple[str, str] | None:
-    """The path and id of the first wrong layer, else of the first one that explains a difference of the outputs."""
+    """The path and id of the layer that the verdict names, else of the first one that explains a different output."""
     if report.named_fault is not None:
         return report.named_fault.path, report.named_fault.layer_id
     if report.equal:

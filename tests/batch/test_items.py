@@ -172,13 +172,13 @@ def test_zarr_with_pickles_runs_no_code(tmp_path: Path, monkeypatch: pytest.Monk
         "filters": [{"id": "pickle", "protocol": 4}],
     }
     (path / ".zarray").write_text(json.dumps(metadata))
-    (path / "0").write_bytes(pickle.dumps(_Touch(str(tmp_path / "ran"))))
+    (path / "0").write_bytes(pickle.dumps(Touch(str(tmp_path / "ran"))))
     with pytest.raises(EvaluationError):
         [item.load(X) for _, item in items_in([StoredFile(str(path))], X, 1)]
     assert not (tmp_path / "ran").exists()
 
 
-class _Touch:
+class Touch:
     """An object whose pickle makes a file when it is loaded."""
 
     def __init__(self, path: str) -> None:

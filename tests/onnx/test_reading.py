@@ -230,15 +230,15 @@ def test_a_function_of_the_file_is_expanded() -> None:
 
 def test_operators_that_cannot_be_said_are_named_at_once_with_their_counts() -> None:
     proto = model(
-        """g (string[2] x) => (string[2] y, float[2] z) {
-            a = StringConcat(x, x) y = StringConcat(a, x) n, m = own.Other(x) z = Neg(n)
+        """g (uint8[2] x) => (uint8[H,W,3] y, uint8[H,W,3] w, float[2] z) {
+            y = ImageDecoder(x) w = ImageDecoder(x) n, m = own.Other(x) z = Neg(n)
         }""",
         opset=20,
         further='"own" : 1',
     )
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
     first, second = message.split("; ")
-    assert "StringConcat (2 nodes)" in first
+    assert "ImageDecoder (2 nodes)" in first
     assert first == mentions("ai.onnx", 20)
     assert "own:Other (1 node)" in second
     assert second == mentions("own", 1)
@@ -253,9 +253,9 @@ def test_operators_with_one_reason_are_told_together() -> None:
 
 
 def test_why_an_operator_cannot_be_said() -> None:
-    proto = model("g (float[2] x) => (float[2] y) { y = StringSplit(x) }", opset=20)
+    proto = model("g (uint8[2] x) => (uint8[H,W,3] y) { y = ImageDecoder(x) }", opset=20)
     message = refused(proto.SerializeToString(), UnsupportedError, Code.operator_not_implemented)
-    assert "StringSplit (1 node)" in message
+    assert "ImageDecoder (1 node)" in message
     assert message == mentions("ai.onnx", 20)
 
 

@@ -22,6 +22,18 @@ pytest.importorskip("jinja2")
 PATH = str(Path("model", "chat_template.jinja"))
 
 
+TEXTS = [
+    ("{% for m in messages %}[{{ m.role }}]{{ m['content'] }}{% endfor %}", "[user]a[user]b"),
+    ("{% generation %}x{{ messages[0].content }}{% endgeneration %}", "xa"),
+    ("{%- generation -%} {% if true %}y{% endif %} {%- endgeneration -%} z", "yz"),
+    ("{% for m in messages %}{% if loop.last %}{% break %}{% endif %}{{ loop.index }}{% endfor %}", "1"),
+    ("{% if add_generation_prompt %}\u2581\U0001f600{{ bos_token }}{% endif %}", "\u2581\U0001f600"),
+    ("{% macro f(n) %}{{ n }}{% if n %}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(3) }}", "3210"),
+    ("{{ messages | length }}{{ messages[0] | tojson }}", '2{"content": "a", "role": "user"}'),
+]
+"""Templates, and what they render."""
+
+
 def folder(template: str) -> Folder:
     return Folder("model", "language model", {}, {}, template)
 
@@ -30,18 +42,7 @@ def render(template: str, *contents: Any) -> str:
     return render_chat(folder(template), [{"role": "user", "content": content} for content in contents])
 
 
-@pytest.mark.parametrize(
-    ("template", "expected"),
-    [
-        ("{% for one in messages %}[{{ one.role }}]{{ one['content'] }}{% endfor %}", "[user]a[user]b"),
-        ("{% generation %}x{{ messages[0].content }}{% endgeneration %}", "xa"),
-        ("{%- generation -%} {% if true %}y{% endif %} {%- endgeneration -%} z", "yz"),
-        ("{% for one in messages %}{% if loop.last %}{% break %}{% endif %}{{ loop.index }}{% endfor %}", "1"),
-        ("{% if add_generation_prompt %}\u2581\U0001f600{{ bos_token }}{% endif %}", "\u2581\U0001f600"),
-        ("{% macro f(n) %}{{ n }}{% if n %}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(3) }}", "3210"),
-        ("{{ messages | length }}{{ messages[0] | tojson }}", '2{"content": "a", "role": "user"}'),
-    ],
-)
+@pytest.mark.parametrize(("template", "expected"), TEXTS)
 def test_texts(template: str, expected: str) -> None:
     assert render(template, "a", "b") == expected
     assert not [fault for fault in faults_of(folder(template)) if fault.code == Code.chat_template]

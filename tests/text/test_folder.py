@@ -207,6 +207,14 @@ def test_deep_settings(folder: Path) -> None:
         assert Code.unreadable_settings in use(folder)
 
 
+def test_tokens_with_single_surrogates(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    content = json.loads(path.read_text("utf-8"))
+    content["model"]["vocab"] = dict(zip(("\ud800", "\udc80", "a\ud83d\ude00", "a"), range(4), strict=True))
+    path.write_text(json.dumps(content), "utf-8")
+    assert Code.vocabularies_differ in use(folder)
+
+
 def test_links_to_a_folder_above(folder: Path) -> None:
     (folder / "model_index.json").write_text("{}", "utf-8")
     for name in ("a", "b"):

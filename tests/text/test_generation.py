@@ -381,3 +381,14 @@ def test_control_characters_of_a_vocabulary_are_not_printed(prompts: int, tmp_pa
 
 def _detokenizer(folder: Path, ending: str) -> Path:
     return folder / f"openvino_detokenizer.{ending}"
+
+
+def test_a_number_of_0_replaces_the_one_of_the_file(folder: Path, tmp_path: Path) -> None:
+    arguments = ["generate", str(folder), "--ids", "0,45", "--max-new-tokens", "1"]
+    found = CliRunner().invoke(main, [*arguments, "--repetition-penalty", "0"])
+    assert found.exit_code == 1
+    assert "repetition_penalty" in found.output
+    other = pipeline(tmp_path / "model")
+    (other / "generation_config.json").write_text(json.dumps({"temperature": 2.0, "min_new_tokens": 5}), "utf-8")
+    found = CliRunner().invoke(main, ["generate", str(other), *arguments[2:], "--temperature", "0", "--sample"])
+    assert found.exit_code == 0, found.output

@@ -26,7 +26,7 @@ from ir_exec.debug.references.reference import differences
 from ir_exec.debug.values.facts import Record
 from ir_exec.debug.values.files import nearest, unwritable, write_npz
 from ir_exec.debug.values.stored_arrays import damaged, read_npz
-from ir_exec.errors import EvaluationError, IRError
+from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.hints import path_word
 from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.model import Model, ModelPort, Source, read_model
@@ -293,14 +293,20 @@ def rerun(
     with temporary_folder() as folder:
         about = _unpacked(Path(path), Path(folder), most_bytes)
         model = read_model(Path(folder, _MODEL))
-        inputs, outputs = (
-            read_npz(Path(folder, name), most_bytes=most_bytes, name=name) for name in (_INPUTS, _OUTPUTS)
-        )
+        inputs, outputs = (_arrays(Path(folder, name), most_bytes) for name in (_INPUTS, _OUTPUTS))
         compiled = compile_model(
             model, precision="file", threads=threads, max_memory=max_memory, max_seconds=max_seconds
         )
         results = compiled(_as_declared(inputs, model.inputs))
         return Rerun(about, differences(results, _OUTPUTS, arrays=outputs))
+
+
+def _arrays(path: Path, most_bytes: int) -> dict[str, Array]:
+    """Read the arrays of an .npz; a bundle contains uncompressed ones, which are not larger than the file."""
+    try:
+        return read_npz(path, most_bytes=min(most_bytes, path.stat().st_size), name=path.name)
+    except ResourceError as error:
+        raise damaged(path.name, error) from None
 
 
 def _as_declared(arrays: Mapping[str, Array], ports: Sequence[ModelPort]) -> dict[str, Array]:

@@ -30,7 +30,7 @@ _WORKING = (ElementType.u8, ElementType.i8, ElementType.i16, ElementType.i32)
 """Element types of convolutions whose sums are those of i32, in range or modulo their size."""
 
 
-class _Operand(NamedTuple):
+class _ByteTensor(NamedTuple):
     """A tensor of integers of 8 bits, and the scalar that is subtracted from it.
 
     Attributes:
@@ -68,7 +68,7 @@ def convolve_integers(node: ExportNode, attributes: dict[str, Any]) -> str | Non
     return total
 
 
-def _parts(node: ExportNode, value: Value) -> list[tuple[int, _Operand]] | None:
+def _parts(node: ExportNode, value: Value) -> list[tuple[int, _ByteTensor]] | None:
     """Integers of 8 bits whose sum, with these signs, is a value; None for a value of more bits.
 
     The first sign is positive. With a zero point for each channel, values have 9 bits: they are split by sign.
@@ -82,7 +82,7 @@ def _parts(node: ExportNode, value: Value) -> list[tuple[int, _Operand]] | None:
     zero = node.scalar_like(0, name)
     halves = [node.emit("Max", one, zero) for one in (name, node.emit("Neg", name))]
     kind = ElementType.u8
-    return [(sign, _Operand(node.cast(half, kind), kind)) for sign, half in zip((1, -1), halves, strict=True)]
+    return [(sign, _ByteTensor(node.cast(half, kind), kind)) for sign, half in zip((1, -1), halves, strict=True)]
 
 
 def _has_nine_bits(node: ExportNode, value: Value) -> bool:
@@ -113,13 +113,13 @@ def _stored_kind(node: ExportNode, value: Value) -> ElementType | None:
     return None
 
 
-def _operand(node: ExportNode, value: Value) -> _Operand | None:
+def _operand(node: ExportNode, value: Value) -> _ByteTensor | None:
     """The integers of 8 bits from which a value originates; None if it has others."""
     lowerer, source = node.lowerer, value.node
     kind = lowerer.type_of(value).element_type
     if kind in _BYTES:
         name = lowerer.names.get(value)
-        return None if name is None else _Operand(name, kind)
+        return None if name is None else _ByteTensor(name, kind)
     if isinstance(source.op, Const):
         return _constant(node, value)
     if isinstance(source.op, Convert):
@@ -136,7 +136,7 @@ def _operand(node: ExportNode, value: Value) -> _Operand | None:
     return None
 
 
-def _constant(node: ExportNode, value: Value) -> _Operand | None:
+def _constant(node: ExportNode, value: Value) -> _ByteTensor | None:
     """A constant as integers of 8 bits, with the least element as negative zero point if they are below both types."""
     array = node.lowerer.type_of(value).value
     if array is None or not array.size:
@@ -150,7 +150,7 @@ def _constant(node: ExportNode, value: Value) -> _Operand | None:
         return None
     narrow = (array.astype(np.int64) + zero).astype(kind.dtype)
     name = node.constant(narrow, kind, name=value.node.name)
-    return _Operand(name, kind, node.constant(np.array(zero), kind) if zero else "")
+    return _ByteTensor(name, kind, node.constant(np.array(zero), kind) if zero else "")
 
 
 def _scalar(node: ExportNode, value: Value, kind: ElementType) -> str | None:
@@ -172,7 +172,7 @@ def _scalar(node: ExportNode, value: Value, kind: ElementType) -> str | None:
     return None
 
 
-def _unsigned(node: ExportNode, operand: _Operand) -> _Operand:
+def _unsigned(node: ExportNode, operand: _ByteTensor) -> _ByteTensor:
     """Signed integers as u8 with another zero point: onnxruntime convolves no signed data."""
     shifted = [
         node.cast(
@@ -182,4 +182,4 @@ def _unsigned(node: ExportNode, operand: _Operand) -> _Operand:
         else node.constant(128, ElementType.u8)
         for name in (operand.name, operand.zero)
     ]
-    return _Operand(shifted[0], ElementType.u8, shifted[1])
+    return _ByteTensor(shifted[0], ElementType.u8, shifted[1])

@@ -27,6 +27,7 @@ from ir_exec.onnx.export.compressed import (
     fits_matmul,
 )
 from ir_exec.onnx.export.fusible import merge_scales, pruned, readers_of, vector_shape
+from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
@@ -217,7 +218,7 @@ class Lowerer:
         writer = self.writer
         # Attributes may exceed the range of the element type, such as the bounds of a Clamp.
         with writer.inside() as scope, np.errstate(all="ignore"):
-            found = self._of_compressed(node, inputs) or lowering.function(export)
+            found = self._of_compressed(node, inputs) or emit_levels(export) or lowering.function(export)
             outputs = [found] if isinstance(found, str) else list(found)
             final = self._final_names(node, scope, outputs)
         is_function = self.functions and len(scope.nodes) >= _FUNCTION_FROM and writer.target == "onnxruntime"

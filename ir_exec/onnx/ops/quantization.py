@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.build.values import BuiltLayer, current_scope
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
 from ir_exec.onnx.attributes import Ints
@@ -26,7 +29,7 @@ from ir_exec.onnx.values import (
     shape_of,
     size_along,
 )
-from ir_exec.types import ElementType
+from ir_exec.types import Array, ElementType
 
 __all__ = ["dequantized", "exact_product", "quantized", "spread"]
 
@@ -107,6 +110,10 @@ def dequantized(
     kind: ElementType | None = None,
 ) -> Value:
     """(data - zero point) times the scale, in the type of the scale or in `kind`."""
+    if kind in (None, ElementType.f32):
+        result = _requantized(data, scale, zero_point, axis, block)
+        if result is not None:
+            return result
     wide = ElementType.f64 if data.element_type is ElementType.i32 and zero_point is not None else ElementType.f32
     found = cast(data, wide)
     if zero_point is not None:
@@ -189,6 +196,97 @@ def quantize_linear_23(
     return _quantized_to(
         data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate, precision=precision
     )
+
+
+_LEVELS = 256
+
+_LAYOUTS = frozenset({"Reshape", "Squeeze", "Transpose", "Unsqueeze"})
+"""Operators between a quantization and its dequantization that may follow both."""
+
+
+def _moved(data: Value, layer: BuiltLayer) -> Value:
+    """The data after the operator of a layer of `_LAYOUTS`."""
+    order = layer.inputs[1]
+    if layer.type == "Reshape":
+        return build.reshape(data, order, special_zero=bool(vars(layer.op)["special_zero"]))
+    if layer.type == "Transpose":
+        return build.transpose(data, order)
+    return build.squeeze(data, order) if layer.type == "Squeeze" else build.unsqueeze(data, order)
+
+
+class _Quantization(NamedTuple):
+    """The layers of `quantized`, for integers of 8 bits.
+
+    Attributes:
+        steps: The data divided by the scale, and rounded.
+        scale: Broadcasts to the data, as does the zero point.
+    """
+
+    steps: Value
+    scale: Value
+    zero_point: Array
+
+
+def _quantization_of(data: Value) -> _Quantization | None:
+    """The quantization that computes a value; None for values of other layers, and for constants."""
+    layers = []
+    for type in ("Convert", "Clamp", "Add", "Round", "Divide"):
+        layer = data.layer
+        if layer.type != type:
+            if type == "Add":
+                continue
+            return None
+        if layer.scope is not current_scope():
+            return None
+        layers.append(layer)
+        data = layer.inputs[0]
+    zero = layers[2].inputs[1].constant if len(layers) == 5 else np.zeros((), np.float32)
+    scale = layers[-1].inputs[1]
+    if zero is None or scale.constant is None or scale.element_type is not ElementType.f32 or data.constant is not None:
+        return None
+    return _Quantization(layers[-2].outputs[0], scale, zero)
+
+
+def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int, block: int) -> Value | None:
+    """The dequantized values of a quantization with equal parameters; None without one.
+
+    The codes less their zero point are rounded exactly, and then again by a FakeQuantize of 256 integer levels, which
+    changes none: from it, OpenVINO recognizes the quantization.
+    """
+    if data.element_type not in (ElementType.u8, ElementType.i8) or scale.element_type is not ElementType.f32:
+        return None
+    moves = []
+    source = data
+    while source.layer.type in _LAYOUTS and len(source.layer.inputs) == 2 and source.layer.scope is current_scope():
+        moves.append(source.layer)
+        source = source.layer.inputs[0]
+    found = _quantization_of(source)
+    if found is None or (moves and found.scale.constant is not None and found.scale.constant.size != 1):
+        return None
+    own_scale = spread(scale, data, axis, block).constant
+    own_zero = np.zeros((), np.float32)
+    if zero_point is not None:
+        zero = spread(cast(zero_point, ElementType.f32), data, axis, block).constant
+        if zero is None:
+            return None
+        own_zero = zero
+    if own_scale is None or found.scale.constant is None:
+        return None
+    pairs = ((own_scale, found.scale.constant), (own_zero, found.zero_point))
+    if not all(mine.size == theirs.size or 1 in (mine.size, theirs.size) for mine, theirs in pairs):
+        return None
+    if not all((mine.ravel() == theirs.ravel()).all() for mine, theirs in pairs):
+        return None
+    points = np.unique(found.zero_point)
+    if points.size != 1:
+        # OpenVINO has no FakeQuantize with limits for each index of every axis.
+        return None
+    low, high = (build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type])
+    codes = build.fake_quantize(found.steps, low, high, low, high, levels=_LEVELS)
+    result = build.multiply(codes, found.scale)
+    for layer in reversed(moves):
+        result = _moved(result, layer)
+    return result
 
 
 def _dequantized_from(

@@ -91,9 +91,9 @@ class GatherElements(Op):
 def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
     """Return True if one call of NumPy is faster than waking threads, for slices of these static types.
 
-    NumPy checks the indices itself. It does not accept a scalar as an array.
+    NumPy checks the indices itself.
     """
-    if indices.element_type not in INDEX or len(data.shape) + len(indices.shape) == 1:
+    if indices.element_type not in INDEX:
         return False
     sizes = data.shape.static
     slices = prod(sizes[:axis]) * prod(indices.shape.static)
@@ -173,11 +173,13 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
     assert position is not None, "the variant requires a known axis"
     before: tuple[Any, ...] = (slice(None),) * position
     is_one = indices.rank == 0
+    # NumPy returns a number in place of an array without axes.
+    is_number = is_one and data.rank == 1
 
     def take(data: Array, indices: Array, axis: Array) -> Array:
         try:
             if data.flags.c_contiguous:
-                return data.take(indices, position)
+                return np.asarray(data.take(indices, position)) if is_number else data.take(indices, position)
             if is_one:
                 # Without the copy of all the others that NumPy's function makes first.
                 return np.array(data[(*before, int(indices))], order="C")

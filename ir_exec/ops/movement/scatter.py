@@ -32,6 +32,7 @@ from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type, is_small
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
+from ir_exec.tuning import thresholds
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
 
 __all__ = [
@@ -198,6 +199,35 @@ class _ScatterElementsUpdate(Op):
 
     def _overwrites(self) -> bool:
         return True
+
+
+def _is_one_element(op: _ScatterElementsUpdate, request: KernelRequest) -> bool:
+    data, indices, _, axis = request.types
+    is_one = known_axis(axis, data.rank) == 0 and data.rank == 1 and indices.shape.size == Dim(1)
+    is_few = is_one and data.shape.static[0] <= thresholds.FEW_ELEMENTS
+    return is_few and is_own_type(indices) and op._overwrites()
+
+
+@variant(
+    "ScatterElementsUpdate",
+    name="one_element",
+    applies=_is_one_element,
+    cost=0.06,
+    why="One element of a vector, as in loops that fill it: one assignment in NumPy.",
+)
+def _one_element(op: _ScatterElementsUpdate, request: KernelRequest) -> Kernel:
+    size = request.types[0].shape.static[0]
+    least = 0 if op.negative == "refused" else -size
+
+    def put(data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
+        index = indices.item()
+        if not least <= index < size:
+            return op.evaluate(data, indices, updates, axis, out=out)
+        output = data.copy() if out is None else out
+        output[index] = updates[0]
+        return output
+
+    return put
 
 
 @op("ScatterElementsUpdate", since=3)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Sequence
 from functools import partial
 from sys import getsizeof
@@ -15,7 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter
 from ir_exec.kernels.strings import join_strings
-from ir_exec.text.charsmap import CharsMap, Normalizer, folded, without_faults
+from ir_exec.text.charsmap import CharsMap, Form, Normalizer, folded, normalized, without_faults
 from ir_exec.text.matching import MatchTimer, is_quick
 from ir_exec.text.ops.base import (
     STRINGS,
@@ -31,8 +30,6 @@ from ir_exec.text.patterns import compiled
 from ir_exec.types import Array, TensorType
 
 __all__ = ["CaseFold", "CharsMapNormalization", "NormalizeUnicode", "RegexNormalization"]
-
-Form = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 
 class Normalization(TextOp):
@@ -215,7 +212,7 @@ class NormalizeUnicode(Normalization):
 
     def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         form = self.normalization_form
-        return lambda text: unicodedata.normalize(form, without_faults(text)).encode()
+        return lambda text: normalized(form, without_faults(text)).encode()
 
 
 @text_op("CaseFold")
@@ -297,7 +294,7 @@ class CharsMapNormalization(Normalization):
         if chars_map is not None and not form:
             replace = kept_with([chars_map], "chars_map", lambda: _read_map(chars_map)).replaced
         elif form not in ("", "IDENTITY"):
-            replace = partial(unicodedata.normalize, form)  # type: ignore[arg-type]  # one of the four forms
+            replace = partial(normalized, form)  # type: ignore[arg-type]  # one of the four forms
         change = (lambda text: folded(replace(text))) if self.case_fold else replace
         return Normalizer(
             change, self.add_dummy_prefix, self.remove_extra_whitespaces, self.escape_whitespaces

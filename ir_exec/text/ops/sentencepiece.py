@@ -11,7 +11,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.limits import MemoryMeter, current_limits
-from ir_exec.kernels.strings import join_strings
+from ir_exec.kernels.strings import encode_text, join_strings
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.text.libraries import library
@@ -165,7 +165,7 @@ def _quoted(name: bytes) -> bytes:
 
 def _texts(others: dict[str, Any]) -> list[bytes]:
     if others["text"] is not None:
-        return [text.encode("utf-8", "surrogateescape") for text in others["text"].ravel().tolist()]
+        return list(map(encode_text, others["text"].ravel().tolist()))
     return strings_of(others["text_begins"], others["text_ends"], others["text_chars"], "text_begins")
 
 

@@ -62,7 +62,7 @@ class Splitting(TextOp):
                     found.append((at, at + len(text), True))
                     continue
                 remaining = ((at + begin, at + end, skip) for begin, end, skip in pieces(text))
-                # A list of all pieces of a long text would take far more memory than the vectors.
+                # A list of all substrings of a long text would take far more memory than the vectors.
                 while len(text) > _PIECES_AT_ONCE and (some := list(islice(remaining, _PIECES_AT_ONCE))):
                     found.extend(some)
                 found.extend(remaining)

@@ -9,11 +9,15 @@ import shlex
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from ir_exec import EvaluationError, IRError, Model, check_model, read_model
+from ir_exec import EvaluationError, IRError, Model, ResourceError, check_model, read_model
+from ir_exec.cli import main
+from ir_exec.codes import Code
 from ir_exec.debug import Bundle, bundle, rerun
 from tests.conformance.networks import arrays
 from tests.helpers.facts import coded, naming
@@ -318,3 +322,37 @@ def test_the_command_in_it_is_quoted(name: str, tmp_path: Path) -> None:
     *command, path = shlex.split(line)
     assert command == ["ir-exec", "bundle", "--run"]
     assert (path, os.path.normpath(path)) == (path if name[0] != "-" else f"./{name}", name)
+
+
+def test_an_anonymous_one_of_an_onnx_file(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx", reason="onnx is not installed")
+    text = f"""
+    <ir_version: 10, opset_import: ["": 20], producer_name: "{SECRET}", doc_string: "{SECRET}",
+     metadata_props: ["{SECRET}": "{SECRET}"]>
+    {SECRET} (float[2] {SECRET}_x, string[1] {SECRET}_t) => (float[2] {SECRET}_y, string[1] {SECRET}_u)
+    <float[2] {SECRET}_w = {{1, 2}}> {{
+        {SECRET}_y = Add({SECRET}_x, {SECRET}_w)
+        {SECRET}_u = Identity({SECRET}_t)
+    }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.doc_string = SECRET
+    for node in model.graph.node:
+        node.name, node.doc_string = f"{SECRET}/{node.op_type}", SECRET
+    path = tmp_path / f"{SECRET}.onnx"
+    path.write_bytes(model.SerializeToString())
+    assert path.read_bytes().count(SECRET.encode()) > 10
+    inputs = [np.zeros(2, np.float32), np.array([SECRET], object)]
+    bundle(path, inputs, output=tmp_path / "b.zip", anonymously=True)
+    assert SECRET.encode() not in all_bytes(tmp_path / "b.zip").lower()
+    assert rerun(tmp_path / "b.zip").equal
+
+
+@pytest.mark.parametrize("limits", [{"max_seconds": 1e-9}, {"max_memory": 1}])
+def test_a_run_has_limits(limits: dict[str, Any], made: Path) -> None:
+    assert rerun(made, max_seconds=3600, max_memory=2**30).equal
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
+        rerun(made, **limits)
+    ((name, limit),) = limits.items()
+    options = [f"--max-seconds={limit}"] if name == "max_seconds" else [f"--max-gib={limit / 2**30}"]
+    result = CliRunner().invoke(main, ["bundle", "--run", str(made), *options])
+    assert result.exit_code == 2, result.output

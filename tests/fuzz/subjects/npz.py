@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 
 from ir_exec.debug import rerun
-from ir_exec.debug.values.files import load_npz
+from ir_exec.debug.values.stored_arrays import read_npz
 from tests.fuzz.drawing import damage, draw_name
 from tests.fuzz.frame import Subject, invoke, only_our_errors
 
@@ -42,7 +42,7 @@ def run(random: Random, folder: Path) -> None:
             invoke("compare", _MODEL, "--inputs", inputs, "--with", path.name)
         case 3:
             with only_our_errors():
-                load_npz(path)
+                read_npz(path)
         case 4:
             invoke("bundle", _MODEL, "--inputs", path.name, "--output", "b.zip")
         case _:

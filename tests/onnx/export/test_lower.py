@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -28,7 +30,7 @@ from ir_exec.ops.base.registry import registered
 from ir_exec.ops.movement.gather import Gather8
 from ir_exec.ops.type import StringTensorPack
 from tests.build.test_bodies import CASES, Build
-from tests.onnx.export.sessions import exported_outputs, node_types, run
+from tests.onnx.export.sessions import exported_outputs, node_types, run, session
 
 PORT = '<port id="{}" precision="FP32"><dim>2</dim></port>'
 
@@ -233,3 +235,34 @@ def test_the_output_of_a_state_and_one_of_the_network_have_two_names() -> None:
     exported = lower_model(build.model([result], [x], sinks=[build.assign(after, "v")]))
     assert exported.outputs == ("present.v",)
     assert exported.states["v"][1] != "present.v"
+
+
+@pytest.mark.parametrize("axis", [None, 1])
+@pytest.mark.parametrize(("kind", "point"), [(np.uint8, 128), (np.uint8, 3), (np.int8, 0), (np.int8, -7)])
+def test_quantizations_come_back(kind: Any, point: int, axis: int | None, tmp_path: Path) -> None:
+    size = 1 if axis is None else 3
+    shape = () if axis is None else (3,)
+    stored = {
+        "s": np.array([0.1, 0.25, 3][:size], np.float32).reshape(shape),
+        "z": np.full(shape, point, kind),
+    }
+    attributes = {} if axis is None else {"axis": axis}
+    nodes = [
+        onnx.helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"], **attributes),
+        onnx.helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"], **attributes),
+    ]
+    graph = onnx.helper.make_graph(
+        nodes,
+        "g",
+        [onnx.helper.make_tensor_value_info("x", 1, [1, 3, 200])],
+        [onnx.helper.make_tensor_value_info("y", 1, [1, 3, 200])],
+        [onnx.numpy_helper.from_array(array, name) for name, array in stored.items()],
+    )
+    file = onnx.helper.make_model(graph, ir_version=8, opset_imports=[onnx.helper.make_opsetid("", 17)])
+    model = ir_exec.read_model(file.SerializeToString())
+    model.save(tmp_path / "model.xml")
+    exported = lower_model(ir_exec.read_model(tmp_path / "model.xml"))
+    assert node_types(exported) == ["QuantizeLinear", "DequantizeLinear"]
+    steps = np.arange(-300, 300, dtype=np.float32).reshape(1, 3, 200) * np.float32(0.05)
+    (expected,) = session(file.SerializeToString()).run(None, {"x": steps})
+    np.testing.assert_array_equal(run(exported, [steps])[0], expected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -352,3 +353,21 @@ def test_one_slice_of_data_that_lies_in_another_order(index: int) -> None:
     assert found.flags.c_contiguous
     assert not np.shares_memory(found, data)
     np.testing.assert_array_equal(take(data, np.array(3), np.array(0)), np.zeros((2, 4)))
+
+
+@pytest.mark.parametrize("kind", ["f32", "f16", "bf16", "i64", "u8", "boolean", "nf4"])
+@pytest.mark.parametrize("index", [0, 4, -1, -5, 5, -6])
+def test_one_element_of_a_vector_is_an_array(kind: str, index: int) -> None:
+    """NumPy's function returns a number, and raises for what Gather-8 defines as zero."""
+    dtype = ElementType[kind].dtype
+    data = np.arange(1, 6, dtype=np.uint8).view(dtype) if kind == "nf4" else np.arange(1, 6).astype(dtype)
+    expected = data[index] if -5 <= index < 5 else None
+    operator = make("Gather", 8)
+    kernel = operator.kernel(typed("5", kind), typed("", "i64"), known(0))
+    for take in (kernel, operator.evaluate):
+        found = take(data, np.array(index), np.array(0))
+        assert isinstance(found, np.ndarray)
+        assert (found.shape, found.dtype) == ((), dtype)
+        assert expected is None or found == expected
+    with pytest.raises((EvaluationError, OutOfRangeError)) if expected is None else nullcontext():
+        make("Gather", 8, out_of_range="error").evaluate(data, np.array(index), np.array(0))

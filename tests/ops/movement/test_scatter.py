@@ -498,3 +498,27 @@ def test_one_slice_is_put_by_one_assignment(index: object, axis: int) -> None:
         with pytest.raises(EvaluationError) as error:
             kernel(data, np.full_like(indices, wrong), updates, position)
         assert error.value.code is Code.index_out_of_range
+
+
+@pytest.mark.parametrize("version", [3, 12])
+@pytest.mark.parametrize("kind", ["f32", "bf16", "i64", "boolean"])
+@pytest.mark.parametrize("index", [0, 2, -1, 3, -4])
+def test_one_element_of_a_vector(version: int, kind: str, index: int) -> None:
+    """A negative index counts from the end since version 12."""
+    data = np.array([1, 0, 1]).astype(ElementType[kind].dtype)
+    update = np.array([index % 2 == 1]).astype(data.dtype)
+    operator = make("ScatterElementsUpdate", version)
+    put = operator.kernel(typed("3", kind), typed("1", "i64"), typed("1", kind), known(0))
+    assert put != operator.evaluate
+    before = data.copy()
+    if not (0 if version == 3 else -3) <= index < 3:
+        with pytest.raises(EvaluationError) as caught:
+            put(data, np.array([index]), update, np.array(0))
+        assert caught.value.code == Code.index_out_of_range
+        return
+    expected = data.tolist()
+    expected[index] = update.tolist()[0]
+    assert put(data, np.array([index]), update, np.array(0)).tolist() == expected
+    assert data.tolist() == before.tolist()
+    assert put(data, np.array([index]), update, np.array(0), out=data) is data
+    assert data.tolist() == expected
