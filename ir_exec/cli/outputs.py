@@ -56,6 +56,10 @@ _NOUNS = {
 }
 
 
+_PARTNERS = {"weights": ".xml", "ONNX data": ".onnx"}
+"""Formats of second files of a model, with the endings of the first ones."""
+
+
 class Output(NamedTuple):
     """A file that a command writes, with the format of its content.
 
@@ -231,6 +235,8 @@ class _Protection:
             return
         content = self._formats.get(os.path.realpath(path), content)
         before = detect_format(path)
+        if before in _PARTNERS and not _belongs_to_partner(path, _PARTNERS[before]):
+            before = "a file of another model"
         # A baseline may be written again.
         sources = [source for name, source in self._sources if (name, content) != ("baseline", "baseline")]
         is_expected = before in (None, content) or (before, content) == ("report", "junit")
@@ -259,6 +265,16 @@ class _Protection:
         for _, source in self._sources if output.format == "folder" else ():
             if _contains(path, source):
                 raise Unusable(f"the folder {path} contains {source}, which the command reads, expected another folder")
+
+
+def _belongs_to_partner(path: str, ending: str) -> bool:
+    """Return True if a second file of a model is next to its first one, with links resolved."""
+    name = _name_of_partner(path, ending)
+    return os.path.realpath(name) == os.path.realpath(_name_of_partner(os.path.realpath(path), ending))
+
+
+def _name_of_partner(path: str, ending: str) -> str:
+    return os.path.splitext(path)[0].removesuffix(ending) + ending
 
 
 def _contains(folder: str, path: str) -> bool:

@@ -310,7 +310,8 @@ def _validate(network: Model, arrays: Mapping[str, Array], precision: Precision)
 def _differing(results: Results, path: str, rtol: float | None, atol: float | None) -> dict[str, str]:
     """Return the outputs that differ from those of a file, with their differences."""
     is_data_set = os.path.isdir(path) or suffix_of(path) == ".pb"
-    arrays = (outputs_of_data_set(path) if is_data_set else None) or None
+    # A folder may contain .npy files instead of a data set.
+    arrays = (outputs_of_data_set(path) or None) if is_data_set else None
     found: dict[str, str] = {}
     for name, difference in differences(results, path, rtol, atol, arrays).items():
         if difference is None:

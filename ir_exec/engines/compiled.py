@@ -12,7 +12,7 @@ from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefu
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
 from ir_exec.engines.report import PartitionReport, reported
-from ir_exec.errors import EvaluationError, UnsupportedError
+from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
@@ -31,7 +31,8 @@ from ir_exec.types import Array
 __all__ = ["EngineModel"]
 
 _MOST_TRIES = 64
-"""Maximum partitions that are tried: each finds at least one more layer that the engine cannot compile."""
+"""Maximum partitions that are tried: each finds at least one more layer that the engine cannot compile. After these,
+everything is interpreted."""
 
 
 _CLOSED = "the compiled model is closed, expected an open one"
@@ -268,8 +269,12 @@ class SplitGraph(Executor):
     def _compiled(self, refused: dict[Node, str]) -> tuple[Partition, list[PartStep]]:
         """Return the partition with parts that the engine compiles, and its steps."""
         done: dict[tuple[Node, ...], EnginePart] = {}
-        for _ in range(_MOST_TRIES):
+        for attempt in range(_MOST_TRIES + 1):
             partition = divide(self._graph, refused)
+            if attempt == _MOST_TRIES:
+                reason = f"{self._engine.title} rejected other layers in {attempt} partitions"
+                others = [node for part in partition.parts if part.on_engine for node in part.nodes]
+                partition = divide(self._graph, refused | dict.fromkeys(others, reason))
             try:
                 steps = [self._step(part, refused, done) for part in partition.parts]
             except PartRefused as error:
@@ -278,9 +283,7 @@ class SplitGraph(Executor):
             for nodes in done.keys() - {part.nodes for part in partition.parts}:
                 done[nodes].close()
             return partition, steps
-        raise UnsupportedError(
-            f"{self._engine.title} rejects too many layers of the model, the last ones with: {refused}"
-        )
+        raise AssertionError("the last partition has no part on the engine")
 
     def _step(self, part: GraphPart, refused: Mapping[Node, str], done: dict[tuple[Node, ...], EnginePart]) -> PartStep:
         if not part.on_engine:

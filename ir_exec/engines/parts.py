@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from ir_exec.build.cutting import Cut, Region, cut
 from ir_exec.engines.interface import CompiledPart
 from ir_exec.engines.memory import PartMemory
@@ -18,7 +20,7 @@ from ir_exec.ops import Op
 from ir_exec.plan.compiler import Tier
 from ir_exec.plan.planner import Context
 from ir_exec.runtime.executor import Executor
-from ir_exec.types import Array
+from ir_exec.types import Array, ElementType
 
 __all__ = ["EnginePart", "Interpreter", "PartStep", "cut_part"]
 
@@ -129,11 +131,29 @@ class EnginePart(PartStep):
         limits = current_limits()
         self.memory.require(arrays, limits, self.interpreter.budget.max_memory)
         try:
-            return self.compiled.run(arrays, limits)
+            found = self.compiled.run(arrays, limits)
+            return self._typed(found) if self._narrow else found
         except ResourceError:
             raise
         except IRError as error:
             return self._interpreted(list(arrays), error)
+
+    @cached_property
+    def _narrow(self) -> dict[int, ElementType]:
+        """The outputs of one byte an element whose types NumPy itself does not have, by position."""
+        kinds = [self.cut.model.types[node.values_in[0].number].element_type for node in self.cut.model.graph.results]
+        return {
+            place: kind
+            for place, kind in enumerate(kinds)
+            if kind.is_known and kind.dtype.isbuiltin != 1 and kind.dtype.itemsize == 1
+        }
+
+    def _typed(self, arrays: list[Array]) -> list[Array]:
+        """Return the outputs with their types: onnxruntime returns the bytes of some floats of 8 bits."""
+        for place, kind in self._narrow.items():
+            if arrays[place].dtype == np.uint8:
+                arrays[place] = arrays[place].view(kind.dtype)
+        return arrays
 
     def _interpreted(self, arrays: list[Array], error: IRError) -> list[Array]:
         found = super().run(arrays)

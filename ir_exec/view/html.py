@@ -45,7 +45,8 @@ def html_of(page: PageView) -> str:
 def _filled(data: str) -> str:
     parts = _parts()
     # Inside a script element, `<` could end the element; in JSON, it occurs only in strings.
-    texts = {**parts, "data": data.replace("<", "\\u003c")}
+    # No text ends the script, and none is a command of a CI service that prints the page.
+    texts = {**parts, "data": data.replace("<", "\\u003c").replace("##[", "#\\u0023[")}
     pieces = re.split(r"\{([a-z_]+)\}", parts["template"])
     return "".join(texts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
 

@@ -216,9 +216,9 @@ def verdict_of(report: AnyComparison, places: LayerPlaces) -> VerdictView:
 
 
 def _faulty_layer(report: Comparison) -> tuple[str, str] | None:
-    """The path and id of the first wrong layer, else of the first one that explains a difference of the outputs."""
-    if report.first_fault is not None:
-        return report.first_fault.path, report.first_fault.layer_id
+    """The path and id of the layer that the verdict names, else of the first one that explains a different output."""
+    if report.named_fault is not None:
+        return report.named_fault.path, report.named_fault.layer_id
     if report.equal:
         return None
     differing = {one.path for one in report.output_results if one.status == "different"}

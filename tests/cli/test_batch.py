@@ -237,9 +237,9 @@ def test_compare_as_a_page(other: str) -> None:
     assert found.exit_code == 2, found.output
     data = json.loads(etree.HTML(found.stdout).xpath("string(//script[@id='data'])"))
     heading, *lines = data["sections"][0]["lines"]
-    assert heading == mentions(1, 5)
-    assert [line.split(":")[0] for line in lines] == list("12340")
-    assert lines[-2].startswith("4: ")
+    assert heading == mentions(0, 5)
+    assert [line.split(":")[0] for line in lines] == list("01234")
+    assert lines[-1].startswith("4: ")
     errors = [one["error"] for one in data["networks"][0]["graph"]["layers"] if "error" in one]
     statuses = {one["status"]: one for one in errors}
     assert statuses["wrong"]["note"] == mentions(4, 5, 0)

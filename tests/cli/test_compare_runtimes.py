@@ -70,6 +70,8 @@ def test_many_inputs(tmp_path: Path) -> None:
     assert result.exit_code == 0
     report = json.loads(result.stdout)
     assert report["reference"] == mentions("onnxruntime", "ir_exec")
+    text = run(path, "--with", "onnxruntime", "--inputs", f"{archive.parent}/*.npz").stdout
+    assert text.splitlines()[0] == mentions(1, 1, "onnxruntime")
 
 
 def test_lowered_is_for_runtimes(tmp_path: Path) -> None:

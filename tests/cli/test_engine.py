@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from ir_exec.cli import main
 from ir_exec.cli.engine import engine_arguments, option_value
 from ir_exec.cli.terminal import Unusable
+from ir_exec.debug.profiles.blocks import CALLS, PAUSE
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "samples" / "gather_elements.xml"
@@ -46,6 +47,15 @@ def test_run() -> None:
     assert report["times"]["runs"] == 2
     assert report["engine"]["on_engine"] == report["engine"]["layers"] > 0
     assert report["engine"]["parts"][0]["engine"]
+
+
+def test_repeated_runs_are_in_blocks_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    monkeypatch.setattr("ir_exec.debug.profiles.blocks.sleep", pauses.append)
+    arguments = ("run", SAMPLE, "--engine", "onnxruntime", "--format", "json", "--warmup", 2, "--repeat")
+    report = json.loads(invoke(*arguments, CALLS + 2))
+    assert report["times"]["runs"] == CALLS + 1
+    assert pauses == [PAUSE] * 2
 
 
 def test_run_tells_what_the_engine_runs() -> None:

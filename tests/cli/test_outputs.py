@@ -305,6 +305,19 @@ def test_weights_that_the_model_reads_are_not_replaced(folder: Path, command: st
         assert state_of(folder) == before
 
 
+@pytest.mark.parametrize("command", ["convert", "edit", "extract", "reduce"])
+def test_a_link_to_the_weights_of_another_model(folder: Path, command: str) -> None:
+    """The output is a model whose .bin is that of a third model, which would lose it."""
+    model_with(3.0).save(folder / "third.xml")
+    (folder / "sub").mkdir()
+    shutil.copy(folder / "third.xml", folder / "sub" / "out.xml")
+    (folder / "sub" / "out.bin").symlink_to(folder / "third.bin")
+    before = state_of(folder)
+    result = run(*arguments_of(command, folder), "-o", folder / "sub" / "out.xml")
+    assert result.exit_code == 2, result.output
+    assert state_of(folder) == before
+
+
 def test_the_weights_of_an_option_are_not_replaced(folder: Path) -> None:
     models = folder / "models"
     shutil.copy(models / "model.xml", folder / "out.xml")
@@ -350,6 +363,18 @@ def test_files_in_commands_and_expressions_are_refused(folder: Path) -> None:
     assert run("view", model, "--beside", other, "-o", other, "--force").exit_code == 2
     assert run("compare", model, f"onnx-reference:{other}", "-o", other, "--force").exit_code == 2
     assert state_of(folder) == before
+
+
+@pytest.mark.parametrize("scheme", ["", "file://"])
+def test_models_by_other_names_are_refused(folder: Path, scheme: str) -> None:
+    """The ending of a path may be missing, and a URL may name a local file."""
+    models = folder / "models"
+    name = f"{scheme}{models / 'model'}{'.xml' if scheme else ''}"
+    before = state_of(folder)
+    for command, ending in (("edit", "xml"), ("run", "xml"), ("run", "bin"), ("check", "xml")):
+        for force in ([], ["--force"]):
+            assert run(command, name, "-o", models / f"model.{ending}", *force).exit_code == 2
+            assert state_of(folder) == before
 
 
 def test_settings_and_their_baseline_are_refused(folder: Path) -> None:

@@ -11,8 +11,10 @@ import pytest
 
 import ir_exec
 from ir_exec import EvaluationError, IRError, Model, ResourceError, build, compile_model
+from ir_exec.build.cutting import Cut
 from ir_exec.engines.compiled import EngineModel
-from tests.engines.other import OtherEngine
+from ir_exec.engines.interface import PartRefused
+from tests.engines.other import OtherEngine, OtherPart
 
 NETWORKS = Path(__file__).parents[1] / "networks"
 X = np.linspace(0.1, 2, 12, dtype=np.float32).reshape(3, 4)
@@ -200,3 +202,28 @@ def test_networks_in_many_parts(register: Register, name: str, refuses: tuple[st
             np.testing.assert_allclose(found[key], expected[key], rtol=1e-3, atol=1e-3)
         else:
             np.testing.assert_array_equal(found[key], expected[key])
+
+
+class OneByOne(OtherEngine):
+    """An engine that rejects one more layer at each attempt; `names_layers`: it names the layer."""
+
+    def __init__(self, *, names_layers: bool) -> None:
+        super().__init__()
+        self.names_layers = names_layers
+
+    def compile(self, part: Cut) -> OtherPart:
+        node = next(node for node in part.model.graph.nodes if node.type not in ("Parameter", "Result"))
+        raise PartRefused("refused", {node.id if self.names_layers else "of no layer": "refused"})
+
+
+@pytest.mark.parametrize("names_layers", [True, False])
+def test_a_model_whose_layers_are_rejected_one_by_one_is_interpreted(names_layers: bool, register: Register) -> None:
+    register(OneByOne(names_layers=names_layers))
+    value = x = build.parameter([3, 4], name="x")
+    for _ in range(100):
+        value = build.tanh(value)
+    chain = build.model([build.result(value, name="y"), build.result(build.abs(x), name="z")])
+    model = compiled(chain)
+    np.testing.assert_array_equal(model([X])["y"], compile_model(chain, optimize=False)([X])["y"])
+    assert model.partition.on_engine == 0
+    assert len(model.partition.interpreted) == 101

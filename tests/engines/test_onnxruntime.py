@@ -360,3 +360,15 @@ def test_a_profile_that_is_cut_off_is_one_error(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(EvaluationError) as caught:
         model.engine_times()
     assert caught.value.code == "IR700"
+
+
+@pytest.mark.parametrize("kind", ["f8e4m3", "f8e5m2", "bf16", "i4", "u4"])
+def test_outputs_have_their_element_types(kind: str) -> None:
+    """onnxruntime returns f8e4m3 as bytes."""
+    x = build.parameter([3], "f32", name="x")
+    network = build.model([build.result(build.convert(build.abs(x), kind), name="y")])
+    data = np.array([0, 1, 3], np.float32)
+    expected = compile_model(network, precision="file")([data])[0]
+    found = compile_model(network, precision="file", engine="onnxruntime")([data])[0]
+    assert found.dtype == expected.dtype
+    np.testing.assert_array_equal(found.astype(np.float32), expected.astype(np.float32))

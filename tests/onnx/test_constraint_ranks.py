@@ -236,3 +236,19 @@ def test_scalars_of_the_text_are_declared_or_accepted() -> None:
             continue
         names = [one.name for one in schema.inputs if any(word in one.description for word in TEXT_OF_SCALARS)]
         assert not names or schema.name in CONSTRAINTS, (schema.name, names)
+
+
+@pytest.mark.parametrize(("outside", "inside"), [("bool[1]", "bool"), ("bool", "bool[1]")])
+def test_a_condition_of_another_rank_than_in_the_body_is_a_warning(outside: str, inside: str) -> None:
+    text = f"""g (int64 n, {outside} c, float[2] x) => (y) {{ y = Loop<body = b (int64 i, {inside} d, float[2] v)
+        => ({inside} e, float[2] w) {{ e = Identity(d) w = Neg(v) }}>(n, c, x) }}"""
+    proto = model(text)
+    (found,) = check_model(proto.SerializeToString()).diagnostics
+    assert (found.code, found.severity, found.location.layer_type) == ("IR606", "warning", "Loop")
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    with pytest.raises(Exception):  # noqa: B017  # of many kinds
+        onnxruntime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    condition = np.ones((1,) if outside == "bool[1]" else (), bool)
+    values = compile_model(proto.SerializeToString())([np.array(3), condition, np.ones(2, np.float32)])[0]
+    assert values.tolist() == [-1, -1]

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from onnx import parser
 
 import ir_exec
+from ir_exec.cli import main
 from ir_exec.onnx.naming import node_of_layer
-from tests.onnx.files import model
+from tests.onnx.files import model, stored
 
 
 def names(text: str, *, opset: int = 17, functions: str = "", further: str = "") -> dict[str, str]:
@@ -85,3 +87,16 @@ def test_an_input_keeps_its_only_name(node: str, tmp_path: Path) -> None:
     converted = ir_exec.read_model(path)
     assert [(port.name, port.names) for port in converted.inputs] == [("x", {"x"})]
     assert [port.name for port in converted.outputs] == ["y"]
+
+
+@pytest.mark.parametrize(
+    "node", ["Identity(x)", "Reshape(x, s)", "Squeeze(x)", "Expand(x, s)", "Transpose<perm = [0]>(x)"]
+)
+def test_conversion_gives_an_input_no_further_name(node: str, tmp_path: Path) -> None:
+    """Layers without effect are removed by default."""
+    text = f"g (float[2] x) => (float[2] y) {{ s = Constant<value_ints = [2]>() a = {node} y = Neg(a) }}"
+    source, path = stored(tmp_path, model(text)), tmp_path / "converted.xml"
+    result = CliRunner().invoke(main, ["convert", str(source), "-o", str(path)])
+    assert result.exit_code == 0, result.output
+    converted = ir_exec.read_model(path)
+    assert [(port.name, port.names) for port in converted.inputs] == [("x", {"x"})]

@@ -24,7 +24,7 @@ def other_attributes(model: Model, reference: Model, partners: Mapping[Key, Entr
     for (scope, layer_id), node in _nodes(model):
         partner = partners.get((scope, layer_id, 0))
         other = None if partner is None else theirs.get(partner.key[:2])
-        if other is None or isinstance(node.op, (Const, Parameter)):
+        if other is None or isinstance(node.op, (Const, Parameter)) or isinstance(other.op, Const):
             continue
         names = ("type",) if canonical(other.type) != canonical(node.type) else tuple(_differing(node, other))
         if names:

@@ -191,7 +191,7 @@ def reached_by_rounding(
     if not count:
         return None
     for trial in range(_TRIALS):
-        outputs = again([_rounded_elsewhere(array, trial, coarse) for array in inputs])
+        outputs = again([_rounded_elsewhere(array, trial, position, coarse) for position, array in enumerate(inputs)])
         for position, other in pairs:
             if outputs[position].shape != other.shape:
                 continue
@@ -209,11 +209,14 @@ def _differing(ours: Array, reference: Array, tolerance: Tolerance) -> Array:
     return np.asarray(~within)
 
 
-def _rounded_elsewhere(array: Array, trial: int, coarse: float) -> Array:
-    """Return an array of floats with elements that are a few ULP greater, smaller, or either."""
+def _rounded_elsewhere(array: Array, trial: int, position: int, coarse: float) -> Array:
+    """Return an array of floats with elements that are a few ULP greater, smaller, or either.
+
+    In the first trials, the second input moves against the first one: data against limits, an operand against another.
+    """
     if array.dtype.kind != "f":
         return array
-    signs: Array | float = (1.0, -1.0)[trial] if trial < 2 else _signs(array.shape, trial)
+    signs: Array | float = (-1.0) ** (trial + position) if trial < 2 else _signs(array.shape, trial)
     step = _NEAR * _step_of(array, coarse)
     with np.errstate(all="ignore"):
         greatest = float(np.abs(array[np.isfinite(array)]).max(initial=0.0))

@@ -105,7 +105,9 @@ class Comparisons(Record):
     def __str__(self) -> str:
         equal = sum(item.equal for item in self.items)
         left = sum(item.exit_code == 2 for item in self.items)
-        line = f"{equal:,} of {len(self.items):,} items are equal" + (f"; {left:,} not compared" if left else "")
+        runtimes = {item.comparison.runtime for item in self.items if item.comparison is not None} - {None, "ir_exec"}
+        names = "".join(f", compared with {name}" for name in sorted(map(str, runtimes)))
+        line = f"{equal:,} of {len(self.items):,} items are equal{names}" + (f"; {left:,} not compared" if left else "")
         return "\n".join([line, *(f"{item.item}: {item.verdict}" for item in self.items)])
 
 

@@ -352,6 +352,11 @@ class Comparison(Record):
             return frozenset(self.decision.failing)
         return frozenset(() if self.equal else [fault.path for fault in self.faults])
 
+    @property
+    def named_fault(self) -> LayerFault | None:
+        """The wrong layer that the first line names: the first one that explains the verdict, or else the first one."""
+        return next((fault for fault in self.faults if fault.path in self.failing), self.first_fault)
+
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a flat row for each layer, as written by `--format csv`."""
         rows = []

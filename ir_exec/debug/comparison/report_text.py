@@ -163,9 +163,8 @@ def _cause(report: Comparison) -> str:
 
 def _wrong_layers(report: Comparison) -> str:
     """Describe the layers with a gross error, and the outputs that do not show it."""
-    failing = [fault for fault in report.faults if fault.path in report.failing]
-    if failing:
-        fault, count = failing[0], len(failing)
+    fault, count = report.named_fault, sum(fault.path in report.failing for fault in report.faults)
+    if fault is not None and count:
         error = "" if fault.own is None else f" ({brief(fault.own)})"
         if not fault.is_certain:
             subject = f"{_suspected(report, fault)}{error}"
@@ -173,7 +172,8 @@ def _wrong_layers(report: Comparison) -> str:
             subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
     else:
         layers = [one for one in report.layers if one.path in report.failing]
-        subject, count = f"{_named(layers[0])} is not right alone on the device", len(layers)
+        name = _named(layers[0]) if layers else _some(sorted(report.failing))
+        subject, count = f"{name} is not right alone on the device", len(layers)
     more = f", and {count - 1} more" if count > 1 else ""
     if any(one.status == "not compared" for one in report.output_results):
         return f"{subject}{more}; {_blind(report)}"

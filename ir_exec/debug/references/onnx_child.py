@@ -59,11 +59,16 @@ def main() -> None:
     for line in sys.stdin.buffer:
         try:
             request = json.loads(line)
-            answer = _ANSWERS[request["do"]](request)
+            answer = answer_request(request)
         except Exception as error:  # an error is an answer as well
             answer = {"refused": _message(error)}
         answers.write(json.dumps(answer).encode() + b"\n")
         answers.flush()
+
+
+def answer_request(request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to a request, by its `do`."""
+    return _ANSWERS[request["do"]](request)
 
 
 def _listed(request: dict[str, Any]) -> dict[str, Any]:
@@ -150,7 +155,7 @@ def _run_as_is(request: dict[str, Any]) -> dict[str, Any]:
     answer: dict[str, Any] = {}
     refusal: Exception | None = None
     try:
-        answer["outputs"] = _outputs(request)["tensors"]
+        answer["outputs"] = outputs_as_is(request)["tensors"]
     except Exception as error:  # the optimizations may be the cause
         if request["engine"] == "only onnxruntime":
             raise
@@ -166,7 +171,7 @@ def _run_as_is(request: dict[str, Any]) -> dict[str, Any]:
     return answer
 
 
-def _outputs(request: dict[str, Any]) -> dict[str, Any]:
+def outputs_as_is(request: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a file with the default optimizations, and with the `config` of a session."""
     path = request["path"]
     model = _loaded(path)
@@ -407,7 +412,7 @@ def _array(stored: dict[str, Any]) -> Any:
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
-_ANSWERS = {"providers": _providers, "list": _listed, "run": _run, "outputs": _outputs, "opinion": _opinion}
+_ANSWERS = {"providers": _providers, "list": _listed, "run": _run, "outputs": outputs_as_is, "opinion": _opinion}
 
 if __name__ == "__main__":
     main()

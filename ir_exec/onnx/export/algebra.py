@@ -286,7 +286,7 @@ class Expr:
         return self.call("Reshape", shape, allowzero=1) if -1 not in dims else self.call("Reshape", shape)
 
     def transpose(self, *order: int) -> Expr:
-        return self.call("Transpose", perm=list(order))
+        return self if list(order) == sorted(order) else self.call("Transpose", perm=list(order))
 
     def unsqueeze(self, *axes: int) -> Expr:
         return self.call("Unsqueeze", self.sheet.ints(*axes))

@@ -151,7 +151,10 @@ def loop(
     count = len(start)
     form = _Shape(start)
     # As in onnxruntime, which allows the shapes of a body's inputs to change between iterations.
-    call.compare(body, [*_arguments(build.constant(0, "i64"), body), *start], shapes="warning")
+    arguments = _arguments(build.constant(0, "i64"), body)
+    if condition is not None and condition.element_type is ElementType.boolean and len(arguments) > 1:
+        arguments[1] = condition
+    call.compare(body, [*arguments, *start], shapes="warning")
 
     def made(iteration: Value, *tensors: Value) -> tuple[Value | None, list[Value], list[Value]]:
         goes_on, *rest = call.body(body, [*_arguments(iteration, body), *form.held(list(tensors))])

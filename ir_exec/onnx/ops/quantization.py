@@ -110,6 +110,10 @@ def dequantized(
     kind: ElementType | None = None,
 ) -> Value:
     """(data - zero point) times the scale, in the type of the scale or in `kind`."""
+    if kind in (None, ElementType.f32):
+        result = _requantized(data, scale, zero_point, axis, block)
+        if result is not None:
+            return result
     wide = ElementType.f64 if data.element_type is ElementType.i32 and zero_point is not None else ElementType.f32
     found = cast(data, wide)
     if zero_point is not None:
@@ -205,7 +209,9 @@ def _moved(data: Value, layer: BuiltLayer) -> Value:
     order = layer.inputs[1]
     if layer.type == "Reshape":
         return build.reshape(data, order, special_zero=bool(vars(layer.op)["special_zero"]))
-    return getattr(build, layer.type.lower())(data, order)
+    if layer.type == "Transpose":
+        return build.transpose(data, order)
+    return build.squeeze(data, order) if layer.type == "Squeeze" else build.unsqueeze(data, order)
 
 
 class _Quantization(NamedTuple):
@@ -275,8 +281,8 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
     if points.size != 1:
         # OpenVINO has no FakeQuantize with limits for each index of every axis.
         return None
-    ends = [build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type]]
-    codes = build.fake_quantize(found.steps, *ends, *ends, levels=_LEVELS)
+    low, high = (build.constant(np.float32(end - points[0])) for end in _BOUNDS[source.element_type])
+    codes = build.fake_quantize(found.steps, low, high, low, high, levels=_LEVELS)
     result = build.multiply(codes, found.scale)
     for layer in reversed(moves):
         result = _moved(result, layer)
@@ -290,10 +296,6 @@ def _dequantized_from(
     assert isinstance(tensor, Value)
     assert zero is None or isinstance(zero, Value)
     kind = element_type_of(output_dtype) if output_dtype else None
-    if isinstance(data, Value) and kind in (None, ElementType.f32):
-        result = _requantized(tensor, scale, zero, axis, block)
-        if result is not None:
-            return result
     return dequantized(tensor, scale, zero, axis=axis, block=block, kind=kind)
 
 

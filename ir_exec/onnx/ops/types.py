@@ -221,7 +221,7 @@ def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, rou
     if data.element_type is kind:
         return data
     if ElementType.string in (kind, data.element_type):
-        array = known(data, "strings and numbers are not converted in IR: the input of a Cast")
+        array = known(data, "the input of a Cast between strings and numbers")
         is_text = kind is ElementType.string
         return build.constant(strings_of_numbers(array) if is_text else numbers_of_strings(array, kind))
     if kind in _LARGEST and data.element_type not in _LARGEST:

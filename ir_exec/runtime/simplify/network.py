@@ -78,8 +78,8 @@ class EditedNetwork:
         return self._names.get(value, value.names)
 
     def replace(self, value: Value, by: Value) -> bool:
-        """Redirect the readers of a value to another one, which gets its tensor names; return False if that is
-        impossible.
+        """Redirect the readers of a value to another one, which gets its tensor names unless it is an input; return
+        False if that is impossible.
 
         OpenVINO gives a tensor the names of one Result alone, and a Result of an input has separate names.
         """
@@ -93,7 +93,7 @@ class EditedNetwork:
         self._redirect(value, LayerPort(by.node.id, by.node.layer.outputs[by.position].id))
         self._readers[by] += readers
         self._readers[value] = []
-        if value.names:
+        if value.names and not isinstance(by.node.op, Parameter):
             self._names[by] = tuple(dict.fromkeys((*self.names(by), *self.names(value))))
         self._instead[value] = by
         if all(not self.readers(one) for one in value.node.outputs):

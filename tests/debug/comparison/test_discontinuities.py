@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ import pytest
 from ir_exec import Model, build, read_model
 from ir_exec.build import Value
 from ir_exec.debug import ComparedLayer, ComparedOutput, Comparison, Difference, compare, trace
+from ir_exec.debug.comparison.discontinuities import reached_by_rounding
 from ir_exec.debug.comparison.items_report import junit
 from ir_exec.debug.comparison.report_text import headline
+from ir_exec.debug.comparison.tolerances import Tolerance
+from ir_exec.debug.traces.walk import Walker
 from ir_exec.types import Array, ElementType
 from tests.debug.comparison.test_comparing import SCHEMAS
 from tests.helpers.facts import mentions
@@ -338,3 +342,36 @@ def test_in_a_body(tmp_path: Path) -> None:
     assert (layer.path, layer.iterations) == ("loop/body/step", (1,))
     assert layer.jump is not None
     assert layer.jump.made_by == "loop/body/third"
+
+
+class TestRounding:
+    """Layers with steps that no list names: their outputs for inputs that are rounded otherwise."""
+
+    def reached(self, reference: Array) -> str | None:
+        x = build.parameter([4], name="x")
+        model = build.model(
+            build.result(build.bucketize(x, np.float32([1, 2]), output_type="i64", with_right_bound=True, name="step"))
+        )
+        node = next(node for node in model.graph.nodes if node.name == "step")
+        walker = Walker(model)
+        inputs = [np.float32([0.5, 1.0, 2.0, 9.0]), np.float32([1, 2])]
+        again = partial(walker.again, node)
+        return reached_by_rounding(node, again, inputs, again(inputs), [reference], Tolerance())
+
+    def test_an_element_on_a_step(self) -> None:
+        assert self.reached(np.int64([0, 1, 1, 2])) == mentions(1)
+
+    @pytest.mark.parametrize("reference", [[1, 0, 1, 2], [0, 2, 1, 2], [0, 0, 1, 2]])
+    def test_elements_that_are_not(self, reference: list[int]) -> None:
+        """One is far from a step, one is two steps away, and one is equal."""
+        assert self.reached(np.int64(reference)) is None
+
+    def test_a_chain_of_layers_has_more_noise(self) -> None:
+        x = build.parameter([4], name="x")
+        floor = build.floor(build.multiply(build.sin(x, name="waves"), np.float32(8)), name="floor")
+        model = build.model(build.result(floor, name="y"))
+        data = np.arcsin(np.float32([0.5, 0.25, 0.75, 0.9])).astype(np.float32)
+        values = np.floor(np.sin(data) * np.float32(8) - np.float32(1e-4))
+        assert not np.array_equal(values, np.floor(np.sin(data) * np.float32(8)))
+        assert compare(model, {"floor": values}, [data]).verdict == "equal"
+        assert compare(model, {"floor": values - 1}, [data]).verdict == "different"

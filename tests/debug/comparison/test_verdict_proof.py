@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from random import Random
 
 import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from ir_exec import IRError, compile_model, read_model
 from ir_exec.debug import Comparison, compare
-from tests.conformance.networks import arrays, networks
+from tests.conformance.networks import COPIES, arrays, networks
 from tests.debug.comparison.planted_kinds import one_of_each
-from tests.debug.comparison.planted_weights import weight_faults
+from tests.debug.comparison.planted_weights import WEIGHT_KINDS, weight_faults
 
 NNCF = Path(__file__).parents[2] / "quantization" / "nncf"
 
@@ -113,6 +116,26 @@ def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
         )
         if any(layer.status == "close" and layer.type == "Const" for layer in report.layers):
             assert report.weights is not None
+
+
+@pytest.mark.broad(keep=3)
+@pytest.mark.parametrize("path", sorted((COPIES / "onnx").glob("*.onnx")), ids=lambda path: path.stem)
+def test_a_changed_initializer_is_never_equal_to_onnxruntime(path: Path, tmp_path: Path) -> None:
+    random = Random(SEEDS[0])
+    names = [one.name for one in onnx.load(path).graph.initializer if one.data_type == 1 and np.prod(one.dims) >= 4]
+    for change in (WEIGHT_KINDS["one weight by 1"], WEIGHT_KINDS["a row"]) if names else ():
+        model = onnx.load(path)
+        name = random.choice(names)
+        tensor = next(one for one in model.graph.initializer if one.name == name)
+        values = numpy_helper.to_array(tensor).copy()
+        before = values.copy()
+        change(values, random)
+        if np.array_equal(before, values):
+            continue  # a row of zeros
+        tensor.CopyFrom(numpy_helper.from_array(values, name))
+        onnx.save(model, tmp_path / "changed.onnx")
+        report = compare(tmp_path / "changed.onnx", path, seed=SEEDS[0], threads=1)
+        assert failing(report) or report.exit_code == 2, (name, str(report).splitlines()[0])
 
 
 @pytest.mark.parametrize("mode", sorted(path.stem for path in NNCF.glob("*.xml") if path.stem != "plain"))

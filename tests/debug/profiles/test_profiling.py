@@ -11,7 +11,8 @@ import pytest
 
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
-from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine
+from ir_exec.debug.profiles.blocks import PAUSE
+from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine, summary
 from ir_exec.debug.profiles.profiling import grouped_by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
 from ir_exec.debug.references.openvino import original_layers
@@ -178,6 +179,27 @@ def test_openvino_beside_it() -> None:
     assert fused.ours == pytest.approx(sum(ours[path].with_bodies for path in fused.layers))
     assert {ours[path].openvino for path in fused.layers} == {fused.name}
     assert sum(layer.share for layer in report.openvino.layers) == pytest.approx(1)
+
+
+def test_a_model_that_was_lowered_is_named() -> None:
+    path = NETWORKS / "onnx" / "separable.onnx"
+    for source, lowered in ((path, True), (NETWORKS / "gnn_gcn_gat.xml", False)):
+        with np.load(source.with_name(f"{source.stem}.inputs.npz")) as stored:
+            report = profile(source, [stored[name] for name in stored.files], repeat=1, reference="openvino")
+        assert report.openvino is not None
+        assert report.openvino.lowered is lowered
+        line = next(one for one in summary(report) if report.openvino.version in one)
+        assert ("ir_exec" in line) is lowered
+
+
+def test_each_contestant_runs_in_blocks_after_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs without and with timers, of the interpreter and of the engine."""
+    pytest.importorskip("onnxruntime")
+    pauses: list[float] = []
+    monkeypatch.setattr("ir_exec.debug.profiles.blocks.sleep", pauses.append)
+    report = profiled("gnn_gcn_gat", engine="onnxruntime")
+    assert report.repeat == 2
+    assert pauses == [PAUSE] * 4
 
 
 def test_openvino_refuses() -> None:

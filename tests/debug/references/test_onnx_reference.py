@@ -84,8 +84,8 @@ def test_a_lowering_that_onnxruntime_refuses_is_evaluated_by_onnx_and_says_so(tm
 def test_a_run_without_optimizations_is_named(reference: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The optimizations of onnxruntime refuse a file; only a comparison with the file continues without them."""
     path, inputs = write_kind("qlinear_matmul", tmp_path)
-    monkeypatch.setattr(onnx_child, "_outputs", refuse_outputs)
-    monkeypatch.setattr(Child, "ask", lambda self, **request: onnx_child._ANSWERS[request["do"]](request))
+    monkeypatch.setattr(onnx_child, "outputs_as_is", refuse_outputs)
+    monkeypatch.setattr(Child, "ask", lambda self, **request: onnx_child.answer_request(request))
     if reference == "onnxruntime":
         with pytest.raises(RuntimeError):
             compare(path, "onnxruntime", inputs)

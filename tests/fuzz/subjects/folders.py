@@ -24,6 +24,15 @@ _ENDINGS = (".xml", ".xml", ".bin", ".onnx", ".npz", ".json", ".wav", ".XML", ""
 _NAMES = ("net", "openvino_model", "openvino_tokenizer", "config", "tokenizer", "chat_template.jinja", "model_index")
 
 
+_SETTINGS = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer_config.json",
+    "chat_template.jinja",
+    "model_index.json",
+)
+
+
 def run(random: Random, folder: Path) -> None:
     root = folder / "models"
     root.mkdir()
@@ -51,9 +60,7 @@ def _command(random: Random, names: list[str]) -> list[str]:
         case 4:
             return ["diff", "--", path, random.choice([*names, "."])]
         case 5:
-            # Opening a pipe that nothing writes to waits; the user names it.
-            files = [name for name in names if not stat.S_ISFIFO(os.lstat(name).st_mode)]
-            return ["run", f"--inputs={random.choice([*files, '.'])}", "--", path]
+            return ["run", f"--inputs={random.choice([*names, '.'])}", "--", path]
         case _:
             return ["shapes", "--", path]
 
@@ -62,8 +69,10 @@ def _add_entry(root: Path, random: Random) -> Path | None:
     """Return the path of a new entry, None if the file system accepts no such name."""
     name = f"{draw_name(random, _NAMES)}{random.choice(_ENDINGS)}".replace("/", "_")
     path = root / name
+    if os.path.lexists(path):
+        return None
     with suppress(OSError, ValueError):
-        match random.randrange(10):
+        match random.randrange(11):
             case 0:
                 path.symlink_to(random.choice((name, "missing", "..", ".", "/dev/null", "net.xml")))
             case 1:
@@ -75,18 +84,34 @@ def _add_entry(root: Path, random: Random) -> Path | None:
                 (path / "openvino_model.xml").write_bytes(damage(_MODEL, random))
                 (path / "config.json").write_bytes(damage(b'{"model_type": "llama", "architectures": ["A"]}', random))
             case 4:
-                path.write_bytes(b"")
+                path.mkdir()
+                (path / "openvino_model.xml").write_bytes(_MODEL)
+                (path / "tokenizer.json").write_bytes(b"{}")
+                _add_special(path / random.choice(_SETTINGS), random)
             case 5:
+                path.write_bytes(b"")
+            case 6:
                 path.write_bytes(_MODEL)
                 path.chmod(random.choice((0o000, 0o400, 0o777)))
-            case 6:
-                os.link(random.choice([*root.iterdir()] or [path]), path)
             case 7:
+                os.link(random.choice([*root.iterdir()] or [path]), path)
+            case 8:
                 path.write_bytes(damage(_MODEL, random))
             case _:
                 path.write_bytes(_MODEL)
         return path
     return None
+
+
+def _add_special(path: Path, random: Random) -> None:
+    """Add an entry that is no regular file."""
+    match random.randrange(3):
+        case 0:
+            os.mkfifo(path)
+        case 1:
+            path.mkdir()
+        case _:
+            path.symlink_to(random.choice(("/dev/zero", "/dev/full", path.name, "missing")))
 
 
 def _snapshot(root: Path) -> dict[str, tuple[object, ...]]:

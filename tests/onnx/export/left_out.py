@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["NOT_READ_AGAIN", "NOT_READ_BY_OPENVINO", "NOT_WRITTEN_AGAIN", "REFUSED", "WRONG"]
+__all__ = [
+    "NOT_READ_AGAIN",
+    "NOT_READ_BY_OPENVINO",
+    "NOT_WRITTEN_AGAIN",
+    "REFUSED",
+    "ROWS_NOT_READ_BY_OPENVINO",
+    "WRONG",
+]
 
 _UNKNOWN = ("not known", "is unknown", "only at run time")
 _NO_TYPE = ("has no element type",)
@@ -80,3 +87,11 @@ NOT_READ_AGAIN: tuple[str, ...] = (
 
 NOT_READ_BY_OPENVINO: Mapping[str, str] = {}
 """Networks whose ONNX file OpenVINO does not run, with the reason."""
+
+ROWS_NOT_READ_BY_OPENVINO: Mapping[str, str] = {
+    **dict.fromkeys(["DetectionOutput", "MatrixNms", "MulticlassNms"], "its TopK is not stable"),
+    "BitwiseLeftShift": "it shifts by more bits than the type has",
+    "RandomUniform": "it has another generator",
+    **dict.fromkeys(["GatherElements", "GatherND", "IsFinite", "IsNaN", "Reverse"], "inputs that are not contiguous"),
+}
+"""Operators with rows whose ONNX file OpenVINO runs with other values, or not at all, with the reason."""

@@ -47,11 +47,15 @@ class Outcome(NamedTuple):
 
 
 def outcomes(
-    rows: Sequence[Case], engine: Engine, form: Form = "static", opset: int = DEFAULT_OPSET
+    rows: Sequence[Case],
+    engine: Engine,
+    form: Form = "static",
+    opset: int = DEFAULT_OPSET,
+    by: str = "onnxruntime",
 ) -> Iterator[Outcome]:
-    """How each of the rows comes out, in their order."""
+    """How each of the rows comes out in an engine, in their order."""
     asked: list[tuple[Case, Question | Outcome]] = [(case, _question(case, form, opset)) for case in rows]
-    answers = engine.run([one for _, one in asked if isinstance(one, Question)])
+    answers = engine.run([one._replace(by=by) for _, one in asked if isinstance(one, Question)])
     for case, one in asked:
         yield one if isinstance(one, Outcome) else _judged(case, next(answers), opset)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from zlib import crc32
 
@@ -14,12 +15,20 @@ from ir_exec.onnx.export.files import to_bytes
 from ir_exec.onnx.export.lower import lower_model
 from ir_exec.ops.base.registry import resolve
 from tests.conformance.case import Case
+from tests.conformance.checks import families, table
 from tests.conformance.networks import COPIES, arrays
 from tests.conformance.oracle import Refused
 from tests.conformance.sample import each_chunk_of_a_part, found_in
 from tests.onnx.export.engine import Engine, Question
-from tests.onnx.export.left_out import NOT_READ_AGAIN, NOT_READ_BY_OPENVINO, NOT_WRITTEN_AGAIN, WRONG
+from tests.onnx.export.left_out import (
+    NOT_READ_AGAIN,
+    NOT_READ_BY_OPENVINO,
+    NOT_WRITTEN_AGAIN,
+    ROWS_NOT_READ_BY_OPENVINO,
+    WRONG,
+)
 from tests.onnx.export.round_trips import back_again, round_trips
+from tests.onnx.export.rows import outcomes
 from tests.onnx.suite import KINDS, cases
 
 pytestmark = [
@@ -81,6 +90,27 @@ def test_openvino_reads_what_is_written(name: str, engine: Engine) -> None:
         np.testing.assert_allclose(
             found.astype(np.float64), wanted.astype(np.float64), rtol=2e-2, atol=2e-3 * max(1.0, _largest(wanted))
         )
+
+
+ROWS = 2
+"""Rows of each operator that OpenVINO reads."""
+
+
+@pytest.mark.broad(keep=4)
+@pytest.mark.parametrize("family", families())
+def test_openvino_reads_rows(family: str, engine: Engine) -> None:
+    """Scalars cannot be given to the child process."""
+    counts: Counter[str] = Counter()
+    rows = []
+    for case in table(family):
+        counts[case.type] += 1
+        is_scalar = any(np.ndim(array) == 0 for array in case.inputs)
+        if counts[case.type] <= ROWS and not is_scalar and case.type not in ROWS_NOT_READ_BY_OPENVINO:
+            rows.append(case)
+    faults = [
+        f"{one.case}: {one.faults}" for one in outcomes(rows, engine, by="openvino") if one.faults and not one.unsayable
+    ]
+    assert not faults
 
 
 def _largest(array: np.ndarray) -> float:

@@ -40,7 +40,8 @@ MOVED = [
     ms("ScaledSiLU", f(3, 4).astype(np.float16), alpha=0.5),
     ms("UnfoldTensor", f(2, 7, 3), dim=1, size=3, step=2),
     ms("UnfoldTensor", f(2, 7, 3), size=2),
-    ms("MatMulInteger16", q(2, 3, 5, kind=np.int16), q(3, 5, 2, kind=np.int16) // 8),
+    ms("MatMulInteger16", q(2, 3, 5, kind=np.int16) // 8, q(5, 2, kind=np.int16)),
+    ms("MatMulInteger16", q(2, 3, 5, kind=np.int16), q(2, 5, 4, kind=np.int16) // 8),
     *[ms("NGramRepeatBlock", TOKENS, f(3, 6), ngram_size=size) for size in (1, 2, 3, 5, 6)],
 ]
 

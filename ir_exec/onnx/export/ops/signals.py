@@ -13,14 +13,30 @@ if TYPE_CHECKING:
     from ir_exec.onnx.export.node import ExportNode
 
 
-def _transform(data: Expr, axis: int | Expr, *, inverse: bool = False, onesided: bool = False) -> Expr:
-    """ONNX's DFT along an axis of complex data, or of real data with a last axis of one element."""
+def _transform(data: Expr, axis: int | Expr, rank: int, *, inverse: bool = False, onesided: bool = False) -> Expr:
+    """ONNX's DFT along an axis of complex data of this rank, or of real data with a last axis of one element.
+
+    A known axis is moved to axis 1, and a one-sided transform is half of the whole one: OpenVINO ignores the axis of
+    version 20, and adds an axis to one-sided transforms.
+    """
+    if data.sheet.node.opset < 20 and isinstance(axis, Expr):
+        data.sheet.node.refuse("the axis of DFT as an input requires opset 20 of ONNX")
+    count = _size(data, axis)
     if data.sheet.node.opset < 20:
-        if isinstance(axis, Expr):
-            data.sheet.node.refuse("the axis of DFT as an input requires opset 20 of ONNX")
-        return data.call("DFT", axis=axis, inverse=int(inverse), onesided=int(onesided))
-    where = axis.reshape() if isinstance(axis, Expr) else data.sheet.constant(axis, I64)
-    return data.call("DFT", None, where, inverse=int(inverse), onesided=int(onesided))
+        result = data.call("DFT", axis=axis, inverse=int(inverse))
+    elif isinstance(axis, Expr):
+        result = data.call("DFT", None, axis.reshape(), inverse=int(inverse))
+    else:
+        order = list(range(rank))
+        if rank > 2:
+            order[1], order[axis] = axis, 1
+        moved = data.unsqueeze(0) if rank == 2 else data.transpose(*order)
+        moved = moved.call("DFT", None, data.sheet.constant(1, I64), inverse=int(inverse))
+        result = moved.squeeze(0) if rank == 2 else moved.transpose(*order)
+    if not onesided:
+        return result
+    ints = data.sheet.ints
+    return result.call("Slice", ints(0), count // 2 + 1, ints(axis), ints(1))
 
 
 def _size(data: Expr, axis: int | Expr) -> Expr:
@@ -97,7 +113,7 @@ def dft(node: ExportNode) -> str:
         size = _held(size, _size(data, axis))
         if size is not None:
             found = _sized(found, axis, size)
-        found = _transform(found, axis, inverse=isinstance(node.op, IDFT))
+        found = _transform(found, axis, rank, inverse=isinstance(node.op, IDFT))
     return found.to(data.dtype).name if found.name != data.name else data.call("Identity").name
 
 
@@ -114,9 +130,9 @@ def rdft(node: ExportNode) -> str:
         size = _held(size, _size(data, axis))
         if size is not None:
             found = _sized(found, axis, size)
-    found = _transform(found, last[0], onesided=True)
+    found = _transform(found, last[0], rank + 1, onesided=True)
     for axis, _ in others:
-        found = _transform(found, axis)
+        found = _transform(found, axis, rank + 1)
     return found.to(data.dtype).name
 
 
@@ -133,7 +149,7 @@ def irdft(node: ExportNode) -> str:
         size = _held(size, _size(data, axis))
         if size is not None:
             found = _sized(found, axis, size)
-        found = _transform(found, axis, inverse=True)
+        found = _transform(found, axis, rank, inverse=True)
     whole = (_size(data, last) - 1) * 2
     signal = _held(signal, whole)
     return _real_inverse(found, last, whole if signal is None else signal, rank).to(data.dtype).name
@@ -150,7 +166,7 @@ def _real_inverse(half: Expr, axis: int | Expr, size: Expr | int, rank: int) -> 
     conjugate = mirrored * sheet.constant([1, -1], half.dtype)
     none = sheet.ints(0)
     whole = _padded(half, axis, none, total - kept) + _padded(conjugate, axis, kept, none)
-    return _transform(whole, axis, inverse=True).slice(rank - 1, 0, 1).squeeze(rank - 1)
+    return _transform(whole, axis, rank, inverse=True).slice(rank - 1, 0, 1).squeeze(rank - 1)
 
 
 def _window(window: Expr, size: Expr) -> Expr:
@@ -169,7 +185,7 @@ def stft(node: ExportNode) -> str:
     count = (signal.dim(-1) - size) // step + 1
     places = sheet.arange(count).unsqueeze(1) * step + sheet.arange(size)
     frames = widened(signal).gather(places, rank - 1) * _window(window, size)
-    found = _transform(frames.unsqueeze(rank + 1), rank, onesided=True)
+    found = _transform(frames.unsqueeze(rank + 1), rank, rank + 2, onesided=True)
     if node.op.transpose_frames:
         found = found.transpose(*range(rank - 1), rank, rank - 1, rank + 1)
     return found.to(signal.dtype).name
