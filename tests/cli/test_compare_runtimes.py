@@ -14,6 +14,7 @@ from tests.debug.references.quantized_files import write_kind
 from tests.helpers.facts import mentions
 
 GNN = Path(__file__).parents[2] / "samples" / "gnn_step.xml"
+NETWORKS = Path(__file__).parents[1] / "networks"
 
 
 def run(*arguments: str | Path) -> Result:
@@ -62,6 +63,14 @@ def test_an_export_is_named() -> None:
     result = run(GNN, "--with", "onnxruntime", "--inputs", GNN.with_name("gnn_step.inputs.npz"))
     assert result.exit_code == 0
     assert "onnxruntime (exported)" in result.stdout.splitlines()[0]
+
+
+@pytest.mark.parametrize("name", ["conv_zoo", "embedding_bag_dlrm"])
+def test_outputs_with_tensor_names_are_compared_with_an_export(name: str) -> None:
+    report = json.loads(run(NETWORKS / f"{name}.xml", "--with", "onnxruntime", "--format", "json").stdout)
+    assert report["verdict"] == "equal"
+    assert [layer for layer in report["layers"] if layer["output"] and layer["status"] == "unmatched"] == []
+    assert any(layer["output"] for layer in report["layers"])
 
 
 def test_many_inputs(tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ __all__ = ["pairs_by_name"]
 def pairs_by_name(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
     """Return the value of the reference with the same tensor name for each value outside bodies that has one.
 
-    A value without tensor names, such as a constant, has the name of its layer. Floats of few bits, which the reference
-    may store as codes in integers, are paired only if the element types are equal.
+    A value without tensor names, such as a constant, has the name of its layer. An output of the model may have the
+    name of its layer in the reference although it has tensor names. Floats of few bits, which the reference may store
+    as codes in integers, are paired only if the element types are equal.
     """
     mine, others = (_unique_names(side) for side in (ours, theirs))
     pairs: dict[Key, Entry] = {}
     used: set[Key] = set()
-    for name, entry in mine.items():
+    outputs = ((entry.path, entry) for entry in ours if entry.output and not entry.scope and entry.path not in mine)
+    for name, entry in (*mine.items(), *outputs):
         partner = others.get(name)
         if partner is None or entry.key in pairs or partner.key in used or not _have_same_storage(entry, partner):
             continue

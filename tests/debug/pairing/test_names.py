@@ -43,3 +43,17 @@ def test_codes_are_no_partners_of_the_values_that_they_stand_for() -> None:
     theirs = [entry("w", "Initializer", element_type="u8"), entry("v", "Initializer", element_type="u8")]
     assert pairs(ours, theirs) == {"v": "v"}
     assert pairs([entry("w", "Const", element_type="f32")], [entry("w", "Initializer", element_type="i64")]) == {}
+
+
+def test_an_output_may_have_the_name_of_its_layer() -> None:
+    ours = [entry("a", names=("7",)), entry("b", names=("9",), output=True)]
+    assert pairs(ours, [entry("7"), entry("b", output=True)]) == {"a": "7", "b": "b"}
+
+
+def test_only_outputs_may_have_the_names_of_their_layers() -> None:
+    assert pairs([entry("b", names=("9",))], [entry("b")]) == {}
+
+
+def test_a_tensor_name_of_another_value_is_no_name_of_an_output() -> None:
+    ours = [entry("a", names=("b",)), entry("b", names=("9",), output=True)]
+    assert pairs(ours, [entry("b", output=True)]) == {"a": "b"}
