@@ -112,6 +112,7 @@ def compare_with(
             break
         if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
             pending.append(further(comparing.calls))
+    comparing.compare_constants_not_run()
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
     theirs = [entry for entry in theirs if entry.key not in conversions and entry.key not in folded.other_parts]
     seed = None if drawn is None else drawn.seed
@@ -221,6 +222,23 @@ class _Comparing(FindingsReporter):
             return False
         partner = self._partners.get((where.scope, node.id, 0))
         return partner is None or partner.is_constant
+
+    def compare_constants_not_run(self) -> None:
+        """Compare the constants of bodies that have not run with those of another file."""
+        if not isinstance(self._reference, IRReference):
+            return
+        self._frames.clear()
+        for scope, graph in self._bodies_not_run():
+            where = Where(scope, (0,) * (len(scope) // 2))
+            for node in graph.nodes:
+                partner = self._partners.get((scope, node.id, 0))
+                if not isinstance(node.op, Const) or partner is None or not partner.is_constant:
+                    continue
+                visit = Visit(node, where, [], [self._walker.constant(node)], ())
+                layer = self._layer(visit, [], [self._value(node, where, 0)], {})
+                if layer.status == "wrong":
+                    self._remember(layer, visit)
+                    self._not_run.add((scope, node.id))
 
     def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
         """Return True if an iteration of a body adds no findings about its layers, after counting their runs."""

@@ -16,7 +16,7 @@ from ir_exec.debug.quantization.pairing import FoldedWeights
 from ir_exec.debug.references.reference import IRReference, Reference
 from ir_exec.debug.traces.walk import Where
 from ir_exec.debug.values.entries import Entry, Key, holder_names
-from ir_exec.graph import Node
+from ir_exec.graph import Graph, Node
 from ir_exec.model import Model
 
 __all__ = ["FindingsReporter"]
@@ -55,6 +55,7 @@ class FindingsReporter:
         self._nodes: dict[Place, Node] = {}
         self._confirmed: set[Place] = set()
         self._compensated: set[Place] = set()
+        self._not_run: set[Place] = set()
 
     def report(
         self, ours: Sequence[Entry], theirs: Sequence[Entry], name: str | None, more: Mapping[str, Any]
@@ -128,9 +129,13 @@ class FindingsReporter:
 
     def not_run(self) -> int:
         """Return the number of layers in bodies that have not run in any call."""
-        run = {scope for scope, _ in self._found}
-        left = {(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope not in run}
-        return sum(scope != () for scope, _ in left)
+        scopes = {scope for scope, _ in self._bodies_not_run()}
+        return len({(entry.scope, entry.layer_id) for entry in self._entries.values() if entry.scope in scopes})
+
+    def _bodies_not_run(self) -> list[tuple[tuple[str, ...], Graph]]:
+        """Return the bodies that have not run in any call, with their scopes."""
+        run = {scope for scope, _ in self._found.keys() - self._not_run}
+        return [(scope, graph) for scope, graph in self._model.graph.scopes() if scope and scope not in run]
 
     def _is_on_steps(self, layer: ComparedLayer) -> bool:
         """Return True if a layer differs only on steps and in ties, for the model's inputs and the reference's."""

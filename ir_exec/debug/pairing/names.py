@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from ir_exec.debug.pairing.ends import same_family
@@ -32,14 +33,17 @@ def pairs_by_name(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, E
 
 
 def _unique_names(entries: Iterable[Entry]) -> dict[str, Entry]:
-    """The values by name, without names of several values."""
-    by_name: dict[str, Entry] = {}
-    shared: set[str] = set()
-    for entry in entries:
-        for name in () if entry.scope else entry.names or (entry.path,):
-            if by_name.setdefault(name, entry).key != entry.key:
-                shared.add(name)
-    return {name: entry for name, entry in by_name.items() if name not in shared}
+    """The values by name, without names of several values. Names of tensors have priority over those of layers."""
+    outer = [entry for entry in entries if not entry.scope]
+    owners: dict[str, dict[Key, Entry]] = defaultdict(dict)
+    for entry in outer:
+        for name in entry.names:
+            owners[name][entry.key] = entry
+    of_layers: dict[str, dict[Key, Entry]] = defaultdict(dict)
+    for entry in outer:
+        if not entry.names and entry.path not in owners:
+            of_layers[entry.path][entry.key] = entry
+    return {name: next(iter(found.values())) for name, found in (owners | of_layers).items() if len(found) == 1}
 
 
 def _have_same_storage(entry: Entry, partner: Entry) -> bool:

@@ -138,6 +138,34 @@ def test_in_bodies_of_real_networks(name: str, count: int) -> None:
     assert not missed
 
 
+def branches_with(first: float, second: float) -> Model:
+    """A branch for sums above zero, and another one with a body in it."""
+    x = build.parameter([2], name="x")
+
+    def inner() -> build.Value:
+        def body(_: build.Value, carried: build.Value) -> tuple[None, list[build.Value], list[build.Value]]:
+            return None, [build.multiply(carried, np.float32([second, 1]), name="scaled")], []
+
+        return build.loop(2, None, body, carried=[x], name="inner")[0]
+
+    is_positive = build.greater(build.reduce_sum(x, [0]), np.float32(0))
+    chosen = build.if_(is_positive, lambda: build.add(x, np.float32([first, 1]), name="sum"), inner, name="if")
+    return build.model([build.result(chosen, name="y")])
+
+
+@pytest.mark.parametrize(("x", "first", "second"), [([1, 1], 3, 2), ([1, 1], 3, 2.5), ([-1, -1], 4, 2)])
+def test_constants_of_bodies_that_do_not_run(x: list[float], first: float, second: float) -> None:
+    report = compare(branches_with(3, 2), branches_with(first, second), [np.float32(x)])
+    assert report.not_run > 0
+    assert {output.status for output in report.output_results} == {"equal"}
+    is_same = (first, second) == (3, 2)
+    assert (report.verdict, report.decision is not None) == ("equal" if is_same else "different in a layer", True)
+    numbers = [fault.own.worst for fault in report.faults if fault.own is not None]
+    assert [fault.type for fault in report.faults] == ([] if is_same else ["Const"])
+    assert all(fault.is_gross and fault.path.startswith("if/") for fault in report.faults)
+    assert numbers == ([] if is_same else [(0,)])
+
+
 @pytest.mark.parametrize("limit", [20.0, 25.0])
 def test_a_fault_that_shows_in_a_late_iteration_alone(limit: float, tmp_path: Path) -> None:
     """Iterations that are the same are looked at as a whole: what is found is what a look at every layer finds."""

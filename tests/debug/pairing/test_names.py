@@ -17,6 +17,11 @@ def test_names_of_tensors_go_before_names_of_layers() -> None:
     assert pairs(ours, [entry("t"), entry("a"), entry("b")]) == {"a": "t", "b": "b"}
 
 
+def test_a_layer_without_tensor_names_may_have_the_tensor_name_of_another_value() -> None:
+    ours = [entry("95"), entry("95/Convert", names=("95", "95/sink_port_0"), output=True)]
+    assert pairs(ours, [entry("95", names=("95",), output=True)]) == {"95/Convert": "95"}
+
+
 def test_generated_names_and_numbers_count() -> None:
     ours = [entry("a", "Add", names=("7",)), entry("Const_2", "Const")]
     theirs = [entry("7", "Gemm", names=("7",)), entry("Const_2", "Initializer")]
