@@ -52,7 +52,7 @@ def floats(net: NetworkText, random: Random, *shape: int) -> Output:
 
 
 def loop(net: NetworkText, value: Output, random: Random) -> Output:
-    """Three iterations that go on from each other."""
+    """Three iterations, each with the results of the previous one."""
     count, yes = net.const(np.array(3, np.int64)), net.const(np.array(True))
     body = NetworkText(net)
     inside = body.parameter("2,4,6")
