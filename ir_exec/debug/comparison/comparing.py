@@ -112,7 +112,7 @@ def compare_with(
             break
         if not pending and further is not None and comparing.calls < _MOST_CALLS and comparing.not_run():
             pending.append(further(comparing.calls))
-    comparing.compare_constants_not_run()
+    comparing.compare_bodies_not_run()
     shapes = {port.name: array.shape for port, array in zip(model.inputs, calls[0], strict=True)}
     theirs = [entry for entry in theirs if entry.key not in conversions and entry.key not in folded.other_parts]
     seed = None if drawn is None else drawn.seed
@@ -223,8 +223,8 @@ class _Comparing(FindingsReporter):
         partner = self._partners.get((where.scope, node.id, 0))
         return partner is None or partner.is_constant
 
-    def compare_constants_not_run(self) -> None:
-        """Compare the constants of bodies that have not run with those of another file."""
+    def compare_bodies_not_run(self) -> None:
+        """Compare the constants and attributes of bodies that have not run with those of another file."""
         if not isinstance(self._reference, IRReference):
             return
         self._frames.clear()
@@ -238,7 +238,9 @@ class _Comparing(FindingsReporter):
                 layer = self._layer(visit, [], [self._value(node, where, 0)], {})
                 if layer.status == "wrong":
                     self._remember(layer, visit)
+                    self._found[scope, node.id].runs = 0
                     self._not_run.add((scope, node.id))
+        self._add_attributes_not_run(self._reference.model)
 
     def _is_same_iteration(self, graph: Graph, where: Where, values: Sequence[Array]) -> bool:
         """Return True if an iteration of a body adds no findings about its layers, after counting their runs."""

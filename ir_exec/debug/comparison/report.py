@@ -116,7 +116,7 @@ class ComparedLayer(Record):
         carried: The error when both models run from the same inputs. A layer with several outputs or iterations reports
             the worst one; `iterations` is its index in each enclosing body. Of several calls, it reports the first one
             with the worst status; `call` is its number, counted from 1.
-        runs: The number of all runs.
+        runs: The number of all runs; 0 for a layer of a body that has not run.
         includes: Upstream layers without a partner whose errors are part of `own`.
         jump: The effect of inputs within the tolerance on a layer with steps.
         untested: The reason why these inputs cannot show a fault in any element.

@@ -237,7 +237,8 @@ def _not_compared(report: Comparison) -> str:
 def _untested(report: Comparison) -> str:
     if not report.untested:
         return ""
-    return f"; not tested by these inputs: {report.untested:,} of {len(report.layers) + report.not_run:,} layers"
+    count = sum(layer.runs > 0 for layer in report.layers) + report.not_run
+    return f"; not tested by these inputs: {report.untested:,} of {count:,} layers"
 
 
 def _paired(report: Comparison) -> str:

@@ -122,10 +122,31 @@ class FindingsReporter:
         pairs = zip(self._found, layers, strict=True)
         return [
             layer.model_copy(update={"other_attributes": differing[place]})
-            if place in differing and layer.status in ("equal", "close")
+            if place in differing and (layer.status in ("equal", "close") or place in self._not_run)
             else layer
             for place, layer in pairs
         ]
+
+    def _add_attributes_not_run(self, reference: Model) -> None:
+        """Add the layers of bodies that have not run with other attributes than in another file."""
+        scopes = {scope for scope, _ in self._bodies_not_run()}
+        for place in other_attributes(self._model, reference, self._partners):
+            entry = self._entries.get((*place, 0))
+            if place[0] not in scopes or entry is None:
+                continue
+            layer = ComparedLayer(
+                layer_id=entry.layer_id,
+                layer_name=entry.layer_name,
+                path="/".join((*entry.scope, entry.layer_name)),
+                type=entry.type,
+                partner=self._partners[entry.key].path or None,
+                element_type=entry.element_type,
+                status="skipped",
+                runs=0,
+                note="not run",
+            )
+            self._found[place] = LayerFindings(layer, runs=0)
+            self._not_run.add(place)
 
     def not_run(self) -> int:
         """Return the number of layers in bodies that have not run in any call."""

@@ -28,3 +28,24 @@ def test_a_limit_that_is_not_reached(values: list[float], verdict: str) -> None:
 def test_equal_attributes() -> None:
     report = compare(network(6.0), network(6.0), [np.zeros(4, np.float32)])
     assert not any(layer.other_attributes for layer in report.layers)
+
+
+@pytest.mark.parametrize(("values", "most"), [([1, 2], 6.0), ([1, 2], 5.0), ([-1, -2], 5.0)])
+def test_attributes_of_a_branch_that_does_not_run(values: list[float], most: float) -> None:
+    def branches(most: float) -> Model:
+        x = build.parameter([2], name="x")
+        is_positive = build.greater(build.reduce_sum(x, [0]), np.float32(0))
+        chosen = build.if_(
+            is_positive,
+            lambda: build.relu(x, name="positive"),
+            lambda: build.clamp(x, -10.0, most, name="limited"),
+            name="if",
+        )
+        return build.model(build.result(chosen, name="y"))
+
+    report = compare(branches(6.0), branches(most), [np.float32(values)])
+    assert (report.verdict, report.not_run) == ("equal", 2 if values[0] < 0 else report.not_run)
+    differing = {layer.layer_name: layer.other_attributes for layer in report.layers if layer.other_attributes}
+    assert differing == ({} if most == 6.0 else {"limited": ("max",)})
+    if differing:
+        assert str(report).splitlines()[0] == mentions("max", "limited")

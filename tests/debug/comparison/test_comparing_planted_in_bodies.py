@@ -163,6 +163,7 @@ def test_constants_of_bodies_that_do_not_run(x: list[float], first: float, secon
     numbers = [fault.own.worst for fault in report.faults if fault.own is not None]
     assert [fault.type for fault in report.faults] == ([] if is_same else ["Const"])
     assert all(fault.is_gross and fault.path.startswith("if/") for fault in report.faults)
+    assert [layer.path for layer in report.layers if not layer.runs] == [fault.path for fault in report.faults]
     assert numbers == ([] if is_same else [(0,)])
 
 
