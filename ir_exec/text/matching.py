@@ -22,6 +22,11 @@ MATCH_SECONDS = 10.0
 _SECONDS_PER_BYTE = 1e-5
 """Additional seconds without `max_seconds`: a hundred times the time of the patterns of tokenizers."""
 
+RECURSION_SECONDS = 1.0
+"""Seconds for the matches of a pattern with recursion, without `max_seconds`: `regex` may take 400 MB in this time."""
+
+_RECURSION = re.compile(r"\(\?(?:R|[+-]?[0-9]|&|P>)")
+
 _LONGEST_TRY = 1e6
 """Maximum seconds that `regex` can measure."""
 
@@ -39,11 +44,15 @@ class MatchTimer:
 
     Args:
         size: The total bytes of the texts.
+        search: The pattern, or None if it is not compiled.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, search: Any) -> None:
         limits = current_limits()
-        left = limits.seconds_left if limits.is_timed else MATCH_SECONDS + _SECONDS_PER_BYTE * size
+        seconds = MATCH_SECONDS + _SECONDS_PER_BYTE * size
+        if search is not None and _RECURSION.search(search.pattern):
+            seconds = min(seconds, RECURSION_SECONDS)
+        left = limits.seconds_left if limits.is_timed else seconds
         self._seconds = left if limits.max_seconds is None else limits.max_seconds
         self._end = monotonic() + left
 

@@ -66,7 +66,8 @@ FILE_RULES = (
         why="A file can request more memory or deeper recursion than any machine has. The limits are far above every "
         "real model: 128 MiB of XML, bodies nested 32 deep. Runs are limited too: by the memory of the machine or "
         "`max_memory`, by `max_seconds` if given, and to a million iterations of all loops together. Without "
-        "`max_seconds`, the regular expressions of a layer have 10 seconds, and 10 more for each megabyte of text. "
+        "`max_seconds`, the regular expressions of a layer have 10 seconds, and 10 more for each megabyte of text, "
+        "or 1 second with recursion. "
         "Chat templates have 10 seconds, 1 GiB of memory and 16 million characters.",
         bad="33 bodies, each inside the one before",
         good="2 or 3 bodies inside each other",

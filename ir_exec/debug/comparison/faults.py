@@ -51,7 +51,8 @@ def fault_of(
     is_compensated |= _agrees_again(layer)
     gross = is_faulty_weight
     if own is not None and not is_compensated:
-        gross |= is_gross(own, layer.element_type, settings, is_chain=bool(layer.includes))
+        is_constant = isinstance(node.op, Const)
+        gross |= is_gross(own, layer.element_type, settings, is_chain=bool(layer.includes), is_constant=is_constant)
     note = "; ".join(filter(None, (COMPENSATED if is_compensated else None, layer.note)))
     return LayerFault(
         layer_id=layer.layer_id,

@@ -228,7 +228,14 @@ _BEYOND_ROUNDING = 4
 """Minimum error of a gross fault relative to the tolerance, for references other than ir_exec itself."""
 
 
-def is_gross(error: Difference, element_type: str | None, settings: Settings, *, is_chain: bool = False) -> bool:
+def is_gross(
+    error: Difference,
+    element_type: str | None,
+    settings: Settings,
+    *,
+    is_chain: bool = False,
+    is_constant: bool = False,
+) -> bool:
     """Return True if no rounding explains the own error of a wrong layer.
 
     Args:
@@ -236,6 +243,7 @@ def is_gross(error: Difference, element_type: str | None, settings: Settings, *,
         element_type: The element type of the layer's value.
         settings: The tolerances of the caller count, and whether ir_exec runs both sides.
         is_chain: True if the error includes those of layers without a value in the reference.
+        is_constant: True for a constant, whose elements are rounded one by one.
     """
     kind = ElementType.dynamic if element_type is None else ElementType.parse(element_type)
     if error.problem is not None or not kind.is_float:
@@ -251,8 +259,14 @@ def is_gross(error: Difference, element_type: str | None, settings: Settings, *,
         return False
     factor = 1 if settings.is_same_engine else _BEYOND_ROUNDING
     allowed = factor * (error.atol + error.rtol * size)
+    if is_constant and settings.is_same_engine and settings.weights is not None:
+        return gap > relative_step([settings.weights]) * size + _LEAST_F16
     least = _least_gross(kind, settings, is_chain=is_chain)
     return gap > max(least * (_signal(error) + size), allowed if isfinite(allowed) else 0.0)
+
+
+_LEAST_F16 = 2.0**-24
+"""Smallest number of f16."""
 
 
 def _least_gross(kind: ElementType, settings: Settings, *, is_chain: bool) -> float:

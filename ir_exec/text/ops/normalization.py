@@ -97,7 +97,7 @@ class RegexNormalization(Normalization):
             return _unchanged
         template = _template(bytes_of(replacement).decode("utf-8", "surrogateescape"))
         count = 0 if self.global_replace else 1
-        timer = MatchTimer(sum(map(len, strings)))
+        timer = MatchTimer(sum(map(len, strings)), search)
 
         def replaced(text: bytes) -> bytes:
             replacing = _Replacing(template)

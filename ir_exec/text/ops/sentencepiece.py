@@ -95,7 +95,7 @@ class SentencepieceTokenizer(TextOp):
         encode = self._encoder(model)
         texts = _texts(others)
         if others["special_begins"] is not None:
-            encode = self._with_special_tokens(encode, model, others, MatchTimer(sum(map(len, texts))))
+            encode = self._with_special_tokens(encode, model, others, MatchTimer(sum(map(len, texts)), None))
         else:
             encode = self._with_ends(encode, model)
         meter = MemoryMeter()

@@ -168,7 +168,7 @@ class RegexSplit(Splitting):
         strings = strings_of(begins, ends, chars)
         whole = _strings_or_none(others)
         search = compiled(self._pattern(bytes_of(others["pattern"])))
-        timer = MatchTimer(sum(map(len, strings)))
+        timer = MatchTimer(sum(map(len, strings)), search)
 
         def pieces(text: bytes) -> Iterator[Piece]:
             if text in whole:
@@ -314,7 +314,7 @@ class SpecialTokensSplit(Splitting):
         search = compiled(bytes_of(pattern))
         kept = None if skips is None else skips.ravel().tolist()
         strings = strings_of(begins, ends, chars)
-        timer = MatchTimer(sum(map(len, strings)))
+        timer = MatchTimer(sum(map(len, strings)), search)
         found = self.split(rows, begins, strings, kept, lambda text: _tokens(text, search, timer))
         shape = ragged_begins.shape
         return found[0].reshape(shape), found[1].reshape(shape), found[2], found[3], chars, found[4]

@@ -1,4 +1,4 @@
-"""Elements on a step, and ties: differences that are nobody's fault."""
+"""Elements on a step, and ties: differences that are not faults."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def test_ties(indices: list[int], expected: str) -> None:
 
 
 def test_an_output_that_differs_in_ties_alone_is_no_difference(tmp_path: Path) -> None:
-    """Beside a whole run, of which every output is looked at."""
+    """The trace is of a complete run, so every output is compared."""
     x = build.parameter([4], name="x")
     found = build.topk(x, np.int64(2), axis=0, mode="max", sort="value", index_element_type="i64", name="best")
     model = build.model([build.result(found[0], name="largest"), build.result(found[1], name="where")])
@@ -154,7 +154,7 @@ def test_outputs_of_a_layer_that_has_several_are_its_own() -> None:
 
 @pytest.mark.parametrize(("kind", "least"), [("i64", -(2**63)), ("i32", -(2**31)), ("u8", 0)])
 def test_numbers_without_an_integer(kind: str, least: int) -> None:
-    """What infinity and NaN are as integers is left open; numbers that have a place among them are not."""
+    """Infinity and NaN are undefined as integers; numbers within the range are not."""
     x = np.array([-np.inf, np.nan, 7.5, np.inf], np.float32)
     dtype = ElementType.parse(kind).dtype
     other = np.array([least, 5, 7, 11], dtype)

@@ -163,6 +163,12 @@ def test_patterns_without_a_time_limit_for_short_texts(pattern: str) -> None:
     assert not matching.is_quick(search, "a" * 33)
 
 
+@pytest.mark.parametrize("pattern", ["(?R)a|b", "(a)(?1)", "(a)(?-1)", "(?P<x>a)(?&x)", "(?P<x>a)(?P>x)"])
+def test_patterns_with_recursion_have_less_time(pattern: str) -> None:
+    assert matching.MatchTimer(10**9, patterns.compiled(pattern.encode())).seconds_left <= matching.RECURSION_SECONDS
+    assert matching.MatchTimer(10**9, patterns.compiled(b"(?:a|b)+")).seconds_left > matching.MATCH_SECONDS
+
+
 def test_short_texts_end_at_the_time_limit_too(tmp_path: Path) -> None:
     path, given = file_of(Case("RegexSplit", [*rows(overlapping(b"a a", 10)), chars(" ")], 5), tmp_path)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
@@ -177,7 +183,7 @@ def test_limits_beyond_any_clock(seconds: float, tmp_path: Path) -> None:
 
 
 def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytest.MonkeyPatch) -> None:
-    timer = matching.MatchTimer(0)
+    timer = matching.MatchTimer(0, None)
     limits: list[float] = []
 
     def match(timeout: float) -> str:
