@@ -179,7 +179,9 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
     def take(data: Array, indices: Array, axis: Array) -> Array:
         try:
             if data.flags.c_contiguous:
-                return np.asarray(data.take(indices, position)) if is_number else data.take(indices, position)
+                return (
+                    np.asarray(data.take(indices, position), data.dtype) if is_number else data.take(indices, position)
+                )
             if is_one:
                 # Without the copy of all the others that NumPy's function makes first.
                 return np.array(data[(*before, int(indices))], order="C")
