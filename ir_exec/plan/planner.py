@@ -159,6 +159,7 @@ class Planner:
         results: The slots with values at its end.
         overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
         kept: Bytes in `slots` that belong to this plan only.
+        back_edges: The positions of the results that only the next iteration of a loop reads, with its Parameters.
     """
 
     def __init__(
@@ -171,6 +172,7 @@ class Planner:
         *,
         overwrite: bool,
         kept: int = 0,
+        back_edges: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._setting = setting
         self._kept = kept
@@ -182,7 +184,7 @@ class Planner:
         self._keep = frozenset(results)
         self._read = self._keep.union(value.number for node in nodes for value in node.values_in)
         self._dying = last_uses(nodes)
-        self._buffers = Buffers(nodes, types, self._keep, self._dying)
+        self._buffers = Buffers.of_iterations(nodes, types, results, self._dying, back_edges)
 
     def plan(self) -> Plan:
         """The plan.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Mapping, Sequence
 from contextvars import ContextVar
 from threading import Lock
 from types import MappingProxyType
@@ -11,6 +11,7 @@ from ir_exec.graph import BodyGraph, Graph, Node
 from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
+from ir_exec.ops.base.bodies import FedBackValue
 from ir_exec.plan.compiler import ALL_PASSES, Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.planner import Context, Input, Instrument, Kernel, Plan, Plans, Setting
@@ -40,6 +41,7 @@ class Executor:
         instrument: A wrapper of every step, in bodies too.
         tier: The optimization of plans for runs without an observer, in bodies too.
         fixed: The positions of inputs that are the same in many runs, which share the values computed from them.
+        moved: The results that only the next run reads, as an input; that of the first run is read-only.
         passes: The passes that make plans, in bodies too.
     """
 
@@ -55,6 +57,7 @@ class Executor:
         instrument: Instrument | None = None,
         tier: Tier = "auto",
         fixed: Collection[int] = (),
+        moved: Sequence[FedBackValue] = (),
         passes: PassSelection = ALL_PASSES,
     ) -> None:
         self.weights = context["weights"]
@@ -65,7 +68,7 @@ class Executor:
 
         def inner(node: Node, body: BodyGraph) -> Executor:
             # Of several bodies only one runs, and only once.
-            fixed = body.ties.fixed if body.ties is not None and len(node.bodies) == 1 else ()
+            ties = body.ties if len(node.bodies) == 1 else None
             return Executor(
                 body.graph,
                 context,
@@ -75,7 +78,8 @@ class Executor:
                 instrument=instrument,
                 tier=tier,
                 passes=passes,
-                fixed=fixed,
+                fixed=() if ties is None else ties.fixed,
+                moved=() if ties is None else ties.moved,
             )
 
         self.bodies = {node: tuple([inner(node, body) for body in node.bodies]) for node in graph.nodes if node.bodies}
@@ -100,6 +104,7 @@ class Executor:
             expand=expand_weights,
             tier=tier,
             fixed=[self._parameters[position] for position in fixed],
+            back_edges=[(edge.result, self._parameters[edge.parameter]) for edge in moved],
             selection=passes,
             run=_run,
         )

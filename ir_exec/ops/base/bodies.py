@@ -9,6 +9,7 @@ The other context of an operator, weights and state, is defined here too.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple, Protocol, TypeVar
 
 from ir_exec.errors import EvaluationError
@@ -117,8 +118,21 @@ class Ties(NamedTuple):
     @property
     def fixed(self) -> frozenset[int]:
         """The Parameters that have the same value in every iteration."""
-        whole = [tie.parameter for tie in self.inputs if tie.position is not None and tie.part is None]
-        return frozenset(whole).difference([edge.parameter for edge in self.back_edges])
+        return self._initial.difference([edge.parameter for edge in self.back_edges])
+
+    @property
+    def moved(self) -> tuple[FedBackValue, ...]:
+        """The back edges whose Result nothing but the next iteration reads, unless the iteration is the last one."""
+        collected = [tie.result for tie in self.outputs if tie.part is not None]
+        readers = Counter([edge.result for edge in self.back_edges] + collected)
+        return tuple(
+            [edge for edge in self.back_edges if readers[edge.result] == 1 and edge.parameter in self._initial]
+        )
+
+    @property
+    def _initial(self) -> frozenset[int]:
+        """The Parameters that have the value of an input in the first iteration."""
+        return frozenset([tie.parameter for tie in self.inputs if tie.position is not None and tie.part is None])
 
 
 class TypedBody(Protocol):

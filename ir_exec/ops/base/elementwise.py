@@ -254,9 +254,9 @@ def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
     return function if shape in (a.static, b.static) else partial(function, order="C")
 
 
-def _of_scalars(function: np.ufunc, dtype: np.dtype[Any], a: Array, b: Array, *, out: Array | None = None) -> Array:
+def _of_scalars(function: Function, dtype: np.dtype[Any], *scalars: Array, out: Array | None = None) -> Array:
     """The function's result as an array: for scalars NumPy returns a number."""
-    result: Array = function(a, b, out=np.empty((), dtype) if out is None else out)
+    result: Array = function(*scalars, out=np.empty((), dtype) if out is None else out)
     return result
 
 
@@ -288,10 +288,12 @@ def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
 
 def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """`apply_real` for data of this static type with its look-ups done once, or `otherwise` if it does more."""
-    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
+    if not (data.element_type.is_float and is_own_type(data) and (data.rank == 0 or is_small(data))):
         return otherwise
     if isinstance(function, np.ufunc):
-        return function
+        return partial(_of_scalars, function, data.element_type.dtype) if data.rank == 0 else function
+    if data.rank == 0:
+        return otherwise
     if function is sigmoid:
         return sigmoid_of
     return partial(of_copy, function) if data.shape.size.lo <= thresholds.CHUNK_ELEMENTS else otherwise
@@ -299,11 +301,12 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
 
 def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """`clip` for data of this static type, with its look-ups done once; else `otherwise`."""
-    if not (is_own_type(data) and is_small(data)):
+    if not (is_own_type(data) and (data.rank == 0 or is_small(data))):
         return otherwise
     dtype = data.element_type.dtype
     # NumPy accepts arrays as operands faster than numbers.
-    return partial(clip_elements, lowest=np.array(lowest, dtype), highest=np.array(highest, dtype))
+    clipped = partial(clip_elements, lowest=np.array(lowest, dtype), highest=np.array(highest, dtype))
+    return partial(_of_scalars, clipped, dtype) if data.rank == 0 else clipped
 
 
 def is_own_type(data: TensorType) -> bool:

@@ -91,6 +91,10 @@ class _Iteration(Op):
         for tie in ties.inputs:
             if tie.position is not None:
                 arrays[tie.parameter] = values[tie.position]
+        for edge in ties.back_edges:
+            # Layers of the body may overwrite the value of an iteration before, but not the initial one.
+            arrays[edge.parameter] = initial = arrays[edge.parameter].view()
+            initial.flags.writeable = False
         sliced = _sliced(ties, values)
         counters = _counters(body)
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
