@@ -248,7 +248,10 @@ class Planner:
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
         is_replaceable = better is None and self._overwrite
-        return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
+        numbers = tuple([value.number for value in node.values_in])
+        is_tried = is_replaceable and self._is_static(numbers)
+        view = op.view_kernel(*[self._types[number] for number in numbers]) if is_tried else None
+        return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed, view=view)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
         """The function to call instead of `evaluate` and `kernel`, for any types."""

@@ -697,6 +697,26 @@ def check_as_observed(net: NetworkText, inputs: Sequence[Array]) -> None:
         np.testing.assert_array_equal(array, before)
 
 
+@pytest.mark.parametrize("size", ["4,2", "?,2"])
+def test_slices_by_the_counter(size: str) -> None:
+    """The shape of a slice depends on the value of the counter; the last one is empty."""
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(5)), net.const(TRUE), net.parameter(size)]
+    data, count = body.parameter(size), body.parameter("1", "i64")
+    one = body.const(int64([1]))
+    row = body.op("Slice", data, count, body.op("Add", count, one), one, body.const(int64([0])), opset=8)
+    total = body.op("ReduceSum", row, body.const(int64([0, 1])), keep_dims="false")
+    results = [body.result(total), body.result(body.const(TRUE))]
+    ties = [tied_input(2, data), tied_input(-1, count, purpose="current_iteration")]
+    ties += [tied_output(3, results[0], axis=0), tied_output(-1, results[1], purpose="execution_condition")]
+    for output in net.loop(1, "Loop", inputs, body, ties):
+        net.result(output)
+    rows = np.arange(8, dtype=np.float32).reshape(4, 2)
+    check_as_observed(net, [rows])
+    assert outputs_of(net.file(rows))[0].tolist() == [1, 5, 9, 13, 0]
+
+
 def test_outputs_of_a_body_are_the_callers_own() -> None:
     file = constants_and_invariants().file()
     compiled = ir_exec.compile_model(file.xml, weights=file.weights)
