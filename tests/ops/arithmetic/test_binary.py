@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import EvaluationError
+from ir_exec.ops.base import elementwise
 from ir_exec.types import TensorType
 from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
@@ -40,6 +41,15 @@ def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]
         assert result.astype(int).tolist() == [formula(x, y) for x, y in pairs]
     inferred = make("Divide").evaluate_known(a, b)
     assert inferred.astype(int).tolist() == [x // y for x, y in pairs]
+
+
+@pytest.mark.parametrize("type", ["Add", "Less", "Maximum"])
+def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elementwise, "_GIVES_ARRAYS", False)
+    a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
+    found = make(type).kernel(typed(""), typed(""))(a, b)
+    assert isinstance(found, np.ndarray)
+    assert_array_equal(found, evaluate(make(type), a, b), strict=True)
 
 
 @pytest.mark.parametrize("kind", ["i8", "u8", "i32", "u32", "i64", "u64"])
