@@ -8,7 +8,7 @@ TESTS = Path(__file__).parent
 
 PACKAGE = TESTS.parent / "ir_exec"
 
-OF_THE_WHOLE = frozenset(["conformance", "helpers", "mutate", "mutations"])
+OF_THE_WHOLE = frozenset(["conformance", "fuzz", "helpers", "mutate", "mutations"])
 """Folders of tests that are about no single module."""
 
 

@@ -13,7 +13,7 @@ from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, FiniteRange
-from ir_exec.cli.outputs import Output, output_option
+from ir_exec.cli.outputs import OutputFile, output_option
 from ir_exec.cli.reduce import outcomes, timeout_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Bundle, Command, bundle, rerun
@@ -25,9 +25,9 @@ from ir_exec.plan.memory import default_budget
 _GIB = 2**30
 
 
-def _bundle_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def _bundle_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     if path is not None and parameters["again"] is None:
-        yield Output(path, "bundle")
+        yield OutputFile(path, "bundle")
 
 
 @click.command("bundle")

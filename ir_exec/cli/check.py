@@ -35,7 +35,7 @@ from ir_exec.cli.config import Config, prefixes, read_config
 from ir_exec.cli.extensions import extension_options, import_extensions, resolve_extensions, settings_path
 from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
-from ir_exec.cli.outputs import Output, add_sources, output_option, report_output
+from ir_exec.cli.outputs import OutputFile, add_sources, output_option, report_output
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, print_report, styled
 from ir_exec.codes import Code
@@ -53,12 +53,12 @@ _LEVELS: tuple[Severity, ...] = ("error", "warning", "info")
 _OF_DECLARATIONS = (Code.declared_dims, Code.declared_rank, Code.declared_element_type)
 
 
-def _baseline_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def _baseline_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     if path is not None:
-        yield Output(path, "baseline")
+        yield OutputFile(path, "baseline")
 
 
-def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+def _report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
     return report_output(path, parameters) if parameters.get("write_baseline") is None else ()
 
 

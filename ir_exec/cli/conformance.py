@@ -10,7 +10,7 @@ import click
 
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import format_option, hint_option, timeout_option
-from ir_exec.cli.outputs import Output, output_option, report_output
+from ir_exec.cli.outputs import OutputFile, output_option, report_output
 from ir_exec.cli.parallel import Bar
 from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
@@ -21,9 +21,9 @@ from ir_exec.debug.tables.running import conformance
 from ir_exec.printable import printable
 
 
-def _cases_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def _cases_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     if path is not None:
-        yield Output(path, "cases")
+        yield OutputFile(path, "cases")
 
 
 @click.command("conformance")

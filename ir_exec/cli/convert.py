@@ -14,7 +14,7 @@ from ir_exec.check.releases import Release, first_release, newer_than, target_re
 from ir_exec.cli.arrays import Asked
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import ModelPath, complete_releases, shape_option, shapes_by_input
-from ir_exec.cli.outputs import Output, model_output, output_option
+from ir_exec.cli.outputs import OutputFile, model_output, output_option
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show_written
 from ir_exec.errors import IRError, Location, NotKnownError
 from ir_exec.model import Model, read_model
@@ -37,12 +37,12 @@ _FIRST_OPSET = 8
 """The newest opset of the first release that supports IR version 11, the version that is written."""
 
 
-def _converted_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def _converted_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     yield from model_output(path, parameters)
     if path is not None and path.lower().endswith(".onnx"):
-        yield Output(path, "ONNX")
+        yield OutputFile(path, "ONNX")
         if parameters["external_data"]:
-            yield Output(f"{path}.data", "ONNX data")
+            yield OutputFile(f"{path}.data", "ONNX data")
 
 
 @click.command("convert")

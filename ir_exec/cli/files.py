@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from ir_exec.cli.terminal import Unusable, print_report
 from ir_exec.ir.storage import reason_of, replacing
@@ -89,33 +89,23 @@ def read_text(path: str, what: str) -> str:
 
 
 def read_json(path: str, what: str) -> Any:
-    """Read a JSON file.
-
-    Args:
-        what: The noun in the message of an error.
-    """
-    text = read_text(path, what)
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise Unusable(f"{path} is nested too deeply, expected fewer levels of JSON") from None
-    except ValueError as error:
-        raise Unusable(f"{path} is not valid JSON: {error}") from None
+    """Read a JSON file; `what` is the noun in the message of an error."""
+    return _read_parsed(path, what, json.loads, "JSON")
 
 
 def read_toml(path: str, what: str) -> dict[str, Any]:
-    """Read a TOML file.
+    """Read a TOML file; `what` is the noun in the message of an error."""
+    return cast(dict[str, Any], _read_parsed(path, what, tomllib.loads, "TOML"))
 
-    Args:
-        what: The noun in the message of an error.
-    """
+
+def _read_parsed(path: str, what: str, parse: Callable[[str], Any], language: str) -> Any:
     text = read_text(path, what)
     try:
-        return tomllib.loads(text)
+        return parse(text)
     except RecursionError:
-        raise Unusable(f"{path} is nested too deeply, expected fewer levels of TOML") from None
+        raise Unusable(f"{path} is nested too deeply, expected fewer levels of {language}") from None
     except ValueError as error:
-        raise Unusable(f"{path} is not valid TOML: {error}") from None
+        raise Unusable(f"{path} is not valid {language}: {error}") from None
 
 
 def write_bytes(path: str, content: bytes, *, is_source: bool = False) -> None:

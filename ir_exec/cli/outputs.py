@@ -26,7 +26,7 @@ from ir_exec.ir.storage import guarding, reason_of, require_writable
 from ir_exec.ir.urls import is_url
 
 __all__ = [
-    "Output",
+    "OutputFile",
     "OutputPath",
     "add_sources",
     "arrays_output",
@@ -60,7 +60,7 @@ _PARTNERS = {"weights": ".xml", "ONNX data": ".onnx"}
 """Formats of second files of a model, with the endings of the first ones."""
 
 
-class Output(NamedTuple):
+class OutputFile(NamedTuple):
     """A file that a command writes, with the format of its content.
 
     The format is "folder" for a folder that belongs to the command, and "cases" for one with files of a command.
@@ -70,7 +70,7 @@ class Output(NamedTuple):
     format: str
 
 
-Outputs = Callable[[str | None, Mapping[str, Any]], Iterable[Output]]
+Outputs = Callable[[str | None, Mapping[str, Any]], Iterable[OutputFile]]
 """Returns the files for the value of an option, or without one, and for the other parameters of the command."""
 
 
@@ -82,44 +82,44 @@ class OutputPath(click.Path):
         self.outputs = outputs
 
 
-def report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def report_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     """Yield a report, which may replace text, or a JUnit report if it is one."""
     if path is not None:
-        yield Output(path, "junit" if parameters.get("output_format") == "junit" else "report")
+        yield OutputFile(path, "junit" if parameters.get("output_format") == "junit" else "report")
 
 
-def text_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def text_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     """Yield a text file, which may replace text."""
     if path is not None:
-        yield Output(path, "report")
+        yield OutputFile(path, "report")
 
 
-def arrays_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def arrays_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     """Yield an .npz."""
     if path is not None:
-        yield Output(path, "npz")
+        yield OutputFile(path, "npz")
 
 
-def folder_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def folder_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     """Yield a folder."""
     if path is not None:
-        yield Output(path, "folder")
+        yield OutputFile(path, "folder")
 
 
-def model_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def model_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     """Yield the files of an IR model; nothing for a name that the command refuses."""
     if path is not None and path.lower().endswith(".xml"):
-        yield Output(path, "IR")
-        yield Output(f"{os.path.splitext(path)[0]}.bin", "weights")
+        yield OutputFile(path, "IR")
+        yield OutputFile(f"{os.path.splitext(path)[0]}.bin", "weights")
 
 
-def part_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[Output]:
+def part_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
     """Yield the files of a part of a model, with those of its inputs and outputs."""
     for output in model_output(path, parameters):
         yield output
         if output.format == "IR":
             for name in ("inputs", "outputs"):
-                yield Output(f"{os.path.splitext(output.path)[0]}.{name}.npz", "npz")
+                yield OutputFile(f"{os.path.splitext(output.path)[0]}.{name}.npz", "npz")
 
 
 def output_option(
@@ -190,7 +190,7 @@ def _is_file(path: str) -> bool:
 class _Protection:
     """The outputs of a command, and the files that it reads."""
 
-    def __init__(self, context: click.Context, outputs: Iterable[Output]) -> None:
+    def __init__(self, context: click.Context, outputs: Iterable[OutputFile]) -> None:
         self._context = context
         self._outputs = list(outputs)
         self._formats = {os.path.realpath(output.path): output.format for output in self._outputs}
@@ -214,7 +214,7 @@ class _Protection:
         for output in self._outputs:
             self.require_writable(output)
 
-    def require_writable(self, output: Output) -> None:
+    def require_writable(self, output: OutputFile) -> None:
         """Raise Unusable if an output must not or cannot be written."""
         if output.format in ("folder", "cases"):
             self._require_folder(output)
@@ -257,7 +257,7 @@ class _Protection:
 
                     yield from list_external_files(source)
 
-    def _require_folder(self, output: Output) -> None:
+    def _require_folder(self, output: OutputFile) -> None:
         """Raise Unusable for files, and for a folder of the command that contains files that it reads."""
         path = output.path
         if os.path.lexists(path) and not os.path.isdir(path):

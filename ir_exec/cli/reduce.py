@@ -15,7 +15,7 @@ from ir_exec.check import counted, printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
-from ir_exec.cli.outputs import Output, output_option, part_output
+from ir_exec.cli.outputs import OutputFile, output_option, part_output
 from ir_exec.cli.pass_output import reduce_passes
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
@@ -60,7 +60,7 @@ timeout_option = click.option(
 )
 
 
-def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
     return () if parameters["asks_passes"] else part_output(path, parameters)
 
 

@@ -18,7 +18,7 @@ from ir_exec.cli.batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
-from ir_exec.cli.outputs import Output, arrays_output, folder_output, output_option
+from ir_exec.cli.outputs import OutputFile, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
@@ -40,7 +40,7 @@ from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 
-def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
     has_items = is_many(parameters["archive"]) or any(parameters[name] for name in ("batch", "jobs", "scheduler"))
     return folder_output(path, parameters) if has_items else arrays_output(path, parameters)
 

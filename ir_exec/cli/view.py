@@ -13,7 +13,7 @@ from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.files import write_bytes
 from ir_exec.cli.options import MODEL
-from ir_exec.cli.outputs import Output, output_option, text_output
+from ir_exec.cli.outputs import OutputFile, output_option, text_output
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages
 from ir_exec.view import html_of, view
@@ -24,7 +24,7 @@ def _page_of(model: str) -> str:
     return f"{Path(model).stem}.html"
 
 
-def _page_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[Output]:
+def _page_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
     return text_output(path or _page_of(parameters["model"]), parameters)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, Report, WeightsError
-from ir_exec.ir.document import Document
+from ir_exec.ir.document import Document, Layer
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder
 from ir_exec.ir.pairing import ENTRY, WeightsDigest
@@ -72,6 +72,9 @@ def _read_files(source: Source, weights: WeightsSource | None, report: Report) -
         report(error)
         return ModelFiles(document, may_differ=digest is not None)
     if opened is not None and digest is not None and not is_partner:
+        if _is_cut_off(document, opened, digest):
+            # The constants past the end are reported with their layers.
+            return ModelFiles(document, opened, may_differ=True)
         report(differing_weights(opened, digest))
         return ModelFiles(document, may_differ=True)
     may_differ = weights is None and ((opened is None and digest is not None) or _stamp(source) != before)
@@ -83,6 +86,18 @@ def _has_digest(weights: Weights, digest: WeightsDigest) -> bool:
     if weights.path is None or is_url(weights.path):
         return weights.path is None or weights.file_size == digest.size
     return digest.is_sample_of(weights.file_size, weights.slice)
+
+
+def _is_cut_off(document: Document, weights: Weights, digest: WeightsDigest) -> bool:
+    """Return True for a .bin that is shorter than the written one, if constants extend past its end."""
+    size = weights.file_size
+    return size < digest.size and any(_end(layer) > size for layer in document.all_layers() if layer.is_constant)
+
+
+def _end(layer: Layer) -> int:
+    """Return the end of the bytes of a constant; 0 for attributes that are no numbers."""
+    texts = [layer.data.get(name, "") for name in ("offset", "size")]
+    return sum(map(int, texts)) if all(text.isascii() and text.isdigit() and len(text) < 20 for text in texts) else 0
 
 
 def differing_weights(weights: Weights, digest: WeightsDigest) -> WeightsError:

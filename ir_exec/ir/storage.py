@@ -44,10 +44,10 @@ Guard: TypeAlias = Callable[[str, str], None]
 
 _guard: ContextVar[Guard | None] = ContextVar("guard", default=None)
 
-_MOST_RESTORED = 2**24
+MOST_RESTORED = 2**24
 """Maximum bytes of a file that is restored if the next one cannot be replaced."""
 
-_LOCK_SECONDS = 10.0
+LOCK_SECONDS = 10.0
 """Maximum time to wait for another writer in a folder, in seconds. A writer holds the lock during its renames only."""
 
 
@@ -107,8 +107,8 @@ def replacing_all(targets: Sequence[tuple[str, str]], *, is_guarded: bool = True
             _replace_all(replacements)
 
 
-def _replace_all(replacements: Sequence[_Replacement]) -> None:
-    done: list[_Replacement] = []
+def _replace_all(replacements: Sequence[Replacement]) -> None:
+    done: list[Replacement] = []
     try:
         for one in replacements:
             one.back_up()
@@ -174,15 +174,15 @@ def lock_folder(folder: str, *, is_required: bool = True) -> Iterator[None]:
         descriptor = -1
     try:
         if descriptor >= 0:
-            _wait_for_lock(descriptor, folder, is_required=is_required)
+            wait_for_lock(descriptor, folder, is_required=is_required)
         yield
     finally:
         if descriptor >= 0:
             os.close(descriptor)
 
 
-def _wait_for_lock(descriptor: int, folder: str, *, is_required: bool) -> None:
-    end = monotonic() + _LOCK_SECONDS
+def wait_for_lock(descriptor: int, folder: str, *, is_required: bool) -> None:
+    end = monotonic() + LOCK_SECONDS
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -197,7 +197,7 @@ def _wait_for_lock(descriptor: int, folder: str, *, is_required: bool) -> None:
             return  # a file system without locks
 
 
-class _Replacement:
+class Replacement:
     """New content for a path.
 
     Attributes:
@@ -227,7 +227,7 @@ class _Replacement:
 
     def back_up(self) -> None:
         """Read a small older file. A second name would stay after a kill, and its file would have hard links."""
-        if self._new is not None and self._status is not None and self._status.st_size <= _MOST_RESTORED:
+        if self._new is not None and self._status is not None and self._status.st_size <= MOST_RESTORED:
             with suppress(OSError), open(self.path, "rb") as file:
                 self._backup = file.read()
 
@@ -270,21 +270,21 @@ class _Replacement:
 
 
 @contextmanager
-def _replacement(path: str) -> Iterator[_Replacement]:
+def _replacement(path: str) -> Iterator[Replacement]:
     require_writable(path)
     status = _status(path)
     is_regular = status is None or stat.S_ISREG(status.st_mode)
     real = os.path.realpath(path) if is_regular else path
     if not is_regular or (status is not None and (_is_standard_output(status) or _is_foreign(real, status))):
         with tempfile.TemporaryFile() as spool:
-            yield _Replacement(real, spool, None, status)
+            yield Replacement(real, spool, None, status)
         return
     new = _temporary_name(real)
     mode = 0o666 if status is None else stat.S_IMODE(status.st_mode) & 0o777
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    replacement: _Replacement | None = None
+    replacement: Replacement | None = None
     try:
-        replacement = _Replacement(real, open(os.open(new, flags, mode), "w+b"), new, status)  # noqa: SIM115  # closed by `close`
+        replacement = Replacement(real, open(os.open(new, flags, mode), "w+b"), new, status)  # noqa: SIM115  # closed by `close`
         yield replacement
     finally:
         if replacement is not None:

@@ -164,7 +164,7 @@ def _is_short_without_batch(data: Array, indices: Array, axis: int, batch: int) 
 def _take_by_numpy(data: Array, indices: Array, axis: int, batch: int) -> Array:
     try:
         # NumPy returns a number in place of an array without axes.
-        return np.asarray(data.take(indices, axis))
+        return np.asarray(data.take(indices, axis), data.dtype)
     except IndexError:
         raise OutOfRangeError from None
 

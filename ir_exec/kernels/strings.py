@@ -20,7 +20,7 @@ STRING_BYTES = 136
 _JOINED_BYTES = 32
 """Bytes of begin, end and length of a joined string, as i32 and while they are computed."""
 
-_MOST_CHARACTERS = 2**31 - 1
+MOST_CHARACTERS = 2**31 - 1
 
 
 def encode_text(text: str) -> bytes:
@@ -50,8 +50,8 @@ def join_strings(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Arra
         meter.add(len(text) + _JOINED_BYTES)
         chars += text
         lengths.append(len(text))
-    if len(chars) > _MOST_CHARACTERS:
-        raise ResourceError(f"the strings have {len(chars):,} bytes, expected at most {_MOST_CHARACTERS:,}")
+    if len(chars) > MOST_CHARACTERS:
+        raise ResourceError(f"the strings have {len(chars):,} bytes, expected at most {MOST_CHARACTERS:,}")
     ends = np.cumsum(np.frombuffer(lengths, np.int64))
     begins = ends - np.frombuffer(lengths, np.int64)
     return (

@@ -27,7 +27,7 @@ _PROCESSOR = "processor_config.json"
 """The file of transformers 5, which contains the same settings as `feature_extractor`."""
 
 
-_MOST_BYTES = 2**30
+MOST_BYTES = 2**30
 """Maximum bytes of a .wav file: three hours at 48,000 samples of 16 bits per second."""
 
 
@@ -53,11 +53,11 @@ def read_wav(path: str | os.PathLike[str]) -> Wave:
     path = os.fspath(path)
     try:
         with open_regular(path) as file:
-            data = file.read(_MOST_BYTES + 1)
+            data = file.read(MOST_BYTES + 1)
     except (OSError, ValueError) as error:
         raise _unreadable(path, getattr(error, "strerror", None) or str(error)) from None
-    if len(data) > _MOST_BYTES:
-        raise _unreadable(path, f"it has more than {_MOST_BYTES:,} bytes")
+    if len(data) > MOST_BYTES:
+        raise _unreadable(path, f"it has more than {MOST_BYTES:,} bytes")
     if data[:4] != b"RIFF" or data[8:12] != b"WAVE":
         raise _unreadable(path, "it is not a .wav file")
     chunks = _chunks(data)
@@ -172,7 +172,7 @@ _MOST = {"sampling_rate": 2**18, "n_fft": 2**16, "hop_length": 2**20, "feature_s
 _MOST_PRODUCTS = 2**29
 """Maximum frames times their samples: about 10 seconds of computation. Whisper has 2**20."""
 
-_FRAMES_AT_ONCE = 2**22
+FRAMES_AT_ONCE = 2**22
 """Samples of the frames that are transformed at once, for bounded memory."""
 
 
@@ -181,7 +181,7 @@ def _power(samples: Array, window: int, hop: int) -> Iterator[Array]:
     padded = np.pad(samples, window // 2, mode="reflect")
     frames = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop][:-1]
     weights = 0.5 - 0.5 * np.cos(2 * np.pi * np.arange(window) / window)
-    step = max(_FRAMES_AT_ONCE // window, 1)
+    step = max(FRAMES_AT_ONCE // window, 1)
     for start in range(0, len(frames), step):
         spectrum: Array = np.abs(np.fft.rfft(frames[start : start + step] * weights, axis=1)) ** 2
         yield spectrum.T

@@ -53,12 +53,12 @@ def normalized(form: Form, text: str) -> str:
     Python's function takes quadratic time for many combining marks after each other, unless they are in the canonical
     order. Texts with marks in another order are equivalent, and have the same normal forms.
     """
-    if len(text) <= _LONG_MARKS or text.isascii():
+    if len(text) <= LONG_MARKS or text.isascii():
         return unicodedata.normalize(form, text)
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     edges = np.flatnonzero(np.diff(_is_mark()[codes], prepend=False, append=False))
     parts, at = [], 0
-    for start, end in edges.reshape(-1, 2)[np.diff(edges)[::2] > _LONG_MARKS].tolist():
+    for start, end in edges.reshape(-1, 2)[np.diff(edges)[::2] > LONG_MARKS].tolist():
         check_time()
         marks = "".join([unicodedata.normalize("NFD", mark) for mark in text[start:end]])
         parts += [text[at:start], "".join(sorted(marks, key=unicodedata.combining))]
@@ -72,7 +72,7 @@ def _is_mark() -> Array:
     return np.array([unicodedata.combining(chr(code)) > 0 for code in range(0x110000)])
 
 
-_LONG_MARKS = 1000
+LONG_MARKS = 1000
 """Maximum combining marks after each other that are left to Python's function."""
 
 
@@ -130,8 +130,8 @@ class CharsMap:
     """
 
     def __init__(self, blob: Array) -> None:
-        entries = _entries(blob)
-        self._entries = entries
+        entries = read_entries(blob)
+        self.read_entries = entries
         self._lengths: dict[str, list[int]] = {}
         for key in sorted(entries, key=len, reverse=True):
             lengths = self._lengths.setdefault(key[0], [])
@@ -148,7 +148,7 @@ class CharsMap:
         at = 0
         while at < len(text):
             for length in self._lengths.get(text[at], ()):
-                found = self._entries.get(text[at : at + length])
+                found = self.read_entries.get(text[at : at + length])
                 if found is not None:
                     meter.add(4 * len(found) + 1)
                     out.write(found)
@@ -160,7 +160,7 @@ class CharsMap:
         return out.getvalue()
 
 
-def _entries(blob: Array) -> dict[str, str]:
+def read_entries(blob: Array) -> dict[str, str]:
     """The texts of a map and their replacements."""
     if blob.size == 0:
         return {}

@@ -22,7 +22,7 @@ RENDER_SECONDS = 10.0
 MOST_CHARACTERS = 2**24
 """Maximum characters of a rendered chat: far more than any model reads."""
 
-_MEMORY = 2**30
+RENDER_MEMORY = 2**30
 """Maximum bytes of the process, where the system can limit it."""
 
 
@@ -52,7 +52,7 @@ def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _render(template: str, values: dict[str, Any], name: str, place: Location) -> dict[str, Any]:
-    limits = {"seconds": RENDER_SECONDS, "memory": _MEMORY, "characters": MOST_CHARACTERS}
+    limits = {"seconds": RENDER_SECONDS, "memory": RENDER_MEMORY, "characters": MOST_CHARACTERS}
     # An absolute path is used unchanged; the other scripts of the child are in another package.
     child = Child(str(Path(__file__).parent / "templates_child.py"), RENDER_SECONDS)
     try:

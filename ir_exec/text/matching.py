@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 MATCH_SECONDS = 10.0
 """Seconds for all matches of a layer without `max_seconds`, in addition to those for long texts."""
 
-_SECONDS_PER_BYTE = 1e-5
+SECONDS_PER_BYTE = 1e-5
 """Additional seconds without `max_seconds`: a hundred times the time of the patterns of tokenizers."""
 
 RECURSION_SECONDS = 1.0
@@ -49,7 +49,7 @@ class MatchTimer:
 
     def __init__(self, size: int, search: Any) -> None:
         limits = current_limits()
-        seconds = MATCH_SECONDS + _SECONDS_PER_BYTE * size
+        seconds = MATCH_SECONDS + SECONDS_PER_BYTE * size
         if search is not None and _RECURSION.search(search.pattern):
             seconds = min(seconds, RECURSION_SECONDS)
         left = limits.seconds_left if limits.is_timed else seconds

@@ -28,7 +28,7 @@ from ir_exec.text.libraries import library
 
 __all__ = ["compiled", "refusal"]
 
-_MOST_PATTERN = 2**21
+MOST_PATTERN = 2**21
 """Maximum bytes of a pattern. One that lists 16,384 special tokens has 280 KB; compiling this size takes 6 seconds."""
 
 _COMPILED_BYTES = 256
@@ -106,8 +106,8 @@ def compiled(pattern: bytes) -> Any:
         EvaluationError: IR704 if it cannot compile the pattern.
     """
     regex = library("regex", "a regular expression")
-    if len(pattern) > _MOST_PATTERN:
-        raise ResourceError(f"the pattern has {len(pattern):,} bytes, expected at most {_MOST_PATTERN:,}")
+    if len(pattern) > MOST_PATTERN:
+        raise ResourceError(f"the pattern has {len(pattern):,} bytes, expected at most {MOST_PATTERN:,}")
     current_limits().require(_COMPILED_BYTES * len(pattern))
     text = pattern.decode("utf-8", "surrogateescape")
     try:

@@ -178,7 +178,7 @@ def _killed_after(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
         done.append(target)
 
     monkeypatch.setattr(storage.os, "replace", kill)
-    monkeypatch.setattr(storage._Replacement, "restore", lambda self: None)
+    monkeypatch.setattr(storage.Replacement, "restore", lambda self: None)
 
 
 class _Killed(BaseException):

@@ -159,7 +159,7 @@ def test_a_failed_rename_restores_a_small_first_file(
         assert os.stat(target).st_nlink == 1
         replace(source, target)
 
-    monkeypatch.setattr(storage, "_MOST_RESTORED", limit)
+    monkeypatch.setattr(storage, "MOST_RESTORED", limit)
     monkeypatch.setattr(storage.os, "replace", fail)
     with pytest.raises(OSError, match="refused"):
         write_pair(pair)
@@ -200,7 +200,7 @@ def test_renames_of_two_writers_do_not_interleave(tmp_path: Path, monkeypatch: p
     others: list[threading.Thread] = []
     replace = os.replace
     waits = threading.Event()
-    wait_for_lock = storage._wait_for_lock
+    wait_for_lock = storage.wait_for_lock
 
     def wait(descriptor: int, folder: str, *, is_required: bool) -> None:
         if threading.current_thread() in others:
@@ -215,7 +215,7 @@ def test_renames_of_two_writers_do_not_interleave(tmp_path: Path, monkeypatch: p
             others[0].start()
             assert waits.wait(60)
 
-    monkeypatch.setattr(storage, "_wait_for_lock", wait)
+    monkeypatch.setattr(storage, "wait_for_lock", wait)
     monkeypatch.setattr(storage.os, "replace", spy)
     write_pair(pair)
     others[0].join(60)
@@ -224,7 +224,7 @@ def test_renames_of_two_writers_do_not_interleave(tmp_path: Path, monkeypatch: p
 
 
 def test_a_lock_that_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(storage, "_LOCK_SECONDS", 0.0)
+    monkeypatch.setattr(storage, "LOCK_SECONDS", 0.0)
     with lock_folder(str(tmp_path)):
         with lock_folder(str(tmp_path), is_required=False):
             pass

@@ -22,7 +22,7 @@ def test_strings_in_any_shape() -> None:
 
 
 def test_places_beyond_i32(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strings, "_MOST_CHARACTERS", 4)
+    monkeypatch.setattr(strings, "MOST_CHARACTERS", 4)
     assert join_strings([b"abcd"], (1,))[2].size == 4
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         join_strings([b"abcd", b"e"], (2,))

@@ -143,7 +143,7 @@ def test_audio_that_the_model_does_not_take(wave: Wave, settings: dict[str, Any]
 def test_frames_that_are_transformed_one_after_the_other(frames: int, monkeypatch: pytest.MonkeyPatch) -> None:
     wave = Wave(sweep()[:16000].astype(np.float32), 16000)
     expected = log_mel(wave, folder(chunk_length=1))
-    monkeypatch.setattr(audio, "_FRAMES_AT_ONCE", frames)
+    monkeypatch.setattr(audio, "FRAMES_AT_ONCE", frames)
     np.testing.assert_allclose(log_mel(wave, folder(chunk_length=1)), expected, rtol=1e-6)
 
 
@@ -153,7 +153,7 @@ def test_paths_that_are_not_audio_files(tmp_path: Path, monkeypatch: pytest.Monk
     if hasattr(os, "mkfifo"):
         os.mkfifo(tmp_path / "pipe.wav")
         paths.append(tmp_path / "pipe.wav")
-    monkeypatch.setattr(audio, "_MOST_BYTES", 100)
+    monkeypatch.setattr(audio, "MOST_BYTES", 100)
     for path in paths:
         with pytest.raises(EvaluationError, check=coded("IR704")):
             read_wav(path)

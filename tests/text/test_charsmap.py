@@ -23,7 +23,7 @@ def test_long_runs_of_marks_have_the_same_normal_form(form: Form, monkeypatch: p
     random = Random(0)
     texts = ["".join(random.choices(CHARACTERS, k=random.randrange(40))) for _ in range(500)]
     texts += ["".join(random.choices("\u0301\u0327\u0344\u0345", k=40)) + "a" for _ in range(50)]
-    monkeypatch.setattr(charsmap, "_LONG_MARKS", 2)
+    monkeypatch.setattr(charsmap, "LONG_MARKS", 2)
     for text in texts:
         assert normalized(form, text) == unicodedata.normalize(form, text)
 
@@ -47,7 +47,7 @@ def test_the_operator_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_replacements_of_a_map(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charsmap, "_entries", lambda _: {"a": "b" * 1000, "ac": "d"})
+    monkeypatch.setattr(charsmap, "read_entries", lambda _: {"a": "b" * 1000, "ac": "d"})
     replaced = CharsMap(None).replaced  # type: ignore[arg-type]  # the entries are given
     assert replaced("xaac") == "x" + "b" * 1000 + "d"
     with limited_memory(100_000), pytest.raises(ResourceError):

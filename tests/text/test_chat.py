@@ -92,7 +92,7 @@ def test_endless_templates_end(template: str, monkeypatch: pytest.MonkeyPatch) -
     ],
 )
 def test_templates_that_need_too_much_memory(template: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(chat, "_MEMORY", 2**28)
+    monkeypatch.setattr(chat, "RENDER_MEMORY", 2**28)
     with pytest.raises((ResourceError, EvaluationError)) as caught:
         render(template, "a\nb")
     assert caught.value.location.path == PATH

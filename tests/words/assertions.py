@@ -13,7 +13,9 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
+from ir_exec.debug.comparison.report import Verdict
 from tests.words.lint import ROOT
 
 __all__ = [
@@ -32,6 +34,8 @@ SENTENCES = Path(__file__).with_name("sentences.json")
 
 PLAIN_WORDS = re.compile(r"(?<![\w'`/.-])[a-z]+(?: +[a-z]+){2,}(?![\w(=])")
 COMPARED = (ast.In, ast.NotIn, ast.Eq, ast.NotEq)
+VERDICTS = frozenset(get_args(Verdict))
+"""Values of an attribute."""
 SEARCHES = frozenset(["count", "endswith", "find", "fullmatch", "index", "match", "search", "startswith"])
 """Methods of strings and functions of `re` that look for their argument."""
 
@@ -66,7 +70,7 @@ def sentences_of(source: str) -> list[tuple[int, str]]:
     found = []
     for literal in compared.values():
         words = PLAIN_WORDS.search(literal.value)
-        if words and words.group() not in own:
+        if words and words.group() not in own and literal.value not in VERDICTS:
             found.append((literal.lineno, words.group()))
     return sorted(found)
 

@@ -15,17 +15,29 @@ def pairs_by_name(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, E
     """Return the value of the reference with the same tensor name for each value outside bodies that has one.
 
     A value without tensor names, such as a constant, has the name of its layer. Floats of few bits, which the reference
-    may store as codes in integers, are paired only if the element types are equal.
+    may store as codes in integers, are paired only if the element types are equal. Outputs at the same position are
+    paired first: a layer may have the name of an output that another layer computes.
     """
     mine, others = (_unique_names(side) for side in (ours, theirs))
-    pairs: dict[Key, Entry] = {}
-    used: set[Key] = set()
+    pairs = _outputs_by_place(ours, theirs)
+    used = {partner.key for partner in pairs.values()}
     for name, entry in mine.items():
         partner = others.get(name)
         if partner is None or entry.key in pairs or partner.key in used or not _have_same_storage(entry, partner):
             continue
         pairs[entry.key] = partner
         used.add(partner.key)
+    return pairs
+
+
+def _outputs_by_place(ours: Sequence[Entry], theirs: Sequence[Entry]) -> dict[Key, Entry]:
+    """The outputs at the same position with a common name."""
+    by_place = {entry.place: entry for entry in theirs if entry.output and entry.place is not None}
+    pairs: dict[Key, Entry] = {}
+    for entry in ours:
+        partner = by_place.get(entry.place) if entry.output and entry.place is not None else None
+        if partner is not None and not set(entry.names).isdisjoint(partner.names):
+            pairs[entry.key] = partner
     return pairs
 
 

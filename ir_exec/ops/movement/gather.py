@@ -180,14 +180,14 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
         except IndexError:
             return op.evaluate(data, indices, axis)
 
-    if is_one and position == 0 and not data.element_type.dtype.hasobject:
+    if is_one and position == 0:
         return take_first
 
     def take(data: Array, indices: Array, axis: Array) -> Array:
         try:
             if data.flags.c_contiguous:
                 # NumPy returns a number in place of an array without axes.
-                return np.asarray(data.take(indices, position))
+                return np.asarray(data.take(indices, position), data.dtype)
             if is_one:
                 # Without the copy of all the others that NumPy's function makes first.
                 return np.array(data[(*before, int(indices))], order="C")

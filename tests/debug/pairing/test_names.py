@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pytest
+
+from ir_exec import build
+from ir_exec.debug import compare
 from ir_exec.debug.pairing.names import pairs_by_name
 from ir_exec.debug.values.entries import Entry
 from tests.debug.values.test_entries import entry
@@ -43,3 +48,13 @@ def test_codes_are_no_partners_of_the_values_that_they_stand_for() -> None:
     theirs = [entry("w", "Initializer", element_type="u8"), entry("v", "Initializer", element_type="u8")]
     assert pairs(ours, theirs) == {"v": "v"}
     assert pairs([entry("w", "Const", element_type="f32")], [entry("w", "Initializer", element_type="i64")]) == {}
+
+
+def test_a_layer_with_the_name_of_an_output_of_another_layer() -> None:
+    pytest.importorskip("onnxruntime")
+    x = build.parameter([2, 3], name="x")
+    turned = build.transpose(build.tanh(x), np.int64([1, 0]), name="y")
+    model = build.model([build.result(build.sin(turned), name="z"), build.result(build.exp(x), name="y")])
+    report = compare(model, "onnxruntime")
+    assert report.equal, str(report)
+    assert [one.status for one in report.output_results if one.status == "unmatched"] == []

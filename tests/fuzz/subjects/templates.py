@@ -51,7 +51,7 @@ def run(random: Random, folder: Path) -> None:
     messages = [{"role": "user", "content": draw_json(random)} for _ in range(random.randrange(4))]
     opened = Folder(str(folder), "language model", {}, {}, template)
     assert Code.internal_error not in {fault.code for fault in faults_of(opened)}
-    with patch.multiple(chat, RENDER_SECONDS=1.0, MOST_CHARACTERS=10_000, _MEMORY=2**28), only_our_errors():
+    with patch.multiple(chat, RENDER_SECONDS=1.0, MOST_CHARACTERS=10_000, RENDER_MEMORY=2**28), only_our_errors():
         assert len(render_chat(opened, messages)) <= 10_000
 
 

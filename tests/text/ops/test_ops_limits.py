@@ -126,7 +126,7 @@ def test_matches_end_at_the_time_limit(
     case: Case, has_limit: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(matching, "MATCH_SECONDS", 0.05)
-    monkeypatch.setattr(matching, "_SECONDS_PER_BYTE", 0.0)
+    monkeypatch.setattr(matching, "SECONDS_PER_BYTE", 0.0)
     path, given = file_of(case, tmp_path)
     compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=0.3 if has_limit else None)
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
@@ -214,7 +214,7 @@ def test_patterns_within_the_limits(pattern: str) -> None:
 
 
 def test_long_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(patterns, "_MOST_PATTERN", 1000)
+    monkeypatch.setattr(patterns, "MOST_PATTERN", 1000)
     assert patterns.compiled(b"a" * 1000) is not None
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         patterns.compiled(b"a" * 1001)
