@@ -322,6 +322,7 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
     )
     draft.finished = planner.plan()
     draft.finished.prologue = prologue
+    draft.finished.result_types = [draft.types[number] for number in draft.results]
 
 
 def fusion_pass(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:

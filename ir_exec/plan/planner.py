@@ -106,6 +106,7 @@ class Plan:
         peak: The maximum of it. Both include the bytes that the plan stores.
         prologue: Runs only in the first iteration of a loop, before the steps, which read its results.
         skipped: Fusions whose patterns matched in part.
+        result_types: The types of the outputs.
     """
 
     steps: list[Step]
@@ -115,6 +116,7 @@ class Plan:
     peak: int = 0
     prologue: Plan | None = None
     skipped: Sequence[Skipped] = ()
+    result_types: Sequence[TensorType] = ()
 
     def require_memory(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""
@@ -329,6 +331,10 @@ class Plans:
     def made(self) -> list[Plan]:
         """The stored plans, the open one last."""
         return [*self._exact.values(), *([] if self._open is None else [self._open])]
+
+    def is_open(self, plan: Plan) -> bool:
+        """Return True for the open plan, which the next run with the same shapes replaces by a separate one."""
+        return plan is self._open
 
     def get(self, inputs: list[Input], *, observed: bool) -> Plan:
         """The plan to run.

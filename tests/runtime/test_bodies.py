@@ -683,6 +683,29 @@ def test_values_where_buffers_of_any_size_are_overwritten(name: str, monkeypatch
     check_as_observed(*ANSWERED[name])
 
 
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("counted", 1), ("counted, any dims", 1), ("variable", 1), ("grows", 4), ("cascade of dims", 4)],
+)
+def test_iterations_with_inputs_of_equal_types_look_up_one_plan(
+    name: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, inputs = ANSWERED[name]
+    file = net.file(*inputs)
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    looked_up = 0
+    get = planner.Plans.get
+
+    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> planner.Plan:
+        nonlocal looked_up
+        looked_up += 1
+        return get(plans, *arguments, **options)
+
+    monkeypatch.setattr(planner.Plans, "get", counted)
+    compiled(file.inputs)
+    assert looked_up - 1 == expected, "one more is the plan of the model"
+
+
 def check_as_observed(net: NetworkText, inputs: Sequence[Array]) -> None:
     """Compare a run with one for an observer, which overwrites nothing, and check that the inputs are as before."""
     file = net.file()

@@ -10,7 +10,7 @@ The other context of an operator, weights and state, is defined here too.
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.base.shapes import normalize_axis
@@ -21,6 +21,7 @@ __all__ = [
     "BodyInput",
     "BodyOutput",
     "FedBackValue",
+    "Iterations",
     "Part",
     "RunningBody",
     "State",
@@ -135,6 +136,21 @@ class Ties(NamedTuple):
         return frozenset([tie.parameter for tie in self.inputs if tie.position is not None and tie.part is None])
 
 
+class Iterations:
+    """The memory of a body during the iterations of one loop.
+
+    Attributes:
+        values: Values that depend on `Ties.fixed` only, by number.
+        start: The executor's state for further iterations, if all have arrays of the types of the first.
+    """
+
+    __slots__ = ("start", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, Array] = {}
+        self.start: Any = None
+
+
 class TypedBody(Protocol):
     """A body during inference.
 
@@ -156,11 +172,11 @@ class TypedBody(Protocol):
 class RunningBody(TypedBody, Protocol):
     """A body during a run."""
 
-    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
+    def run(self, arrays: list[Array], iterations: Iterations | None = None) -> list[Array]:
         """The values of the Results for these values of the Parameters.
 
         Args:
-            kept: During iterations, a cache of values that depend on `Ties.fixed` only; empty in the first one.
+            iterations: One object for all iterations of a loop, in which the values of `Ties.fixed` are equal.
         """
 
     def advance(self) -> None:

@@ -19,6 +19,7 @@ from ir_exec.ops.base.bodies import (
     AnyValue,
     BodyInput,
     BodyOutput,
+    Iterations,
     Part,
     RunningBody,
     Ties,
@@ -100,7 +101,7 @@ class _Iteration(Op):
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
-        kept: dict[int, Array] = {}
+        iterated = Iterations()
         done = 0
         limits, given = current_limits(), owners(values)
         while iterations is None or done < iterations:
@@ -110,7 +111,7 @@ class _Iteration(Op):
             for parameter, counter in counters.items():
                 arrays[parameter] = number = np.empty(counter.shape, counter.dtype)
                 number.fill(done)
-            before, results = results, body.run(arrays, kept)
+            before, results = results, body.run(arrays, iterated)
             body.advance()
             done += 1
             for result, array in enumerate(results):
