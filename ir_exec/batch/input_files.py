@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint
 from ir_exec.ir.packing import decode, packed_size
+from ir_exec.ir.regular_files import open_regular
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import ModelPort
 from ir_exec.onnx.tensor_files import data_set_files, read_tensor_file
@@ -107,7 +109,7 @@ def _raw(path: str, port: ModelPort, pixels: Pixels) -> Array:
 
 def _text(path: str, port: ModelPort, pixels: Pixels) -> Array:
     """Return numbers, one row per line, separated by commas or blanks; for an input of strings the lines."""
-    with open(path, encoding="utf-8-sig") as file:
+    with TextIOWrapper(open_regular(path), encoding="utf-8-sig") as file:
         try:
             lines = file.read().splitlines()
         except UnicodeDecodeError as error:
@@ -192,7 +194,7 @@ def _image(path: str, port: ModelPort, pixels: Pixels) -> Array:
     layout = pixels.layout or _layout(port)
     dims = _dims(layout, port)
     try:
-        with Image.open(path) as opened:
+        with open_regular(path) as file, Image.open(file) as opened:
             image = ImageOps.exif_transpose(opened)
             channels = dims["C"].lo if "C" in dims and dims["C"].is_static else 1 if "C" not in dims else 3
             image = image.convert({1: "L", 3: "RGB", 4: "RGBA"}[channels])

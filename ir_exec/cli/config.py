@@ -116,9 +116,14 @@ def _searched_folders(start: Path) -> Iterator[Path]:
 
 
 def _is_boundary(folder: Path) -> bool:
-    """Return True for the root of a Git repository, worktree or submodule, and for the home folder."""
+    """Return True for the root of a Git repository, worktree or submodule, and for the home folder.
+
+    The root of the file system is the home folder of accounts without one, such as those of services.
+    """
     if os.path.lexists(folder / ".git"):
         return True
+    if folder == folder.parent:
+        return False
     try:
         return os.path.samefile(folder, os.path.expanduser("~"))
     except OSError:

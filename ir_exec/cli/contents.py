@@ -25,8 +25,10 @@ _STARTS = (
 )
 
 _ROOT = re.compile(
-    rb"\A(?:\xef\xbb\xbf)?\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<![A-Z][^>]*>\s*)*<([A-Za-z_][\w.:-]*)", re.DOTALL
+    rb"\A(?:\xef\xbb\xbf)?\s*+(?:(?><\?.*?\?>|<!--.*?-->|<![A-Z][^>]*>)\s*+)*+<([A-Za-z_][\w.:-]*)", re.DOTALL
 )
+"""The name of the first element. Nothing is matched twice: declarations could be grouped in exponentially many ways."""
+
 _BASELINE = re.compile(rb'\A\s*\{\s*"format":\s*\d+,\s*"findings":')
 
 _ENDINGS = {

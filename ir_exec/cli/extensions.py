@@ -6,6 +6,7 @@ request, they are imported only with --trust or if the command line names them, 
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import sys
@@ -88,20 +89,45 @@ def resolve_extensions(config: Config, path: str | None, given: Sequence[str]) -
 
 
 def _is_foreign_file(text: str) -> bool:
-    """Return True for a file of another user, and for a module if another user owns the current folder."""
+    """Return True if another user owns a file, or the current folder or a file of it that a module is imported from."""
     try:
-        return is_foreign(text if text.endswith(".py") else os.curdir)
+        return any(is_foreign(path) for path in _paths_of(text))
     except OSError:
         return False  # the import reports the missing file
+
+
+def _paths_of(text: str) -> list[str]:
+    """Return the file of an extension, or the current folder and the packages and files of a module in it."""
+    if text.endswith(".py"):
+        return [text]
+    paths = [os.curdir]
+    folder = os.curdir
+    for name in text.split("."):
+        folder = os.path.join(folder, name)
+        paths += glob.glob(f"{glob.escape(folder)}.*") + glob.glob(f"{glob.escape(folder)}/__init__.*")
+        paths += [folder] if os.path.lexists(folder) else []
+    return paths
 
 
 def _identity(text: str) -> str:
     return os.path.realpath(text) if text.endswith(".py") else text
 
 
+_CI_VARIABLES = (
+    "CI",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "TF_BUILD",
+    "JENKINS_URL",
+    "TEAMCITY_VERSION",
+    "CODEBUILD_BUILD_ID",
+)
+"""Variables of CI services. Azure Pipelines, TeamCity and older versions of Jenkins do not set CI."""
+
+
 def _is_ci() -> bool:
-    """Return True in a CI service: all of them set the variable CI."""
-    return os.environ.get("CI", "").lower() not in ("", "0", "false")
+    """Return True in a CI service."""
+    return any(os.environ.get(name, "").lower() not in ("", "0", "false") for name in _CI_VARIABLES)
 
 
 def import_extensions(names: Sequence[str]) -> None:

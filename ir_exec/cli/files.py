@@ -75,17 +75,27 @@ def repository(start: str) -> str:
     return place
 
 
+_MOST_CHARACTERS = 2**28
+"""Maximum characters of a text: a device or a pipe may never end."""
+
+_MOST_DOTS = 1000
+"""Maximum dots of a line of TOML: the parser takes quadratic memory for the parts of a key."""
+
+
 def read_text(path: str, what: str) -> str:
-    """Read the text of a file.
+    """Read the text of a file, a pipe or a device.
 
     Args:
         what: The noun in the message of an error.
     """
     try:
         with open(path, encoding="utf-8") as file:
-            return file.read()
+            text = file.read(_MOST_CHARACTERS + 1)
     except (OSError, ValueError) as error:
         raise Unusable(f"cannot read {what} {path}: {reason_of(error)}") from None
+    if len(text) > _MOST_CHARACTERS:
+        raise Unusable(f"{path} is too long, expected at most {_MOST_CHARACTERS:,} characters")
+    return text
 
 
 def read_json(path: str, what: str) -> Any:
@@ -100,6 +110,9 @@ def read_toml(path: str, what: str) -> dict[str, Any]:
 
 def _read_parsed(path: str, what: str, parse: Callable[[str], Any], language: str) -> Any:
     text = read_text(path, what)
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.count(".") > _MOST_DOTS:
+            raise Unusable(f"line {number} of {path} has too many dots, expected at most {_MOST_DOTS:,}")
     try:
         return parse(text)
     except RecursionError:

@@ -16,6 +16,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
+from ir_exec.ops.base.bodies import Iterations
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.plan.planner import Instrument
 from ir_exec.runtime import CompiledModel
@@ -186,7 +187,7 @@ class SplitGraph(Executor):
         return self._whole.plan(inputs)
 
     def run(
-        self, arrays: list[Array], observe: Observer | None = None, *, kept: dict[int, Array] | None = None
+        self, arrays: list[Array], observe: Observer | None = None, *, iterations: Iterations | None = None
     ) -> list[Array]:
         if observe is not None:
             return self._whole.run(arrays, observe)

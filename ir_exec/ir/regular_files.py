@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import BinaryIO
+from io import BufferedReader
 
 __all__ = ["open_regular"]
 
 
-def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+def open_regular(path: str | os.PathLike[str]) -> BufferedReader:
     """Open a regular file for reading.
 
     Raises:

@@ -31,6 +31,7 @@ __all__ = [
     "limited_memory",
     "owner_of",
     "owners",
+    "require_temporary",
 ]
 
 MOST_ITERATIONS = 1_000_000
@@ -200,6 +201,27 @@ def limited_memory(max_memory: int) -> Iterator[None]:
         yield
     finally:
         LIMITS.reset(token)
+
+
+FEW_BYTES = 2**20
+"""Maximum bytes of an intermediate array that is not counted."""
+
+
+def require_temporary(size: int, proportional: int = 0) -> None:
+    """Compare an intermediate array of a layer with the memory of the run before it is allocated.
+
+    Layers call this if attributes or values, such as pads and numbers of samples, can make the array far larger than
+    the inputs and the outputs.
+
+    Args:
+        size: Bytes of the array.
+        proportional: Bytes of the inputs and outputs of the layer: an array of the same size is not counted.
+
+    Raises:
+        ResourceError: If the array exceeds the budget.
+    """
+    if size > max(2 * proportional, FEW_BYTES):
+        current_limits().require(size)
 
 
 class MemoryMeter:

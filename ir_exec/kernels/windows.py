@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
+from ir_exec.kernels.limits import require_temporary
 from ir_exec.types import Array
 
 __all__ = [
@@ -186,7 +187,9 @@ def padded_part(data: Array, axes: Sequence[SlidingAxis], covered: Covered | Non
     part = data[(..., *inside)]
     if part.shape[-len(axes) :] == shape:
         return part
-    padded = np.zeros((*data.shape[: -len(axes)], *shape), data.dtype)
+    dims = (*data.shape[: -len(axes)], *shape)
+    require_temporary(prod(dims) * data.itemsize, data.nbytes)
+    padded = np.zeros(dims, data.dtype)
     if part.size:
         copy_rows(part, padded[(..., *target)])
     return padded

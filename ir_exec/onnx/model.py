@@ -12,6 +12,7 @@ from ir_exec.build.network import needed_layers, with_conversion_parameters
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
 from ir_exec.hints import shell_word
+from ir_exec.kernels.limits import limited_memory
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.convert import Converter
 from ir_exec.onnx.demands import Demands, asking
@@ -51,6 +52,10 @@ class Converted:
     has_assumptions: bool = False
 
 
+_STRINGS = 2**30
+"""Maximum bytes of the strings that a conversion computes, and of its largest other values of unknown size."""
+
+
 def convert_model(
     proto: ModelProto,
     *,
@@ -79,7 +84,7 @@ def convert_model(
         NotKnownError: If further knowledge of the inputs may resolve all of them, and otherwise the IRError of the
             first fault, unless `report` returns.
     """
-    with asking(demands):
+    with asking(demands), limited_memory(_STRINGS):
         return _converted(proto, folder, given or {}, report, is_lenient, recorded or {}, demands, arrays)
 
 

@@ -5,7 +5,7 @@ A complex number is two elements of the last axis: real part and imaginary part.
 
 from __future__ import annotations
 
-from math import sqrt
+from math import prod, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.limits import require_temporary
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
@@ -437,6 +438,8 @@ def _overlapped(frames: Array, step: int) -> Array:
     total = max(count - 1, 0) * step + size
     # Frames are split into blocks of `step` elements: blocks of the same number do not overlap, and are added at once.
     chunks = -(-size // step)
+    # Both the frames and their sum consist of blocks; a step far larger than a frame makes them almost empty.
+    require_temporary(2 * prod(batch) * (count + chunks) * chunks * step * frames.itemsize, 2 * frames.nbytes)
     padded = np.zeros((*batch, count, chunks * step), frames.dtype)
     padded[..., :size] = frames
     split = padded.reshape(*batch, count, chunks, step)

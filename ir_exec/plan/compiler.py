@@ -125,6 +125,7 @@ class Compiler:
         expand: Constants that take more memory than the weights they are computed from are stored.
         tier: Which passes run.
         fixed: The numbers of inputs that are equal in many runs.
+        back_edges: The positions of results that are read as inputs of the next run only, with the numbers of these.
         run: Runs a plan on its slots.
         folded: The values that are constants.
         constants: Their arrays by number.
@@ -142,6 +143,7 @@ class Compiler:
     expand: bool
     tier: Tier
     fixed: Sequence[int]
+    back_edges: Sequence[tuple[int, int]]
     selection: PassSelection
     run: Callable[[Plan, list[Array | None]], None]
     folded: set[Value] = field(default_factory=set)
@@ -316,9 +318,11 @@ def select_kernels(compiler: Compiler, draft: Draft) -> None:
         draft.results,
         overwrite=draft.is_for_runs,
         kept=draft.kept,
+        back_edges=compiler.back_edges,
     )
     draft.finished = planner.plan()
     draft.finished.prologue = prologue
+    draft.finished.result_types = [draft.types[number] for number in draft.results]
 
 
 def fusion_pass(name: str, exactness: Literal["bit-exact", "rounding"], what: str, *rules: FusionRule) -> Pass:

@@ -51,6 +51,7 @@ class DynamicKernel:
         fixed: The inputs, by position, that are the same arrays in every call.
         constants: Further inputs whose elements `Op.kernel` may rely on.
         at_once: Use `Op.kernel` already for the first arrays of their types.
+        view: `Op.view_kernel`, tried first.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class DynamicKernel:
         fixed: Mapping[int, Array] = MappingProxyType({}),
         constants: Collection[int] = (),
         at_once: bool = False,
+        view: Callable[..., Any] | None = None,
     ) -> None:
         self._node = node
         self._op = op
@@ -71,6 +73,7 @@ class DynamicKernel:
         self._kernel = kernel
         self._better = better and not op.pads_to_static
         self._at_once = at_once
+        self._view = view
         self._constants = frozenset(constants)
         self._fixed = {position: TensorType.of(array) for position, array in fixed.items()}
         self._varying = [position for position in range(len(node.values_in)) if position not in fixed]
@@ -79,6 +82,10 @@ class DynamicKernel:
         self._seen: dict[tuple[Any, ...], _Seen] = {}
 
     def __call__(self, *arrays: Array) -> Any:
+        if self._view is not None:
+            view = self._view(*arrays)
+            if view is not None:
+                return view
         return self.accepted(arrays)(*arrays)
 
     def accepted(self, arrays: Sequence[Array]) -> Callable[..., Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -71,12 +71,23 @@ class Buffers:
     The outputs of an operator with `may_alias` may share the buffers of any inputs, unless an output is larger than
     every input; the outputs of all other operators have separate buffers. Weights, variables and values from bodies are
     in foreign buffers. A buffer is free after the last use of the last value in it, unless it is foreign.
+
+    Args:
+        moved: Parameters whose buffers belong to the run.
     """
 
-    def __init__(self, nodes: list[Node], types: Types, keep: Collection[int], dying: list[list[int]]) -> None:
+    def __init__(
+        self,
+        nodes: list[Node],
+        types: Types,
+        keep: Collection[int],
+        dying: list[list[int]],
+        moved: Collection[int] = (),
+    ) -> None:
         self._nodes = nodes
-        self._owners: dict[int, frozenset[int]] = {}
+        self._owners: dict[int, frozenset[int]] = {number: frozenset([number]) for number in moved}
         self._sizes: dict[int, int] = {}
+        self._lent = {_OTHERS}
         self._last: dict[int, int] = {}
         self._live = 0
         last_use = {number: index for index, numbers in enumerate(dying) for number in numbers}
@@ -90,6 +101,36 @@ class Buffers:
         for owner, last in self._last.items():
             self._freed.setdefault(last, []).append(owner)
 
+    @classmethod
+    def of_iterations(
+        cls,
+        nodes: list[Node],
+        types: Types,
+        results: Sequence[int],
+        dying: list[list[int]],
+        back_edges: Sequence[tuple[int, int]],
+    ) -> Buffers:
+        """The buffers of the body of a loop, which hands results on to its next iteration.
+
+        The buffer of a Parameter belongs to the run if that of its result does and has no other result in it.
+
+        Args:
+            results: The numbers of all results.
+            back_edges: The position of the result and the number of the Parameter, for each result that only the next
+                iteration reads.
+        """
+        while True:
+            buffers = cls(nodes, types, frozenset(results), dying, [parameter for _, parameter in back_edges])
+            own = [edge for edge in back_edges if buffers._has_own_buffer(edge[0], results)]
+            if len(own) == len(back_edges):
+                return buffers
+            back_edges = own
+
+    def _has_own_buffer(self, position: int, results: Sequence[int]) -> bool:
+        owners = self._of(results[position])
+        others = [self._of(number) for place, number in enumerate(results) if place != position]
+        return owners.isdisjoint(self._lent.union(*others))
+
     def _enter_owners(self, node: Node, types: Types) -> None:
         assert node.op is not None, "the compiler rejects models with unsupported operators"
         inputs = [self._of(value.number) for value in node.values_in]
@@ -99,6 +140,7 @@ class Buffers:
             # A variable or a body may keep its inputs.
             for owner in frozenset[int]().union(*inputs):
                 self._last[owner] = len(self._nodes)
+                self._lent.add(owner)
         if node.op.evaluate_context == {"weights"}:
             # Constants decoded from the file are free after their last use.
             handed_on |= {node.outputs[0].number}

@@ -106,6 +106,7 @@ class Plan:
         peak: The maximum of it. Both include the bytes that the plan stores.
         prologue: Runs only in the first iteration of a loop, before the steps, which read its results.
         skipped: Fusions whose patterns matched in part.
+        result_types: The types of the outputs.
     """
 
     steps: list[Step]
@@ -115,6 +116,7 @@ class Plan:
     peak: int = 0
     prologue: Plan | None = None
     skipped: Sequence[Skipped] = ()
+    result_types: Sequence[TensorType] = ()
 
     def require_memory(self, limits: Limits) -> None:
         """Raise ResourceError at the first layer at which a run of this plan exceeds the budget."""
@@ -159,6 +161,7 @@ class Planner:
         results: The slots with values at its end.
         overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
         kept: Bytes in `slots` that belong to this plan only.
+        back_edges: The positions of the results that only the next iteration of a loop reads, with its Parameters.
     """
 
     def __init__(
@@ -171,6 +174,7 @@ class Planner:
         *,
         overwrite: bool,
         kept: int = 0,
+        back_edges: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._setting = setting
         self._kept = kept
@@ -182,7 +186,7 @@ class Planner:
         self._keep = frozenset(results)
         self._read = self._keep.union(value.number for node in nodes for value in node.values_in)
         self._dying = last_uses(nodes)
-        self._buffers = Buffers(nodes, types, self._keep, self._dying)
+        self._buffers = Buffers.of_iterations(nodes, types, results, self._dying, back_edges)
 
     def plan(self) -> Plan:
         """The plan.
@@ -246,7 +250,10 @@ class Planner:
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
         is_replaceable = better is None and self._overwrite
-        return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed)
+        numbers = tuple([value.number for value in node.values_in])
+        is_tried = is_replaceable and self._is_static(numbers)
+        view = op.view_kernel(*[self._types[number] for number in numbers]) if is_tried else None
+        return DynamicKernel(node, op, context, better or op.evaluate, better=is_replaceable, fixed=fixed, view=view)
 
     def _kernel_for_any(self, node: Node, op: Op, context: Context) -> Kernel | None:
         """The function to call instead of `evaluate` and `kernel`, for any types."""
@@ -324,6 +331,10 @@ class Plans:
     def made(self) -> list[Plan]:
         """The stored plans, the open one last."""
         return [*self._exact.values(), *([] if self._open is None else [self._open])]
+
+    def is_open(self, plan: Plan) -> bool:
+        """Return True for the open plan, which the next run with the same shapes replaces by a separate one."""
+        return plan is self._open
 
     def get(self, inputs: list[Input], *, observed: bool) -> Plan:
         """The plan to run.

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from ir_exec.graph import BodyGraph
 from ir_exec.infer import InferredBody, OuterTypes, infer_body
+from ir_exec.ops.base.bodies import Iterations
 from ir_exec.ops.infrastructure.values import AssignsVariable, Parameter
 from ir_exec.plan.planner import MAX_PLANS
 from ir_exec.runtime.state import CurrentVariables
@@ -14,8 +15,8 @@ from ir_exec.types import Array, TensorType
 
 __all__ = ["InterpretedBody", "RunsBody"]
 
-RunsBody: TypeAlias = Callable[[list[Array], dict[int, Array] | None], list[Array]]
-"""Computes the Results of a body from its Parameters; the dict is the argument `kept` of `RunningBody.run`."""
+RunsBody: TypeAlias = Callable[[list[Array], Iterations | None], list[Array]]
+"""Computes the Results of a body from its Parameters, with the arguments of `RunningBody.run`."""
 
 
 class InterpretedBody(InferredBody):
@@ -44,8 +45,8 @@ class InterpretedBody(InferredBody):
                 self._inferred[key] = found
         return found
 
-    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
-        return self._runs(arrays, kept)
+    def run(self, arrays: list[Array], iterations: Iterations | None = None) -> list[Array]:
+        return self._runs(arrays, iterations)
 
     def advance(self) -> None:
         if self._assigned:

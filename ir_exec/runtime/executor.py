@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Container, Mapping
 from contextvars import ContextVar
 from threading import Lock
 from types import MappingProxyType
+from typing import NamedTuple
 
 from ir_exec.graph import BodyGraph, Graph, Node
 from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
+from ir_exec.ops.base.bodies import Iterations, Ties
 from ir_exec.plan.compiler import ALL_PASSES, Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.planner import Context, Input, Instrument, Kernel, Plan, Plans, Setting
@@ -39,7 +41,7 @@ class Executor:
         ops: Operators that replace the operators of their nodes, in bodies too.
         instrument: A wrapper of every step, in bodies too.
         tier: The optimization of plans for runs without an observer, in bodies too.
-        fixed: The positions of inputs that are the same in many runs, which share the values computed from them.
+        ties: The connections between the iterations, if the graph is the body of a loop.
         passes: The passes that make plans, in bodies too.
     """
 
@@ -54,18 +56,19 @@ class Executor:
         ops: Mapping[Node, Op] = MappingProxyType({}),
         instrument: Instrument | None = None,
         tier: Tier = "auto",
-        fixed: Collection[int] = (),
+        ties: Ties | None = None,
         passes: PassSelection = ALL_PASSES,
     ) -> None:
         self.weights = context["weights"]
         self._plans = Plans(self._new_plan, budget.max_memory)
         self._parameters = [node.outputs[0].number for node in graph.parameters]
+        self._back_edges = ties.back_edges if ties else ()
         self._packing = Lock()
         self._runs_until_packed = thresholds.RUNS_BEFORE_PACKING if tier == "auto" else -1
 
         def inner(node: Node, body: BodyGraph) -> Executor:
             # Of several bodies only one runs, and only once.
-            fixed = body.ties.fixed if body.ties is not None and len(node.bodies) == 1 else ()
+            ties = body.ties if len(node.bodies) == 1 else None
             return Executor(
                 body.graph,
                 context,
@@ -75,7 +78,7 @@ class Executor:
                 instrument=instrument,
                 tier=tier,
                 passes=passes,
-                fixed=fixed,
+                ties=ties,
             )
 
         self.bodies = {node: tuple([inner(node, body) for body in node.bodies]) for node in graph.nodes if node.bodies}
@@ -99,7 +102,8 @@ class Executor:
             types=types,
             expand=expand_weights,
             tier=tier,
-            fixed=[self._parameters[position] for position in fixed],
+            fixed=[self._parameters[position] for position in (ties.fixed if ties else ())],
+            back_edges=[(edge.result, self._parameters[edge.parameter]) for edge in (ties.moved if ties else ())],
             selection=passes,
             run=_run,
         )
@@ -108,47 +112,73 @@ class Executor:
         return self.compiler.with_constants(node)
 
     def run(
-        self, arrays: list[Array], observe: Observer | None = None, *, kept: dict[int, Array] | None = None
+        self, arrays: list[Array], observe: Observer | None = None, *, iterations: Iterations | None = None
     ) -> list[Array]:
         """Return the values of the Results for the values of the Parameters, both in the order of the file.
 
         Args:
-            kept: The values that depend only on the fixed inputs, by number, stored here by the first run; initially
-                empty.
+            iterations: Shared by runs with equal fixed inputs.
         """
         if observe is not None:
             return self._run_observed(arrays, Observing(observe))
-        return self.run_body(arrays, kept)
+        return self.run_body(arrays, iterations)
 
-    def run_body(self, arrays: list[Array], kept: dict[int, Array] | None) -> list[Array]:
+    def run_body(self, arrays: list[Array], iterations: Iterations | None) -> list[Array]:
         """Run the graph as a body; it is observed if the caller is."""
-        return self._run(arrays, None, is_observed=_OBSERVED.get(), kept=kept)
+        return self._run(arrays, None, is_observed=_OBSERVED.get(), iterations=iterations)
 
     def _run_observed(self, arrays: list[Array], hooks: Hooks) -> list[Array]:
         """Run the layers of the file one by one, in bodies too."""
         token = _OBSERVED.set(True)
         try:
-            return self._run(arrays, hooks, is_observed=True, kept=None)
+            return self._run(arrays, hooks, is_observed=True, iterations=None)
         finally:
             _OBSERVED.reset(token)
 
     def _run(
-        self, arrays: list[Array], hooks: Hooks | None, *, is_observed: bool, kept: dict[int, Array] | None
+        self, arrays: list[Array], hooks: Hooks | None, *, is_observed: bool, iterations: Iterations | None
     ) -> list[Array]:
-        plan = self._plans.get([(array.dtype, array.shape) for array in arrays], observed=is_observed)
+        start: _Start | None = None if iterations is None else iterations.start
+        if start is None:
+            start = self._start(arrays, is_observed, iterations)
         if self._runs_until_packed >= 0 and not is_observed:
             self._count_run()
-        slots = plan.slots.copy()
+        slots = start.slots.copy()
         for number, given in zip(self._parameters, arrays, strict=True):
             slots[number] = given
+        _run(start.plan, slots, hooks)
+        return [array for number in start.plan.results if (array := slots[number]) is not None]
+
+    def _start(self, arrays: list[Array], is_observed: bool, iterations: Iterations | None) -> _Start:
+        types = [(array.dtype, array.shape) for array in arrays]
+        plan = self._plans.get(types, observed=is_observed)
+        slots = plan.slots
         if plan.prologue is not None:
-            kept = {} if kept is None else kept
-            if not kept.keys() >= set(plan.prologue.results):
-                kept |= _computed_once(plan.prologue, slots.copy(), owners(arrays))
+            slots = slots.copy()
+            values = {} if iterations is None else iterations.values
+            if not values.keys() >= set(plan.prologue.results):
+                given = slots.copy()
+                for number, array in zip(self._parameters, arrays, strict=True):
+                    given[number] = array
+                values |= _computed_once(plan.prologue, given, owners(arrays))
             for number in plan.prologue.results:
-                slots[number] = kept[number]
-        _run(plan, slots, hooks)
-        return [array for number in plan.results if (array := slots[number]) is not None]
+                slots[number] = values[number]
+        start = _Start(plan, slots)
+        if iterations is not None and not is_observed and self._repeats(plan, types):
+            iterations.start = start
+        return start
+
+    def _repeats(self, plan: Plan, types: list[Input]) -> bool:
+        """Return True if all iterations of a loop have inputs of these types, since the results have them too."""
+        if self._plans.is_open(plan):
+            return False
+        for edge in self._back_edges:
+            result, (dtype, shape) = plan.result_types[edge.result], types[edge.parameter]
+            if not (result.element_type.is_known and result.shape.is_static):
+                return False
+            if result.element_type.dtype != dtype or result.shape.static != shape:
+                return False
+        return True
 
     def _count_run(self) -> None:
         """Prepack weights after the given number of runs without prepacking; other threads may run meanwhile."""
@@ -174,6 +204,13 @@ class Executor:
 
     def _new_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
         return self.compiler.compile_plan(inputs, is_for_runs)
+
+
+class _Start(NamedTuple):
+    """The plan of a run, and its slots without the inputs."""
+
+    plan: Plan
+    slots: list[Array | None]
 
 
 def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int]) -> dict[int, Array]:

@@ -24,6 +24,7 @@ from typing import Any
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError
 from ir_exec.kernels.limits import current_limits
+from ir_exec.kernels.matching import require_compilable
 from ir_exec.text.libraries import library
 
 __all__ = ["compiled", "refusal"]
@@ -104,6 +105,7 @@ def compiled(pattern: bytes) -> Any:
     Raises:
         UnsupportedError: If `regex` is not installed.
         EvaluationError: IR704 if it cannot compile the pattern.
+        ResourceError: If the pattern is too long, or takes too much memory.
     """
     regex = library("regex", "a regular expression")
     if len(pattern) > MOST_PATTERN:
@@ -114,6 +116,7 @@ def compiled(pattern: bytes) -> Any:
         translated = _translated(text)
     except _RefusedError:
         return None
+    require_compilable(translated)
     try:
         return regex.compile(translated)
     except (regex.error, ValueError, OverflowError, RecursionError) as error:

@@ -18,6 +18,15 @@ BAD = Path(__file__).parents[1] / "bad"
 OTHER_USER = 54321
 
 COMMANDS = [["check", "net.xml"], ["inspect", "net.xml"], ["ops", "Relu"], ["shapes", "net.xml"]]
+CI_VARIABLES = (
+    "CI",
+    "GITHUB_ACTIONS",
+    "GITLAB_CI",
+    "TF_BUILD",
+    "JENKINS_URL",
+    "TEAMCITY_VERSION",
+    "CODEBUILD_BUILD_ID",
+)
 ALL_COMMANDS = sorted(main.list_commands(None))  # type: ignore[arg-type]  # the context is not used
 
 
@@ -46,7 +55,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     project = Project(tmp_path)
     monkeypatch.chdir(project.folder)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CI", raising=False)
+    for name in CI_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
     return project
 
 
@@ -138,6 +148,53 @@ def test_own_settings_with_a_file_of_another_owner(project: Project, monkeypatch
     result = call("check", "net.xml")
     assert not project.has_run
     assert mentions("code.py", "ir-exec.toml") in result.stderr.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("module", "foreign"),
+    [
+        ("code", "code.py"),
+        ("package", "package/__init__.py"),
+        ("package", "package"),
+        ("package.operators", "package/operators.py"),
+        ("package.operators", "package/__init__.py"),
+    ],
+)
+def test_own_settings_with_a_module_of_another_owner(
+    project: Project, module: str, foreign: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project.settings(project.folder)
+    path.write_text(f'extensions = ["{module}"]')
+    package = project.folder / "package"
+    package.mkdir()
+    for name in ("__init__.py", "operators.py"):
+        shutil.copy(project.folder / "code.py", package / name)
+    give_away(project.folder / foreign, monkeypatch)
+    result = call("check", "net.xml")
+    assert not project.has_run
+    assert mentions(module, "ir-exec.toml") in result.stderr.splitlines()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="folders have no modes there")
+@pytest.mark.parametrize("home", ["", "/"])
+def test_the_root_of_the_file_system_is_no_home_folder(
+    project: Project, home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", home)
+    project.settings(project.root / "above")
+    (project.root / "above").chmod(0o777)
+    call("check", "net.xml")
+    assert not project.has_run
+
+
+@pytest.mark.parametrize("name", CI_VARIABLES)
+def test_services_are_recognized_by_their_variables(
+    project: Project, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "True")
+    project.settings(project.folder)
+    assert call("check", "net.xml").exit_code == 2
+    assert not project.has_run
 
 
 def test_a_file_of_another_owner_that_the_command_line_names(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,12 +24,15 @@ from tests.conformance.checks import families, table
 from tests.conformance.ours import evaluate, operator, requests
 
 TYPES = {
+    "Concat": ["vectors"],
     "Einsum": ["one_product"],
     "Gather": ["take"],
     "LogSoftmax": ["one_chunk"],
     "LogicalNot": ["ufunc"],
     "MatMul": ["product"],
     "MaxPool": ["without_indices"],
+    "ScatterElementsUpdate": ["one_element"],
+    "ScatterNDUpdate": ["one_tuple"],
     "ScatterUpdate": ["one_slice"],
     "Select": ["where", "chunks"],
     "SoftMax": ["one_chunk"],

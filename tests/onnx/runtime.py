@@ -16,7 +16,7 @@ from onnx.reference import ReferenceEvaluator
 from ir_exec import IRError, compile_model, read_model
 from ir_exec.types import Array
 
-__all__ = ["LEFT_OUT", "Node", "assert_as_onnxruntime", "node", "rows"]
+__all__ = ["LEFT_OUT", "Node", "assert_as_onnxruntime", "model_of_node", "node", "rows"]
 
 LEFT_OUT: Any = object()
 """Among the alternatives of an attribute: the node does not have it."""
@@ -55,7 +55,8 @@ def node(
     return Node(type, opset, domain, arrays, attributes, frozenset(constants), outputs)
 
 
-def _model(one: Node, *, dynamic: bool) -> onnx.ModelProto:
+def model_of_node(one: Node, *, dynamic: bool) -> onnx.ModelProto:
+    """Return the model of a node, whose inputs are constants or, by `dynamic`, have unknown dims."""
     names = ["" if array is None else f"x{position}" for position, array in enumerate(one.inputs)]
     outputs = [f"y{position}" for position in range(one.outputs)]
     made = helper.make_node(one.type, names, outputs, domain=one.domain, **one.attributes)
@@ -116,7 +117,7 @@ def assert_as_onnxruntime(one: Node, *, rtol: float = 1e-4, atol: float = 1e-5, 
 
     Where it has no kernel for the types, ONNX's reference answers; what neither of them runs is refused.
     """
-    proto = _model(one, dynamic=False)
+    proto = model_of_node(one, dynamic=False)
     feed = {f"x{i}": array for i, array in enumerate(one.inputs) if array is not None and i not in one.constants}
     expected = _expected(proto, feed)
     if expected is None:
@@ -124,7 +125,7 @@ def assert_as_onnxruntime(one: Node, *, rtol: float = 1e-4, atol: float = 1e-5, 
             compile_model(proto.SerializeToString())(feed)
         return
     for open_dims in (False, True) if dynamic else (False,):
-        network = read_model(_model(one, dynamic=open_dims).SerializeToString())
+        network = read_model(model_of_node(one, dynamic=open_dims).SerializeToString())
         found = list(compile_model(network)(feed).values())
         for ours, theirs in zip(found, expected, strict=True):
             if theirs.dtype.kind not in "biuf":

@@ -10,6 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.infer import infer_body
+from ir_exec.plan import planner
 from ir_exec.runtime import bodies
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
@@ -606,6 +607,137 @@ def test_large_values_of_an_iteration_outlive_the_next() -> None:
     last, parts = outputs_of(file)
     np.testing.assert_allclose(parts, np.concatenate(expected[1:]), rtol=1e-6)
     np.testing.assert_array_equal(last, parts[3:])
+
+
+def filled(
+    *,
+    collected: bool = False,
+    twice: bool = False,
+    swapped: bool = False,
+    read: bool = False,
+    assigned: bool = False,
+) -> NetworkText:
+    """A Loop that puts the number of each iteration into a vector of four.
+
+    Args:
+        collected: Each iteration's vector is a slice of an output.
+        twice: Two Parameters get the vector.
+        swapped: Two vectors change places.
+        read: The vector of the iteration before is an output too.
+        assigned: A variable gets the vector, which the next iteration reads.
+    """
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(4)), net.const(TRUE), net.parameter("4"), net.parameter("4")]
+    first, second, count = body.parameter(), body.parameter(), body.parameter("1", "i64")
+    number, total = body.op("Convert", count, destination_type="f32"), second
+    put = body.op("ScatterElementsUpdate", first, count, number, body.const(int64(0)), opset=12)
+    if assigned:
+        declared = {"variable_id": "v", "variable_type": "f32", "variable_shape": "4"}
+        total = body.op("Add", second, body.op("ReadValue", opset=6, **declared))
+        body.op("Assign", put, opset=6, variable_id="v")
+    results = [body.result(second if swapped else put), body.result(put if twice or swapped else total)]
+    results += [body.result(body.op("Reshape", first, body.const(int64([2, 2])), special_zero="false"))] if read else []
+    goes = body.result(body.const(TRUE))
+    ties = [tied_input(2, first), tied_input(3, second), tied_input(-1, count, purpose="current_iteration")]
+    ties += [tied_output(4 + i, result) for i, result in enumerate(results)]
+    ties += [tied_output(4 + len(results), results[0], axis=0)] if collected else []
+    ties += [tied_output(-1, goes, purpose="execution_condition")]
+    back = [(results[0], first)] if assigned else list(zip(results, (first, second), strict=False))
+    for output in net.loop(len(results) + collected, "Loop", inputs, body, ties, back):
+        net.result(output)
+    return net
+
+
+FILLED: dict[str, tuple[NetworkText, int]] = {
+    "alone": (filled(), 3),
+    "changes places": (filled(swapped=True), 2),
+    "collected": (filled(collected=True), 0),
+    "handed on twice": (filled(twice=True), 0),
+    "read by another result": (filled(read=True), 0),
+    "assigned to a variable": (filled(assigned=True), 0),
+}
+"""Loops, and the number of iterations that may write into the vector of the one before."""
+
+
+@pytest.mark.parametrize("name", FILLED)
+def test_iterations_write_into_the_value_of_the_one_before(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    net, expected = FILLED[name]
+    written = 0
+
+    def overwrite(kernel: Callable[..., Any], position: int, *arrays: Array) -> Any:
+        nonlocal written
+        written += arrays[position].flags.writeable
+        return planner_overwrite(kernel, position, *arrays)
+
+    planner_overwrite = planner.overwrite_input
+    monkeypatch.setattr(planner, "OVERWRITE_FROM", 1)
+    monkeypatch.setattr(planner, "overwrite_input", overwrite)
+    check_as_observed(net, [np.full(4, 7, np.float32), np.full(4, 8, np.float32)])
+    assert written == expected
+
+
+@each
+def test_values_where_buffers_of_any_size_are_overwritten(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "OVERWRITE_FROM", 1)
+    check_as_observed(*ANSWERED[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("counted", 1), ("counted, any dims", 1), ("variable", 1), ("grows", 4), ("cascade of dims", 4)],
+)
+def test_iterations_with_inputs_of_equal_types_look_up_one_plan(
+    name: str, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    net, inputs = ANSWERED[name]
+    file = net.file(*inputs)
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    looked_up = 0
+    get = planner.Plans.get
+
+    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> planner.Plan:
+        nonlocal looked_up
+        looked_up += 1
+        return get(plans, *arguments, **options)
+
+    monkeypatch.setattr(planner.Plans, "get", counted)
+    compiled(file.inputs)
+    assert looked_up - 1 == expected, "one more is the plan of the model"
+
+
+def check_as_observed(net: NetworkText, inputs: Sequence[Array]) -> None:
+    """Compare a run with one for an observer, which overwrites nothing, and check that the inputs are as before."""
+    file = net.file()
+    compiled = ir_exec.compile_model(file.xml, weights=file.weights)
+    arrays = [array.copy() for array in inputs]
+    expected = compiled(arrays, observe=lambda node, arrays, outputs: None)
+    compiled.reset_state()
+    outputs = compiled(arrays)
+    for index in range(len(expected)):
+        np.testing.assert_array_equal(outputs[index], expected[index], strict=True)
+    for array, before in zip(arrays, inputs, strict=True):
+        np.testing.assert_array_equal(array, before)
+
+
+@pytest.mark.parametrize("size", ["4,2", "?,2"])
+def test_slices_by_the_counter(size: str) -> None:
+    """The shape of a slice depends on the value of the counter; the last one is empty."""
+    net = NetworkText()
+    body = NetworkText(net)
+    inputs = [net.const(int64(5)), net.const(TRUE), net.parameter(size)]
+    data, count = body.parameter(size), body.parameter("1", "i64")
+    one = body.const(int64([1]))
+    row = body.op("Slice", data, count, body.op("Add", count, one), one, body.const(int64([0])), opset=8)
+    total = body.op("ReduceSum", row, body.const(int64([0, 1])), keep_dims="false")
+    results = [body.result(total), body.result(body.const(TRUE))]
+    ties = [tied_input(2, data), tied_input(-1, count, purpose="current_iteration")]
+    ties += [tied_output(3, results[0], axis=0), tied_output(-1, results[1], purpose="execution_condition")]
+    for output in net.loop(1, "Loop", inputs, body, ties):
+        net.result(output)
+    rows = np.arange(8, dtype=np.float32).reshape(4, 2)
+    check_as_observed(net, [rows])
+    assert outputs_of(net.file(rows))[0].tolist() == [1, 5, 9, 13, 0]
 
 
 def test_outputs_of_a_body_are_the_callers_own() -> None:

@@ -28,6 +28,7 @@ from ir_exec.debug.values.files import nearest, unwritable, write_npz
 from ir_exec.debug.values.stored_arrays import damaged, read_npz
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.hints import path_word
+from ir_exec.ir.regular_files import open_regular
 from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.runtime import compile_model
@@ -238,7 +239,7 @@ def current_versions() -> dict[str, str]:
 
 def _described(name: str, path: Path) -> Member:
     try:
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             return Member(name=name, size=path.stat().st_size, digest=hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:
         raise damaged(path, error) from None
@@ -255,7 +256,7 @@ def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
             archive.writestr(_info(_READ_ME), _TOLD.format(name=path_word(target.name)))
             archive.writestr(_info(_ABOUT), description)
             for name, path in named.items():
-                with open(path, "rb") as file, archive.open(_info(name), "w", force_zip64=True) as member:
+                with open_regular(path) as file, archive.open(_info(name), "w", force_zip64=True) as member:
                     shutil.copyfileobj(file, member, _CHUNK)
     except OSError as error:
         raise unwritable(target, error) from None
@@ -316,7 +317,7 @@ def _as_declared(arrays: Mapping[str, Array], ports: Sequence[ModelPort]) -> dic
 
 def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path) as stored, zipfile.ZipFile(stored) as archive:
             infos = archive.infolist()
             names = [info.filename for info in infos]
             if len(infos) > _MOST_MEMBERS or len(set(names)) < len(names):

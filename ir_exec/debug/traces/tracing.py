@@ -21,6 +21,7 @@ from ir_exec.debug.values.files import read_value, unwritable, write_file, write
 from ir_exec.debug.values.stored_arrays import damaged
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
 from ir_exec.hints import suggested
+from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Model, PartialModel, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.plan.memory import default_budget
@@ -180,7 +181,8 @@ class Trace(Mapping[str, Array]):
 def _read_index(folder: Path) -> TraceIndex:
     path = folder / INDEX
     try:
-        return TraceIndex.model_validate_json(path.read_bytes())
+        with open_regular(path) as file:
+            return TraceIndex.model_validate_json(file.read())
     except (OSError, ValidationError) as error:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
             error = FileNotFoundError(2, "the folder contains no complete trace")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,17 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError
+from ir_exec.errors import (
+    ElementTypeError,
+    EvaluationError,
+    InvalidAttributeError,
+    ResourceError,
+    ShapeError,
+    UnsupportedError,
+)
+from ir_exec.hints import install_hint
+from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.matching import MatchTimer, is_quick, require_compilable
 from ir_exec.onnx.attributes import Floats, Ints, Strings, chosen
 from ir_exec.onnx.ops.lookups import look_up
 from ir_exec.onnx.registry import MICROSOFT, onnx_op
@@ -22,6 +34,21 @@ __all__ = ["numbers_of_strings", "strings_of_numbers"]
 
 _FLOAT = re.compile(r"\s*([+-]?(?:0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf(?:inity)?|nan))", re.I)
 _INTEGER = re.compile(r"\s*([+-]?\d+)")
+
+_MOST_DIGITS = 1000
+"""Maximum digits of a number in a string. Python refuses longer ones, in quadratic time."""
+
+_ENTRY = 16
+"""Bytes of an entry of a list and of an array of objects."""
+
+_MOST_PATTERN = 2**16
+"""Maximum characters of a regular expression."""
+
+_MOST_SKIPPED = 2**10
+"""Maximum number of skipped items of an n-gram: each adds layers."""
+
+_MOST_COLUMNS = 2**24
+"""Maximum number of columns of a table of n-grams."""
 
 
 def numbers_of_strings(strings: Array, kind: ElementType) -> Array:
@@ -36,6 +63,9 @@ def numbers_of_strings(strings: Array, kind: ElementType) -> Array:
         match = pattern.match(str(text))
         if match is None:
             raise EvaluationError(f"the string {str(text)!r} is no {kind}, expected a number", code=Code.bad_value)
+        if len(match[1]) > _MOST_DIGITS:
+            message = f"a string is a number of {len(match[1]):,} characters, expected at most {_MOST_DIGITS:,}"
+            raise EvaluationError(message, code=Code.bad_value)
         values.append(_float(match[1]) if kind.is_float else int(match[1]))
     if kind.is_float:
         with np.errstate(over="ignore"):
@@ -47,7 +77,11 @@ def numbers_of_strings(strings: Array, kind: ElementType) -> Array:
 
 
 def _float(text: str) -> float:
-    return float(int(text, 16)) if "x" in text.lower() else float(text)
+    if "x" not in text.lower():
+        return float(text)
+    value = int(text, 16)
+    # Python raises for integers that a float cannot represent.
+    return float(value) if abs(value) < 2**1023 else float("-inf" if value < 0 else "inf")
 
 
 def strings_of_numbers(array: Array) -> Array:
@@ -78,8 +112,27 @@ def _texts(array: Array) -> list[str]:
     return [str(one) for one in array.ravel()]
 
 
-def _as_strings(texts: list[str], shape: tuple[int, ...]) -> Value:
-    return build.constant(np.array(texts, object).reshape(shape))
+def _collect_texts(texts: Iterable[str]) -> list[str]:
+    """Return the strings of an iterator, whose memory is compared with the limits of the conversion before it grows."""
+    meter = MemoryMeter()
+    strings: list[str] = []
+    for text in texts:
+        meter.add(sys.getsizeof(text) + _ENTRY)
+        strings.append(text)
+    return strings
+
+
+def _require_concatenated(left: Array, right: Array) -> None:
+    """Raise ResourceError if the concatenation of two strings alone exceeds the limits."""
+    largest = max(map(len, left.ravel()), default=0) + max(map(len, right.ravel()), default=0)
+    current_limits().require(4 * largest)
+
+
+def _as_strings(texts: Iterable[str], shape: tuple[int, ...]) -> Value:
+    """Return a constant. The strings of all constants of a conversion remain in memory and are counted together."""
+    strings = _collect_texts(texts)
+    current_limits().planned += sum(sys.getsizeof(text) + _ENTRY for text in strings)
+    return build.constant(np.array(strings, object).reshape(shape))
 
 
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
@@ -108,8 +161,9 @@ def string_normalizer(
 @onnx_op("StringConcat", since=20)
 def string_concat(a: Value, b: Value) -> Value:
     left, right = np.broadcast_arrays(_strings(a, "X"), _strings(b, "Y"))
-    texts = [one + other for one, other in zip(_texts(left), _texts(right), strict=True)]
-    return _as_strings(texts, left.shape)
+    _require_concatenated(left, right)
+    pairs = zip(left.ravel(), right.ravel(), strict=True)
+    return _as_strings((str(one) + str(other) for one, other in pairs), left.shape)
 
 
 @onnx_op("StringSplit", since=20)
@@ -120,24 +174,71 @@ def string_split(data: Value, *, delimiter: str = "", maxsplit: int | None = Non
     parts = [text.split(delimiter or None, most) if text else [] for text in _texts(strings)]
     counts = np.array([len(one) for one in parts], np.int64).reshape(strings.shape)
     width = max(map(len, parts), default=0)
-    texts = [text for one in parts for text in (*one, *[""] * (width - len(one)))]
+    current_limits().require(_ENTRY * width * len(parts))
+    texts = (text for one in parts for text in (*one, *[""] * (width - len(one))))
     return [_as_strings(texts, (*strings.shape, width)), build.constant(counts)]
 
 
 @onnx_op("RegexFullMatch", since=20)
 def regex_full_match(data: Value, *, pattern: str = "") -> Value:
     """True for strings that match a pattern from the first to the last character."""
-    expression = _compiled(pattern, "pattern")
     strings = _strings(data, "the input")
-    matches = [expression.fullmatch(text) is not None for text in _texts(strings)]
+    expression = _Expression(pattern, "pattern", _texts(strings))
+    matches = [expression.match_all(text) for text in _texts(strings)]
     return build.constant(np.array(matches, np.bool_).reshape(strings.shape))
 
 
-def _compiled(pattern: str, attribute: str) -> re.Pattern[str]:
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise InvalidAttributeError(f"{attribute} {pattern!r} is no regular expression: {error}") from None
+class _Expression:
+    """A regular expression whose matches in the strings of a node have a time limit together.
+
+    Args:
+        pattern: The text of an attribute.
+        attribute: Its name, for messages.
+        texts: The strings of the node.
+
+    Raises:
+        InvalidAttributeError: If the pattern is not a regular expression.
+        ResourceError: For a pattern that is too long.
+    """
+
+    def __init__(self, pattern: str, attribute: str, texts: Iterable[str]) -> None:
+        if len(pattern) > _MOST_PATTERN:
+            message = f"{attribute} has {len(pattern):,} characters, expected at most {_MOST_PATTERN:,}"
+            raise ResourceError(message)
+        require_compilable(pattern)
+        try:
+            library: Any = import_module("regex")
+            self._has_timeouts = True
+        except ImportError:
+            library, self._has_timeouts = re, False
+        try:
+            self._compiled = library.compile(pattern)
+        except (library.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
+            reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+            shown = repr(pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}...")
+            raise InvalidAttributeError(f"{attribute} {shown} is not a regular expression: {reason}") from None
+        self._timer = MatchTimer(sum(map(len, texts)), self._compiled)
+
+    def match_all(self, text: str, start: int = 0, stop: int | None = None) -> bool:
+        """Return True if the expression matches a text, or a range of it, from the first to the last character."""
+        end = len(text) if stop is None else stop
+        return self._run(self._compiled.fullmatch, text, start, end) is not None
+
+    def find(self, text: str, start: int) -> tuple[int, int] | None:
+        """Return begin and end of the first match from a position; None without one."""
+        match = self._run(self._compiled.search, text, start, len(text))
+        return None if match is None else match.span()
+
+    def _run(self, search: Callable[..., Any], text: str, start: int, end: int) -> Any:
+        if not self._has_timeouts:
+            if not is_quick(self._compiled, text):
+                message = "a regular expression on long strings needs the package regex, which is not installed"
+                raise UnsupportedError(message, code=Code.unsupported, hint=install_hint("onnx"))
+            return search(text, start, end)
+        return self._timer.run(lambda seconds: search(text, start, end, timeout=seconds), text, lambda: start)
+
+
+_SHOWN = 200
 
 
 @onnx_op("Tokenizer", since=1, domain=MICROSOFT)
@@ -160,23 +261,24 @@ def tokenizer(
         raise ShapeError(f"the input has rank {strings.ndim}, expected 1 or 2", code=Code.wrong_rank)
     if not strings.size:
         return build.constant(strings)
-    split = _splitter(separators, tokenexp)
-    rows = [[token for token in split(text) if len(token) >= mincharnum] for text in _texts(strings)]
+    split = _splitter(separators, tokenexp, _texts(strings))
+    rows = [_collect_texts(token for token in split(text) if len(token) >= mincharnum) for text in _texts(strings)]
     if mark:
         rows = [["\x02", *row, "\x03"] for row in rows]
     width = max(map(len, rows))
-    texts = [token for row in rows for token in (*row, *[pad_value] * (width - len(row)))]
+    current_limits().require(_ENTRY * width * len(rows))
+    texts = (token for row in rows for token in (*row, *[pad_value] * (width - len(row))))
     return _as_strings(texts, (*strings.shape, width))
 
 
-def _splitter(separators: Strings, tokenexp: str) -> Callable[[str], list[str]]:
+def _splitter(separators: Strings, tokenexp: str, texts: list[str]) -> Callable[[str], list[str]]:
     """The function that splits a string into tokens."""
     if tuple(separators) == ("",) or tokenexp == ".":
         return list
     if tokenexp:
-        expression = _compiled(tokenexp, "tokenexp")
+        expression = _Expression(tokenexp, "tokenexp", texts)
         return lambda text: [text[start:end] for start, end in _longest_matches(expression, text)]
-    expressions = [_compiled(one, "separators") for one in separators]
+    expressions = [_Expression(one, "separators", texts) for one in separators]
 
     def split(text: str) -> list[str]:
         parts = [text]
@@ -192,13 +294,13 @@ def _between(text: str, spans: list[tuple[int, int]]) -> list[str]:
     return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
-def _longest_matches(expression: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+def _longest_matches(expression: _Expression, text: str) -> list[tuple[int, int]]:
     """The spans of matches that are not empty, each the longest at its start."""
     spans: list[tuple[int, int]] = []
     position = 0
-    while (match := expression.search(text, position)) is not None:
-        start, end = match.span()
-        longer = (stop for stop in range(len(text), end, -1) if expression.fullmatch(text, start, stop))
+    while (span := expression.find(text, position)) is not None:
+        start, end = span
+        longer = (stop for stop in range(len(text), end, -1) if expression.match_all(text, start, stop))
         end = next(longer, end)
         if end > start:
             spans.append((start, end))
@@ -235,6 +337,8 @@ def tf_idf_vectorizer(
     if not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
         message = f"the lengths of n-grams are {min_gram_length} to {max_gram_length}"
         raise InvalidAttributeError(f"{message} with {max_skip_count} skipped items, expected 1 or more, and 0 or more")
+    if max_skip_count > _MOST_SKIPPED:
+        raise UnsupportedError(f"max_skip_count is {max_skip_count}, expected at most {_MOST_SKIPPED}")
     rank = known_rank(data, "the input")
     if rank not in (1, 2):
         raise ShapeError(f"the input has rank {rank}, expected 1 or 2", code=Code.wrong_rank)
@@ -303,9 +407,16 @@ def _counted(items: Value, table: Array, skips: int, is_used: bool) -> Value:
 
 
 def _by_column(total: Value, columns: Ints) -> Value:
-    """[rows, columns]: each n-gram in its column; several n-grams of a column are added."""
+    """[rows, columns]: each n-gram in its column; several n-grams of a column are added.
+
+    Raises:
+        InvalidAttributeError: For a negative column.
+        ResourceError: For a column of a table that is too wide.
+    """
     if min(columns) < 0:
         raise InvalidAttributeError(f"ngram_indexes contains {min(columns)}, expected 0 or more")
+    if max(columns) >= _MOST_COLUMNS:
+        raise ResourceError(f"ngram_indexes contains {max(columns):,}, expected less than {_MOST_COLUMNS:,}")
     padded = build.pad(total, ints(0, 0), ints(0, 1), number(0, total), pad_mode="constant")
     left = list(enumerate(columns))
     result: Value | None = None

@@ -14,8 +14,9 @@ from ir_exec.kernels.elementwise import Function, apply_elementwise, floor_remai
 from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import HUGE
-from ir_exec.ops.base.elementwise import Binary, binary
+from ir_exec.ops.base.elementwise import Binary, binary, is_own_type
 from ir_exec.ops.base.shapes import known_faults
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
@@ -150,6 +151,29 @@ class Divide(Binary):
         is_positive = (a[0] >= 0) & self.aligned(a[0], b[0] >= 0)
         lower = np.where(is_positive, np.maximum(lower, 0), lower)
         return lower.astype(limits.dtype), upper.astype(limits.dtype)
+
+
+def _are_whole_scalars(op: Divide, request: KernelRequest) -> bool:
+    return all(type.rank == 0 and type.element_type.is_integer and is_own_type(type) for type in request.types)
+
+
+@variant(
+    "Divide",
+    name="whole_scalars",
+    applies=_are_whole_scalars,
+    cost=0.2,
+    why="Two whole numbers, as in loops that compute indices: positive ones are divided by one NumPy call.",
+)
+def _whole_scalars(op: Divide, request: KernelRequest) -> Kernel:
+    dtype = request.types[0].element_type.dtype
+
+    def divide(a: Array, b: Array, *, out: Array | None = None) -> Array:
+        if a.item() >= 0 and b.item() > 0:
+            quotient: Array = np.floor_divide(a, b, out=np.empty((), dtype) if out is None else out)
+            return quotient
+        return op.evaluate(a, b, out=out)
+
+    return divide
 
 
 def _quotient_towards_zero(a: Array, b: Array) -> Array:

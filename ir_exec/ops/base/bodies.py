@@ -9,7 +9,8 @@ The other context of an operator, weights and state, is defined here too.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, TypeVar
+from collections import Counter
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.base.shapes import normalize_axis
@@ -20,6 +21,7 @@ __all__ = [
     "BodyInput",
     "BodyOutput",
     "FedBackValue",
+    "Iterations",
     "Part",
     "RunningBody",
     "State",
@@ -117,8 +119,36 @@ class Ties(NamedTuple):
     @property
     def fixed(self) -> frozenset[int]:
         """The Parameters that have the same value in every iteration."""
-        whole = [tie.parameter for tie in self.inputs if tie.position is not None and tie.part is None]
-        return frozenset(whole).difference([edge.parameter for edge in self.back_edges])
+        return self._initial.difference([edge.parameter for edge in self.back_edges])
+
+    @property
+    def moved(self) -> tuple[FedBackValue, ...]:
+        """The back edges whose Result nothing but the next iteration reads, unless the iteration is the last one."""
+        collected = [tie.result for tie in self.outputs if tie.part is not None]
+        readers = Counter([edge.result for edge in self.back_edges] + collected)
+        return tuple(
+            [edge for edge in self.back_edges if readers[edge.result] == 1 and edge.parameter in self._initial]
+        )
+
+    @property
+    def _initial(self) -> frozenset[int]:
+        """The Parameters that have the value of an input in the first iteration."""
+        return frozenset([tie.parameter for tie in self.inputs if tie.position is not None and tie.part is None])
+
+
+class Iterations:
+    """The memory of a body during the iterations of one loop.
+
+    Attributes:
+        values: Values that depend on `Ties.fixed` only, by number.
+        start: The executor's state for further iterations, if all have arrays of the types of the first.
+    """
+
+    __slots__ = ("start", "values")
+
+    def __init__(self) -> None:
+        self.values: dict[int, Array] = {}
+        self.start: Any = None
 
 
 class TypedBody(Protocol):
@@ -142,11 +172,11 @@ class TypedBody(Protocol):
 class RunningBody(TypedBody, Protocol):
     """A body during a run."""
 
-    def run(self, arrays: list[Array], kept: dict[int, Array] | None = None) -> list[Array]:
+    def run(self, arrays: list[Array], iterations: Iterations | None = None) -> list[Array]:
         """The values of the Results for these values of the Parameters.
 
         Args:
-            kept: During iterations, a cache of values that depend on `Ties.fixed` only; empty in the first one.
+            iterations: One object for all iterations of a loop, in which the values of `Ties.fixed` are equal.
         """
 
     def advance(self) -> None:

@@ -192,7 +192,7 @@ def _are_small(op: Binary, request: KernelRequest) -> bool:
 def _scalars(op: Binary, request: KernelRequest) -> Kernel:
     function = op.plain_function(*request.types)
     assert isinstance(function, np.ufunc), "the variant requires a ufunc"
-    return partial(_of_scalars, function, op.infer(*request.types).element_type.dtype)
+    return _of_scalars(function, op.infer(*request.types).element_type.dtype)
 
 
 @variant(Binary, name="ufunc", applies=_are_small, cost=0.26, why="A single NumPy call suffices for few elements.")
@@ -254,10 +254,27 @@ def _arranged(function: np.ufunc, a: Shape, b: Shape) -> Callable[..., Any]:
     return function if shape in (a.static, b.static) else partial(function, order="C")
 
 
-def _of_scalars(function: np.ufunc, dtype: np.dtype[Any], a: Array, b: Array, *, out: Array | None = None) -> Array:
-    """The function's result as an array: for scalars NumPy returns a number."""
-    result: Array = function(a, b, out=np.empty((), dtype) if out is None else out)
-    return result
+def _of_scalars(function: Function, dtype: np.dtype[Any]) -> Callable[..., Any]:
+    """The function of one or two scalars with an array as result, in whose place NumPy returns a number."""
+
+    def of_two(a: Array, b: Array, *, out: Array | None = None) -> Any:
+        return function(a, b, out=... if out is None else out)
+
+    def of_scalars(*scalars: Array, out: Array | None = None) -> Any:
+        return function(*scalars, out=np.empty((), dtype) if out is None else out)
+
+    return of_two if _GIVES_ARRAYS and isinstance(function, np.ufunc) and function.nin == 2 else of_scalars
+
+
+def _gives_arrays() -> bool:
+    """Return True if functions of this version of NumPy give arrays for scalars if `out` is an ellipsis."""
+    try:
+        return isinstance(np.add(1, 1, out=...), np.ndarray)
+    except TypeError:
+        return False
+
+
+_GIVES_ARRAYS = _gives_arrays()
 
 
 def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:
@@ -288,10 +305,12 @@ def _registered(cls: type[Op], type_name: str, since: int) -> type[Op]:
 
 def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """`apply_real` for data of this static type with its look-ups done once, or `otherwise` if it does more."""
-    if not (data.element_type.is_float and is_own_type(data) and is_small(data)):
+    if not (data.element_type.is_float and is_own_type(data) and (data.rank == 0 or is_small(data))):
         return otherwise
     if isinstance(function, np.ufunc):
-        return function
+        return _of_scalars(function, data.element_type.dtype) if data.rank == 0 else function
+    if data.rank == 0:
+        return otherwise
     if function is sigmoid:
         return sigmoid_of
     return partial(of_copy, function) if data.shape.size.lo <= thresholds.CHUNK_ELEMENTS else otherwise
@@ -299,11 +318,12 @@ def real_kernel(function: Function, data: TensorType, otherwise: Callable[..., A
 
 def clip_kernel(data: TensorType, lowest: float, highest: float, otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """`clip` for data of this static type, with its look-ups done once; else `otherwise`."""
-    if not (is_own_type(data) and is_small(data)):
+    if not (is_own_type(data) and (data.rank == 0 or is_small(data))):
         return otherwise
     dtype = data.element_type.dtype
     # NumPy accepts arrays as operands faster than numbers.
-    return partial(clip_elements, lowest=np.array(lowest, dtype), highest=np.array(highest, dtype))
+    clipped = partial(clip_elements, lowest=np.array(lowest, dtype), highest=np.array(highest, dtype))
+    return _of_scalars(clipped, dtype) if data.rank == 0 else clipped
 
 
 def is_own_type(data: TensorType) -> bool:

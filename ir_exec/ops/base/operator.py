@@ -243,6 +243,16 @@ class Op:
         """
         return chosen(self, KernelRequest(types, unread))
 
+    def view_kernel(self, *types: TensorType) -> Callable[..., Any] | None:
+        """The function to try first if the shapes of the outputs depend on elements of the inputs; None without one.
+
+        It returns views of the inputs, for which `infer` has no faults, or None: then `infer` and `evaluate` run.
+
+        Args:
+            types: The static types of all inputs.
+        """
+        return None
+
     def with_constants(self, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         """The function to call instead of `evaluate` if inputs are always `constants`; None if `evaluate` is as fast.
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.indices import as_integers
-from ir_exec.kernels.limits import check_time
+from ir_exec.kernels.limits import check_time, require_temporary
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.resample import channels_last, read_between, sample_points
@@ -173,6 +173,9 @@ class _ROIAlign(_Align):
         row += images[:, np.newaxis] * height
         samples = counts[0] * counts[1]
         each = 4 * samples * self.pooled_h * self.pooled_w * channels
+        # Places and weights of four elements of each sampling point, of all boxes and twice while they are reordered.
+        points = 4 * samples * self.pooled_h * self.pooled_w * len(numbers)
+        require_temporary(2 * points * (row.itemsize + row_weight.itemsize), data.nbytes + output.nbytes)
         places = _of_taps(row * width, column, np.add)
         weights = _of_taps(row_weight, column_weight, np.multiply)
         as_products = self.mode == "avg" and channels >= thresholds.FEW_LINES

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import prod
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError, UnsupportedError
+from ir_exec.kernels.limits import require_temporary
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, interpolate
 from ir_exec.ops.base import In, Op, op
@@ -95,7 +97,7 @@ class _Resize(Op):
     def _evaluate(self, data: Array, target: Array, axes: Array | None, mode: Mode) -> Array:
         pads = self._pads(data.ndim)
         if any(begin or end for begin, end in pads):
-            data = np.pad(data, pads)
+            data = _padded(data, pads)
         return interpolate(data, *self._way(data.shape, target, axes), self._filter(mode))
 
     def _way(
@@ -266,7 +268,7 @@ class Interpolate1(Op):
         axes, pads = self._resized(data.ndim), self._pads(data.ndim)
         padded = any(begin or end for begin, end in pads)
         if padded:
-            data = np.pad(data, pads)
+            data = _padded(data, pads)
         target = TensorType.of(target_spatial_shape)
         sizes = [dim.size for dim in _target_dims(target, len(axes), "target_spatial_shape")]
         scales = [np.float32(size) / np.float32(data.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
@@ -345,3 +347,10 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
 def _require_count(found: int, expected: int, name: str) -> None:
     if found < expected:
         raise ShapeError(f"there are {found} {name} for {expected} axes", code=Code.impossible_shape)
+
+
+def _padded(data: Array, pads: list[tuple[int, int]]) -> Array:
+    """Data with zeros before and after it on each axis."""
+    elements = prod(begin + size + end for size, (begin, end) in zip(data.shape, pads, strict=True))
+    require_temporary(elements * data.itemsize, data.nbytes)
+    return np.pad(data, pads)

@@ -19,6 +19,7 @@ from ir_exec.ops.base.bodies import (
     AnyValue,
     BodyInput,
     BodyOutput,
+    Iterations,
     Part,
     RunningBody,
     Ties,
@@ -91,12 +92,16 @@ class _Iteration(Op):
         for tie in ties.inputs:
             if tie.position is not None:
                 arrays[tie.parameter] = values[tie.position]
+        for edge in ties.back_edges:
+            # Layers of the body may overwrite the value of an iteration before, but not the initial one.
+            arrays[edge.parameter] = initial = arrays[edge.parameter].view()
+            initial.flags.writeable = False
         sliced = _sliced(ties, values)
         counters = _counters(body)
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
         parts: dict[int, list[Array]] = {tie.result: [] for tie in ties.outputs if tie.part is not None}
         results: list[Array] | None = None
-        kept: dict[int, Array] = {}
+        iterated = Iterations()
         done = 0
         limits, given = current_limits(), owners(values)
         while iterations is None or done < iterations:
@@ -106,18 +111,19 @@ class _Iteration(Op):
             for parameter, counter in counters.items():
                 arrays[parameter] = number = np.empty(counter.shape, counter.dtype)
                 number.fill(done)
-            results = body.run(arrays, kept)
+            before, results = results, body.run(arrays, iterated)
             body.advance()
             done += 1
             for result, array in enumerate(results):
                 # A small Result that is not kept as a slice is freed after the next iteration.
-                if result in parts or array.nbytes > _SMALL:
+                if (array.nbytes > _SMALL or result in parts) and (before is None or array is not before[result]):
                     limits.keep(array, excluded=given)
+            before = None
             for result, collected in parts.items():
                 collected.append(results[result])
-            for edge in ties.back_edges:
-                arrays[edge.parameter] = results[edge.result]
-            if not all(results[result].item(0) for result in conditions):
+            for result, parameter in ties.back_edges:
+                arrays[parameter] = results[result]
+            if not all([results[result].item(0) for result in conditions]):  # noqa: C419  # faster than a generator
                 break
             if done == _PATIENCE and iterations is None and _always_goes_on(body, values):
                 raise _endless()
@@ -357,11 +363,13 @@ def _concatenated(tie: BodyOutput, parts: list[Array]) -> Array:
     axis = normalize_axis(tie.part.axis, max(parts[0].ndim, 1))
     limits = current_limits()
     limits.require(sum([part.nbytes for part in parts]))
-    shapes = {part.shape[:axis] + part.shape[axis + 1 :] for part in parts}
-    if len(shapes) > 1 or len({part.ndim for part in parts}) > 1:
-        found = " and ".join(str(list(shape)) for shape in sorted({part.shape for part in parts})[:2])
+    shapes = {part.shape for part in parts}
+    if len({(len(shape), *shape[:axis], *shape[axis + 1 :]) for shape in shapes}) > 1:
+        found = " and ".join(str(list(shape)) for shape in sorted(shapes)[:2])
         raise EvaluationError(f"parts of output {tie.position} do not fit together along axis {axis}: {found}")
-    whole = np.concatenate([np.atleast_1d(part) for part in (parts[::-1] if tie.part.stride < 0 else parts)], axis)
+    if () in shapes:
+        parts = [part.reshape(1) for part in parts]
+    whole = np.concatenate(parts[::-1] if tie.part.stride < 0 else parts, axis)
     limits.keep(whole)
     return whole
 

@@ -173,15 +173,21 @@ def _take(op: _Gather, request: KernelRequest) -> Kernel:
     assert position is not None, "the variant requires a known axis"
     before: tuple[Any, ...] = (slice(None),) * position
     is_one = indices.rank == 0
-    # NumPy returns a number in place of an array without axes.
-    is_number = is_one and data.rank == 1
+
+    def take_first(data: Array, indices: Array, axis: Array) -> Array:
+        try:
+            return data[indices.item(), ...].copy()
+        except IndexError:
+            return op.evaluate(data, indices, axis)
+
+    if is_one and position == 0:
+        return take_first
 
     def take(data: Array, indices: Array, axis: Array) -> Array:
         try:
             if data.flags.c_contiguous:
-                return (
-                    np.asarray(data.take(indices, position), data.dtype) if is_number else data.take(indices, position)
-                )
+                # NumPy returns a number in place of an array without axes.
+                return np.asarray(data.take(indices, position), data.dtype)
             if is_one:
                 # Without the copy of all the others that NumPy's function makes first.
                 return np.array(data[(*before, int(indices))], order="C")

@@ -18,6 +18,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
 from ir_exec.ops.base.dims import element_type_of, given_axis
 from ir_exec.ops.base.shapes import divide_dim, ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
+from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
@@ -71,6 +72,18 @@ class Concat(Op):
         if rows < 4 * thresholds.MANY_ROWS:
             return np.concatenate([by_rows(array) for array in inputs], self.axis)
         return _joined_rows(inputs, rows, self.axis)
+
+
+def _are_vectors(op: Concat, request: KernelRequest) -> bool:
+    return all(type.rank == 1 for type in request.types)
+
+
+@variant("Concat", name="vectors", applies=_are_vectors, cost=0.5, why="Vectors are joined by one NumPy call.")
+def _vectors(op: Concat, request: KernelRequest) -> Kernel:
+    def join(*inputs: Array) -> Array:
+        return np.concatenate(inputs)
+
+    return join
 
 
 def _joined_rows(inputs: Sequence[Array], rows: int, axis: int) -> Array:

@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.kernels.indices import as_integers
+from ir_exec.kernels.limits import require_temporary
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import BEYOND, Interval, index_bounds
@@ -113,6 +114,8 @@ class _Pad(Op):
         # Axes that shrink come first: no intermediate result is then larger than both data and the output.
         for axis in sorted(growth, key=growth.__getitem__):
             size = data.shape[axis]
+            # The indices, and copies of them while they are computed.
+            require_temporary(4 * np.dtype(np.intp).itemsize * (size + max(growth[axis], 0)), data.nbytes)
             places = np.arange(-begins[axis], max(size + ends[axis], -begins[axis]))
             data = np.take(data, self._mapped(places, size), axis)
         return data

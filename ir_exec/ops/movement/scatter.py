@@ -29,7 +29,7 @@ from ir_exec.kernels.scatter_reduced import ReducingUpdate, Reduction
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
-from ir_exec.ops.base.elementwise import is_own_type, is_small
+from ir_exec.ops.base.elementwise import is_own_type
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -109,8 +109,7 @@ class ScatterUpdate(Op):
 
 def _is_one_slice(op: ScatterUpdate, request: KernelRequest) -> bool:
     data, indices, _, axis = request.types
-    is_one = known_axis(axis, data.rank) is not None and indices.shape.size == Dim(1)
-    return is_one and is_small(data) and is_own_type(indices)
+    return known_axis(axis, data.rank) is not None and indices.shape.size == Dim(1) and is_own_type(indices)
 
 
 @variant(
@@ -118,7 +117,7 @@ def _is_one_slice(op: ScatterUpdate, request: KernelRequest) -> bool:
     name="one_slice",
     applies=_is_one_slice,
     cost=0.11,
-    why="One slice of few elements along a known axis: one assignment in NumPy.",
+    why="One slice along a known axis: one assignment in NumPy.",
 )
 def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
     data, _, _, axis = request.types
@@ -132,11 +131,19 @@ def _one_slice(op: ScatterUpdate, request: KernelRequest) -> Kernel:
         index = indices.item()
         if not 0 <= index < size:
             return op.evaluate(data, indices, updates, axis, out=out)
-        output = data.copy() if out is None else out
+        output = _copied(data) if out is None else out
         output[(*before, index)] = updates.reshape(one)
         return output
 
     return put
+
+
+def _copied(data: Array) -> Array:
+    if data.size <= thresholds.FEW_ELEMENTS:
+        return data.copy()
+    output = np.empty(data.shape, data.dtype)
+    copy_into(output, data)
+    return output
 
 
 class _ScatterElementsUpdate(Op):
@@ -204,8 +211,7 @@ class _ScatterElementsUpdate(Op):
 def _is_one_element(op: _ScatterElementsUpdate, request: KernelRequest) -> bool:
     data, indices, _, axis = request.types
     is_one = known_axis(axis, data.rank) == 0 and data.rank == 1 and indices.shape.size == Dim(1)
-    is_few = is_one and data.shape.static[0] <= thresholds.FEW_ELEMENTS
-    return is_few and is_own_type(indices) and op._overwrites()
+    return is_one and is_own_type(indices) and op._overwrites()
 
 
 @variant(
@@ -223,7 +229,7 @@ def _one_element(op: _ScatterElementsUpdate, request: KernelRequest) -> Kernel:
         index = indices.item()
         if not least <= index < size:
             return op.evaluate(data, indices, updates, axis, out=out)
-        output = data.copy() if out is None else out
+        output = _copied(data) if out is None else out
         output[index] = updates[0]
         return output
 
@@ -379,6 +385,35 @@ class _ScatterNDUpdate(Op):
 
     def _overwrites(self) -> bool:
         return True
+
+
+def _is_one_tuple(op: _ScatterNDUpdate, request: KernelRequest) -> bool:
+    _, indices, _ = request.types
+    length = indices.shape.static[-1]
+    return length > 0 and indices.shape.size == Dim(length) and op._overwrites()
+
+
+@variant(
+    "ScatterNDUpdate",
+    name="one_tuple",
+    applies=_is_one_tuple,
+    cost=0.2,
+    why="One element or slice, as in loops that fill a tensor: one assignment in NumPy.",
+)
+def _one_tuple(op: _ScatterNDUpdate, request: KernelRequest) -> Kernel:
+    data, indices, _ = request.types
+    length = indices.shape.static[-1]
+    sizes, one = data.shape.static[:length], data.shape.static[length:]
+
+    def put(data: Array, indices: Array, updates: Array, *, out: Array | None = None) -> Array:
+        place = tuple(indices.reshape(-1).tolist())
+        if not all(-size <= index < size for index, size in zip(place, sizes, strict=True)):
+            return op.evaluate(data, indices, updates, out=out)
+        output = _copied(data) if out is None else out
+        output[place] = updates.reshape(one)
+        return output
+
+    return put
 
 
 @op("ScatterNDUpdate", since=4)

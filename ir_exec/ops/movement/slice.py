@@ -27,6 +27,7 @@ from ir_exec.ops.base.dims import (
     slice_length,
     sliced_dim,
 )
+from ir_exec.ops.base.elementwise import is_own_type
 from ir_exec.ops.base.shapes import (
     known_axes,
     known_ints,
@@ -86,6 +87,25 @@ class Slice(Op):
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return _indexed(types, _slices, self.evaluate)
+
+    def view_kernel(self, *types: TensorType) -> Callable[..., Any] | None:
+        data, start, stop, step = types[:4]
+        steps = known_ints(step)
+        sliced = known_axes(types[4], len(data.shape)) if len(types) == 5 else tuple(range(len(steps or ())))
+        if not (steps and sliced and set(steps) == {1} and is_own_type(start) and is_own_type(stop)):
+            return None
+        sizes = [data.shape.static[axis] for axis in sliced]
+        everything = [slice(None)] * (max(sliced) + 1)
+
+        def view(data: Array, start: Array, stop: Array, *_: Array) -> Array | None:
+            index = everything.copy()
+            for axis, size, first, end in zip(sliced, sizes, start.tolist(), stop.tolist(), strict=True):
+                if not (0 <= first < size and first < end):
+                    return None
+                index[axis] = slice(first, end)
+            return data[tuple(index)]
+
+        return view
 
 
 @op("SliceScatter", since=15)

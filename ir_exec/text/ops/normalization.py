@@ -13,9 +13,9 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter
+from ir_exec.kernels.matching import MatchTimer, is_quick
 from ir_exec.kernels.strings import join_strings
 from ir_exec.text.charsmap import CharsMap, Form, Normalizer, folded, normalized, without_faults
-from ir_exec.text.matching import MatchTimer, is_quick
 from ir_exec.text.ops.base import (
     STRINGS,
     TextOp,

@@ -11,11 +11,11 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.matching import MatchTimer, find_spans
 from ir_exec.kernels.strings import encode_text, join_strings
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.text.libraries import library
-from ir_exec.text.matching import MatchTimer, find_spans
 from ir_exec.text.ops.base import (
     STRINGS,
     GrowingVector,

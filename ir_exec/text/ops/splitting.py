@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ir_exec.kernels.limits import MemoryMeter, current_limits
+from ir_exec.kernels.matching import MatchTimer, find_spans
 from ir_exec.kernels.strings import join_strings
-from ir_exec.text.matching import MatchTimer, find_spans
 from ir_exec.text.ops.base import (
     BOOLEAN,
     RAGGED_STRINGS,

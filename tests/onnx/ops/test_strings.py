@@ -11,8 +11,10 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from ir_exec import IRError, compile_model, read_model
-from ir_exec.errors import EvaluationError
-from tests.onnx.runtime import Node, assert_as_onnxruntime, node
+from ir_exec.errors import EvaluationError, InvalidAttributeError, ResourceError, UnsupportedError
+from ir_exec.kernels import matching
+from tests.helpers.facts import coded
+from tests.onnx.runtime import Node, assert_as_onnxruntime, model_of_node, node
 
 RANDOM = np.random.default_rng(2)
 ITEMS = np.array([5, 6, 7, 6, 7, 5, 6, 9])
@@ -154,3 +156,55 @@ def test_a_string_that_is_no_number_is_named() -> None:
     with pytest.raises(EvaluationError) as caught:
         compile_model(proto.SerializeToString())({"x": data})
     assert "word" in caught.value.message
+
+
+def stored_model(one: Node) -> bytes:
+    """Return an ONNX model with the node, whose inputs are initializers."""
+    stored = one._replace(constants=frozenset(range(len(one.inputs))))
+    return model_of_node(stored, dynamic=False).SerializeToString()
+
+
+ENDLESS = "a" * 60 + "b"
+WITHOUT_LIMITS = [
+    node("RegexFullMatch", text(ENDLESS), opset=20, pattern="^(a|aa)+$"),
+    ms("Tokenizer", text(ENDLESS), mark=0, mincharnum=1, pad_value="", tokenexp="(a|aa)+$"),
+    ms("Tokenizer", text(ENDLESS), mark=0, mincharnum=1, pad_value="", separators=["(a|aa)+$"]),
+    node("RegexFullMatch", text("a"), opset=20, pattern="(?:a{60000}){60000}"),
+    node("RegexFullMatch", text("a"), opset=20, pattern="a" * 2**20),
+    grams(ITEMS, ngram_indexes=[3, 0, 2, 2**40, 1]),
+]
+
+
+@pytest.mark.parametrize("one", WITHOUT_LIMITS, ids=lambda one: one.type)
+def test_patterns_and_tables_without_an_end_are_refused(one: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matching, "MATCH_SECONDS", 0.01)
+    with pytest.raises(ResourceError, check=coded("IR006", layer_type=one.type)):
+        read_model(stored_model(one))
+
+
+def test_a_pattern_that_is_nested_too_deeply_is_invalid() -> None:
+    one = node("RegexFullMatch", text("a"), opset=20, pattern="(" * 5000 + "a" + ")" * 5000)
+    with pytest.raises(InvalidAttributeError, check=coded("IR302", layer_type="RegexFullMatch")):
+        read_model(stored_model(one))
+
+
+def test_many_skipped_items_of_n_grams_are_not_unrolled() -> None:
+    with pytest.raises(UnsupportedError):
+        read_model(stored_model(grams(ITEMS, max_skip_count=2**62)))
+
+
+def test_strings_that_double_are_refused_before_they_exist() -> None:
+    count = 40
+    nodes = [helper.make_node("StringConcat", [f"s{i}", f"s{i}"], [f"s{i + 1}"], name=f"n{i}") for i in range(count)]
+    start = helper.make_tensor("s0", TensorProto.STRING, [1], [b"a" * 1000])
+    output = helper.make_tensor_value_info(f"s{count}", TensorProto.STRING, None)
+    graph = helper.make_graph(nodes, "doubled", [], [output], [start])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    with pytest.raises(ResourceError, check=coded("IR006", layer_type="StringConcat")):
+        read_model(model.SerializeToString())
+
+
+@pytest.mark.parametrize("digits", ["9" * 5000, "0x" + "f" * 5000])
+def test_a_string_of_thousands_of_digits_is_refused(digits: str) -> None:
+    with pytest.raises(EvaluationError, check=coded("IR704", layer_type="Cast")):
+        read_model(stored_model(casts(text(digits), "INT64" if digits.isdecimal() else "DOUBLE")))

@@ -32,6 +32,25 @@ def test_accurate_for_small_and_large_arguments(operator: Op, definition: Callab
     check_relative(operator, definition)
 
 
+@pytest.mark.parametrize(
+    "operator",
+    [*[operator for operator, _ in DEFINITIONS], make("Clamp", min="-0.5", max="2"), make("Sqrt"), make("Exp")],
+)
+@pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
+def test_a_scalar_is_an_array_and_the_value_of_a_vector(operator: Op, kind: str) -> None:
+    for number in (-0.0, 0.0, 1.5, -3.0, 70.0, math.inf, -math.inf, math.nan):
+        vector = array(kind, number)
+        scalar = vector.reshape(())
+        kernel = operator.kernel(TensorType.of(scalar).without_values())
+        with np.errstate(all="ignore"):
+            found, expected = kernel(scalar), evaluate(operator, vector)
+            assert isinstance(found, np.ndarray)
+            assert (found.shape, found.dtype, found.tobytes()) == ((), vector.dtype, expected.tobytes())
+            out = scalar.copy()
+            assert kernel(out, out=out) is out
+        assert out.tobytes() == found.tobytes()
+
+
 @pytest.mark.parametrize(("operator", "_"), DEFINITIONS, ids=operator_name)
 @pytest.mark.parametrize("kind", ["f32", "f64", "f16", "bf16"])
 def test_never_nan_for_a_finite_argument(operator: Op, _: object, kind: str) -> None:

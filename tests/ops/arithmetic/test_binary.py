@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from ir_exec.errors import EvaluationError
+from ir_exec.ops.base import elementwise
 from ir_exec.types import TensorType
 from tests.cases.arithmetic.binary import TYPES
 from tests.helpers.operators import bounds_of, evaluate, make
-from tests.helpers.values import array
+from tests.helpers.values import array, typed
 
 SIGNED = ("i8", "i16", "i32", "i64", "i4")
 UNSIGNED = ("u8", "u16", "u32", "u64", "u4")
@@ -40,6 +41,35 @@ def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]
         assert result.astype(int).tolist() == [formula(x, y) for x, y in pairs]
     inferred = make("Divide").evaluate_known(a, b)
     assert inferred.astype(int).tolist() == [x // y for x, y in pairs]
+
+
+@pytest.mark.parametrize("type", ["Add", "Less", "Maximum"])
+def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elementwise, "_GIVES_ARRAYS", False)
+    a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
+    found = make(type).kernel(typed(""), typed(""))(a, b)
+    assert isinstance(found, np.ndarray)
+    assert_array_equal(found, evaluate(make(type), a, b), strict=True)
+
+
+@pytest.mark.parametrize("kind", ["i8", "u8", "i32", "u32", "i64", "u64"])
+def test_two_integers_are_divided_as_many(kind: str) -> None:
+    dtype = array(kind, 0).dtype
+    least, most = np.iinfo(dtype).min, np.iinfo(dtype).max
+    numbers = [0, 1, 6, 7, most - 1, most] + [-1, -6, -7, least + 1, least] * (least < 0)
+    for a in numbers:
+        for b in numbers:
+            pair = np.array(a, dtype), np.array(b, dtype)
+            kernel = make("Divide").kernel(typed("", kind), typed("", kind))
+            if not b or (a == least < 0 and b == -1):
+                continue
+            found = kernel(*pair)
+            assert (found.dtype, found.shape, found.item()) == (dtype, (), truncated(a, b))
+            assert kernel(*pair, out=pair[0]) is pair[0]
+            assert pair[0] == found
+    with pytest.raises(EvaluationError) as caught:
+        kernel(np.array(1, dtype), np.array(0, dtype))
+    assert caught.value.code == "IR704"
 
 
 @pytest.mark.parametrize("kind", ["i8", "i16", "i32", "i64"])

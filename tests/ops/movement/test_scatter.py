@@ -522,3 +522,44 @@ def test_one_element_of_a_vector(version: int, kind: str, index: int) -> None:
     assert data.tolist() == before.tolist()
     assert put(data, np.array([index]), update, np.array(0), out=data) is data
     assert data.tolist() == expected
+
+
+@pytest.mark.parametrize("version", [4, 15])
+@pytest.mark.parametrize("place", [[0, 2], [1, 0], [-1, -3], [1], [-2]])
+def test_one_tuple_is_one_assignment(version: int, place: list[int]) -> None:
+    data = np.arange(6, dtype=np.float32).reshape(2, 3)
+    expected, updates = data.copy(), np.full((1, *data.shape[len(place) :]), 9, np.float32)
+    expected[tuple(place)] = 9
+    inputs = [data, np.array([place]), updates]
+    kernel = make("ScatterNDUpdate", version).kernel(*[TensorType.of(array).without_values() for array in inputs])
+    np.testing.assert_array_equal(kernel(*inputs), expected, strict=True)
+    assert data[tuple(place)].max() < 9
+    assert kernel(*inputs, out=data) is data
+    np.testing.assert_array_equal(data, expected)
+
+
+@pytest.mark.parametrize("place", [[2, 0], [0, 3], [-3, 0], [0, -4]])
+def test_one_tuple_out_of_range(place: list[int]) -> None:
+    inputs = [np.zeros((2, 3)), np.array([place]), np.ones(1)]
+    kernel = make("ScatterNDUpdate", 15).kernel(*[TensorType.of(array).without_values() for array in inputs])
+    with pytest.raises(IRError) as caught:
+        kernel(*inputs)
+    assert caught.value.code == "IR701"
+
+
+@pytest.mark.parametrize("size", [5, 2**15 + 5])
+def test_one_update_of_few_and_many_elements(size: int) -> None:
+    data = np.random.default_rng(0).uniform(size=size).astype(np.float32)
+    expected = data.copy()
+    expected[3] = 9
+    one = np.array([9], np.float32)
+    for operator, inputs in (
+        (make("ScatterUpdate", 3), [data, np.array([3]), one, np.array(0)]),
+        (make("ScatterElementsUpdate", 12), [data, np.array([3]), one, np.array(0)]),
+        (make("ScatterNDUpdate", 15), [data, np.array([[3]]), one]),
+    ):
+        types = [TensorType.of(array) for array in inputs]
+        kernel = operator.kernel(types[0].without_values(), types[1].without_values(), *types[2:])
+        assert kernel != operator.evaluate
+        np.testing.assert_array_equal(kernel(*inputs), expected, strict=True)
+        assert data[3] < 9

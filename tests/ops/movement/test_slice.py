@@ -338,3 +338,35 @@ def test_what_is_known_of_a_slice_is_used_once(operator: Slice | StridedSlice) -
     assert np.shares_memory(found, CUBE)
     assert kernel != operator.evaluate
     assert operator.kernel(TensorType.of(CUBE), typed("2"), *map(TensorType.of, bounds[1:])) == operator.evaluate
+
+
+@pytest.mark.parametrize("axes", [[1], [-1], [0, 2], [2, -2, 0], None])
+def test_views_for_bounds_of_any_value(axes: list[int] | None) -> None:
+    """Bounds that Python's slices treat alike are views; for the others inference decides."""
+    data = np.arange(60).reshape(3, 4, 5)
+    operator = Slice()
+    count = 1 if axes is None else len(axes)
+    steps = np.ones(count, np.int64)
+    others = [steps] if axes is None else [steps, np.array(axes)]
+    unknown = TensorType.of(steps).without_values()
+    view = operator.view_kernel(TensorType.of(data), unknown, unknown, *map(TensorType.of, others))
+    assert view is not None
+    views = 0
+    for start in range(-6, 7):
+        for stop in (*range(-6, 7), 2**63 - 1, -(2**63)):
+            bounds = [np.full(count, start), np.full(count, stop)]
+            found = view(data, *bounds, *others)
+            expected = operator.evaluate(data, *bounds, *others)
+            if found is not None:
+                np.testing.assert_array_equal(found, expected, strict=True)
+                assert np.shares_memory(found, data)
+                views += 1
+    assert views >= 3
+
+
+def test_slices_without_views() -> None:
+    operator = Slice()
+    two, unknown = known([2]), typed("1", "i64")
+    assert operator.view_kernel(typed("3,4"), unknown, unknown, two, known([0])) is None
+    assert operator.view_kernel(typed("3,4"), unknown, unknown, unknown, known([0])) is None
+    assert operator.view_kernel(typed("3,4"), unknown, unknown, known([1]), unknown) is None

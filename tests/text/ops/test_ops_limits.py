@@ -11,8 +11,9 @@ import pytest
 import ir_exec
 from ir_exec import ResourceError
 from ir_exec.codes import Code
+from ir_exec.kernels import matching
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
-from ir_exec.text import matching, patterns
+from ir_exec.text import patterns
 from ir_exec.types import Array
 from tests.helpers.facts import coded, mentions
 from tests.text.ops.test_ops_operators import I32, Case, chars, file_of, packed
@@ -218,3 +219,21 @@ def test_long_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert patterns.compiled(b"a" * 1000) is not None
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
         patterns.compiled(b"a" * 1001)
+
+
+@pytest.mark.parametrize(
+    "pattern", ["(?:a{60000}){60000}", "(?:(?:[a-z)]{99}){99}){999,}", r"(?:\w{2000}|b){2000}", "(?:a?){60000}" * 40]
+)
+def test_nested_counts_of_a_pattern_are_not_expanded(pattern: str, tmp_path: Path) -> None:
+    case = Case("RegexNormalization", [*one(b"a"), chars(pattern), chars("")], 3)
+    path, inputs = file_of(case, tmp_path)
+    compiled = ir_exec.compile_model(ir_exec.read_model(path), max_seconds=5.0)
+    with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, layer_type=case.type)):
+        compiled(inputs)
+
+
+def test_counts_of_a_pattern_are_accepted(tmp_path: Path) -> None:
+    case = Case("RegexNormalization", [*one(b"aab(b]"), chars(r"(?:a{2}){1,99}[(\]]{0,9}"), chars("c")], 3)
+    path, inputs = file_of(case, tmp_path)
+    outputs = list(ir_exec.compile_model(path)(inputs).values())
+    assert bytes(outputs[2]) == b"cb(b]"

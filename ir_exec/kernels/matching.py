@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from ir_exec.errors import ResourceError
 from ir_exec.kernels.limits import MemoryMeter, current_limits
 
-__all__ = ["MATCH_SECONDS", "MatchTimer", "find_spans", "is_quick"]
+__all__ = ["MATCH_SECONDS", "MatchTimer", "find_spans", "is_quick", "require_compilable"]
 
 Result = TypeVar("Result")
 
@@ -85,6 +85,50 @@ class MatchTimer:
         message = f"the pattern takes longer than {self._seconds:g} seconds, at character {place} of the text, {shown}"
         hint = "simplify the pattern, or set max_seconds of compile_model to more seconds"
         raise ResourceError(message, hint=hint)
+
+
+def require_compilable(pattern: str) -> None:
+    """Raise ResourceError if compiling takes too much memory: `regex` copies what is repeated `{n}` times.
+
+    Nested counts multiply: 19 characters may take any amount of memory.
+    """
+    size = _count_elements(pattern)
+    if size > max(_MOST_ELEMENTS, len(pattern)):
+        message = (
+            f"the pattern has {size:,} elements after its counts are expanded, expected at most {_MOST_ELEMENTS:,}"
+        )
+        raise ResourceError(message)
+    if size > len(pattern):
+        current_limits().require(_ELEMENT_BYTES * size)
+
+
+_MOST_ELEMENTS = 2**19
+_ELEMENT_BYTES = 300
+_ELEMENT = re.compile(
+    r"(?P<escape>\\.)|(?P<class>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<open>\()|(?P<close>\))|\{(?P<count>\d{1,9})(?:,\d*)?\}|.",
+    re.DOTALL,
+)
+
+
+def _count_elements(pattern: str) -> int:
+    """Return the number of characters, classes and groups of a pattern whose `{n}` are written out."""
+    groups = [0]
+    last = 0
+    for element in _ELEMENT.finditer(pattern):
+        count = element["count"]
+        if count is not None:
+            repeated = last * max(int(count) - 1, 0)
+            last += repeated
+            groups[-1] += repeated
+        elif element["open"]:
+            groups.append(0)
+        elif element["close"] and len(groups) > 1:
+            last = groups.pop() + 1
+            groups[-1] += last
+        else:
+            last = 1
+            groups[-1] += 1
+    return sum(groups)
 
 
 def is_quick(search: Any, text: str) -> bool:
