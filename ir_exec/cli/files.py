@@ -75,7 +75,7 @@ def repository(start: str) -> str:
     return place
 
 
-_MOST_CHARACTERS = 2**28
+MOST_CHARACTERS = 2**28
 """Maximum characters of a text: a device or a pipe may never end."""
 
 _MOST_DOTS = 1000
@@ -90,11 +90,11 @@ def read_text(path: str, what: str) -> str:
     """
     try:
         with open(path, encoding="utf-8") as file:
-            text = file.read(_MOST_CHARACTERS + 1)
+            text = file.read(MOST_CHARACTERS + 1)
     except (OSError, ValueError) as error:
         raise Unusable(f"cannot read {what} {path}: {reason_of(error)}") from None
-    if len(text) > _MOST_CHARACTERS:
-        raise Unusable(f"{path} is too long, expected at most {_MOST_CHARACTERS:,} characters")
+    if len(text) > MOST_CHARACTERS:
+        raise Unusable(f"{path} is too long, expected at most {MOST_CHARACTERS:,} characters")
     return text
 
 

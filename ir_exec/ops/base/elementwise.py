@@ -274,7 +274,7 @@ def _of_scalars(function: Function, dtype: np.dtype[Any]) -> Callable[..., Any]:
     def of_scalars(*scalars: Array, out: Array | None = None) -> Any:
         return function(*scalars, out=np.empty((), dtype) if out is None else out)
 
-    return of_two if _GIVES_ARRAYS and isinstance(function, np.ufunc) and function.nin == 2 else of_scalars
+    return of_two if GIVES_ARRAYS and isinstance(function, np.ufunc) and function.nin == 2 else of_scalars
 
 
 def _gives_arrays() -> bool:
@@ -285,7 +285,7 @@ def _gives_arrays() -> bool:
         return False
 
 
-_GIVES_ARRAYS = _gives_arrays()
+GIVES_ARRAYS = _gives_arrays()
 
 
 def _by_columns(function: np.ufunc, a: Array, b: Array, *, out: Array | None = None) -> Array:

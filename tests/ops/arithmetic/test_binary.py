@@ -45,7 +45,7 @@ def test_signed_division_is_pythons_or_cs(kind: str, pairs: list[tuple[int, int]
 
 @pytest.mark.parametrize("type", ["Add", "Less", "Maximum"])
 def test_two_scalars_in_versions_of_numpy_that_return_numbers(type: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(elementwise, "_GIVES_ARRAYS", False)
+    monkeypatch.setattr(elementwise, "GIVES_ARRAYS", False)
     a, b = np.array(1.5, np.float32), np.array(2.5, np.float32)
     found = make(type).kernel(typed(""), typed(""))(a, b)
     assert isinstance(found, np.ndarray)

@@ -55,7 +55,7 @@ def test_a_pipe_without_a_writer_ends_the_command(command: list[str | Path], tmp
 @pytest.mark.parametrize("option", ["--config", "--baseline"])
 def test_a_text_without_an_end_is_refused(option: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)  # without settings
-    monkeypatch.setattr(files, "_MOST_CHARACTERS", 1000)
+    monkeypatch.setattr(files, "MOST_CHARACTERS", 1000)
     result = CliRunner().invoke(main, ["check", str(MODEL), option, "/dev/zero"])
     assert result.exit_code == 2
     assert result.stderr == mentions("/dev/zero", "1,000")
