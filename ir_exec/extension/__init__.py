@@ -58,6 +58,9 @@ from ir_exec.ops.base import (
     In as In,
     Op as Op,
 )
+from ir_exec.ops.base.facts import (
+    Accuracy as Accuracy,
+)
 from ir_exec.ops.base.shapes import (
     broadcast_shapes as broadcast_shapes,
     known_axes as known_axes,

@@ -27,6 +27,7 @@ __all__ = [
     "TapTable",
     "channels_last",
     "copy_channels",
+    "count_taps",
     "interpolate",
     "read_between",
     "sample_lattice",
@@ -306,6 +307,24 @@ def interpolate(
     if kind.is_integer:
         return saturated(np.rint(data) if data.dtype.kind == "f" else data, kind)
     return data.astype(kind.dtype, copy=False)
+
+
+def count_taps(
+    shape: Sequence[int], axes: Sequence[int], sizes: Sequence[int], scales: Sequence[np.float32], how: Filter
+) -> int:
+    """The maximum number of elements of a tensor of this shape that a filter as wide as the scale combines to one.
+
+    1 for filters that read only the neighbors of a position.
+    """
+    antialias = how.antialias and any(scale < 1 for scale in scales)
+    if not (how.of_pillow or antialias):
+        return 1
+    counts = [1]
+    for axis, size, scale in zip(axes, sizes, scales, strict=True):
+        if shape[axis] and shape[axis] != size:
+            weights = how.table(shape[axis], size, scale, antialias).weights
+            counts += [] if weights is None else [int(np.count_nonzero(weights, axis=1).max(initial=1))]
+    return prod(counts)
 
 
 def _working_dtype(kind: ElementType, how: Filter) -> np.dtype[np.floating]:

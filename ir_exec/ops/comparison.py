@@ -24,6 +24,8 @@ COMPARABLE = CALCULABLE | BOOLEAN | STRING
 class ElementComparison(Binary):
     """The base of comparisons: a boolean for every pair of elements."""
 
+    steps = "operands"
+
     inputs = (In("a", types=COMPARABLE), In("b", types=COMPARABLE, like="a"))
     inplace_inputs = ()
 

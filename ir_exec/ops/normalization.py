@@ -6,8 +6,9 @@ BatchNormInference).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from math import prod
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -58,6 +59,9 @@ class GRN(Op):
         require_rank(data, (2, 3, 4), "data")
         return data.without_values()
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return int(inputs[0].shape[1])
+
     def evaluate(self, data: Array) -> Array:
         return _normalized(data, (1,), self.bias, "add")
 
@@ -92,10 +96,18 @@ class NormalizeL2(Op):
         _check_axes(data, axes)
         return data.without_values()
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return _count_along(inputs[0], axes_of(inputs[1], inputs[0].ndim))
+
     def evaluate(self, data: Array, axes: Array) -> Array:
         if not axes.size:
             return np.asarray(data != 0).astype(data.dtype)
         return _normalized(data, axes_of(axes, data.ndim), self.eps, self.eps_mode)
+
+
+def _count_along(data: Array, axes: tuple[int, ...]) -> int:
+    """The number of elements of data along the axes."""
+    return int(prod([data.shape[axis] for axis in axes]))
 
 
 def _check_axes(data: TensorType, axes: TensorType) -> None:
@@ -146,6 +158,11 @@ class LRN(Op):
         require_rank(axes, 1, "axes")
         _check_axes(data, axes)
         return data.without_values()
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, axes = inputs
+        longest = 2 * ((self.size - 1) // 2) + 1
+        return int(prod([min(data.shape[axis], longest) for axis in axes_of(axes, data.ndim)]))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
         around = axes_of(axes, data.ndim)
@@ -210,6 +227,9 @@ class MVN1(Op):
             self._axes(data.rank)
         return data.without_values()
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return _count_along(inputs[0], self._axes(inputs[0].ndim))
+
     def evaluate(self, data: Array) -> Array:
         result, variance = _centred(data, self._axes(data.ndim), self.normalize_variance)
         if variance is not None:
@@ -257,6 +277,9 @@ class MVN6(Op):
             )
         _check_axes(data, axes)
         return data.without_values()
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return _count_along(inputs[0], axes_of(inputs[1], inputs[0].ndim))
 
     def evaluate(self, data: Array, axes: Array) -> Array:
         return self._normalized(axes_of(axes, data.ndim), data)
@@ -319,6 +342,9 @@ class GroupNormalization(Op):
             message = f"{channels} channels cannot be divided into {self.num_groups} groups"
             raise ShapeError(message, code=Code.dims_differ, port="data")
         return data.without_values()
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return int(prod(inputs[0].shape[1:]) // self.num_groups)
 
     def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
         batch = len(data)

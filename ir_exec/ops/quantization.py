@@ -57,6 +57,8 @@ class FakeQuantize(Op):
         IRError: IR504 for limits that do not broadcast to data, IR501 and IR502 for other shapes with `none`.
     """
 
+    steps = "levels"
+
     inputs = (
         In("data", types=CALCULABLE),
         In("input_low", types=CALCULABLE),

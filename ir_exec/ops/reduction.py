@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
 from typing import Any, ClassVar
@@ -70,6 +70,11 @@ class _Reduction(Op):
 
     def evaluate(self, data: Array, axes: Array) -> Array:
         return self._along(axes_of(axes, self._axis_count(data.ndim)), data)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, axes = inputs
+        along = axes_of(axes, self._axis_count(data.ndim)) if data.ndim else ()
+        return int(prod([data.shape[axis] for axis in along]))
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         axes = known_ints(types[1])
@@ -172,6 +177,9 @@ class _Extreme(_Reduction):
 
     extreme: ClassVar[np.ufunc]
     of_nothing: ClassVar[int]
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return 1
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         if all(data.shape[axis] for axis in axes):

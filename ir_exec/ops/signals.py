@@ -5,6 +5,7 @@ A complex number is two elements of the last axis: real part and imaginary part.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod, sqrt
 from typing import ClassVar
 
@@ -17,6 +18,7 @@ from ir_exec.kernels.limits import require_temporary
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.facts import Accuracy
 from ir_exec.ops.base.shapes import (
     known_axes,
     known_bounds,
@@ -26,6 +28,7 @@ from ir_exec.ops.base.shapes import (
     require_one_element,
     require_rank,
 )
+from ir_exec.ops.base.windowed import count_overlaps
 from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
 
 __all__ = ["DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"]
@@ -110,6 +113,21 @@ class _Fourier(Op):
         """The size of the output along an axis with `signal` transformed values."""
         return signal
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        # Both parts of a complex number.
+        return prod(self._count_read(inputs)) * (2 if self.complex_input else 1)
+
+    def count_positions(self, inputs: Sequence[Array]) -> int:
+        return sum(self._count_read(inputs))
+
+    def _count_read(self, inputs: Sequence[Array]) -> list[int]:
+        """The number of elements of data that are transformed along each of the axes."""
+        data, axes, *signal_size = inputs
+        shape = data.shape[:-1] if self.complex_input else data.shape
+        sizes = [int(shape[axis]) for axis in normalize_axes(as_integers(axes).tolist(), len(shape))]
+        lengths = as_integers(signal_size[0]).tolist() if signal_size else [-1] * len(sizes)
+        return [size if length < 0 else min(size, length) for size, length in zip(sizes, lengths, strict=True)]
+
     def evaluate(self, data: Array, axes: Array, signal_size: Array | None = None) -> Array:
         shape = data.shape[:-1] if self.complex_input else data.shape
         try:
@@ -151,6 +169,11 @@ def _as_parts(numbers: Array) -> Array:
     return np.ascontiguousarray(numbers)[..., None].view(numbers.real.dtype)
 
 
+_ROTATED = Accuracy(
+    positions=3, reason="for sizes that are no power of 2, angles are rounded relative to the size of each axis"
+)
+
+
 @op("DFT", since=7)
 class DFT(_Fourier):
     """output[m] = sum over j of data[j] * exp(-2 pi i m j / S), along every one of `axes` with its S numbers.
@@ -164,6 +187,8 @@ class DFT(_Fourier):
         output: Like data, with the sizes of signal_size. f16 and bf16 are computed in f32. Without axes the output is
             data.
     """
+
+    accuracy = _ROTATED
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
         return np.fft.fftn(numbers, signal, axes)
@@ -182,6 +207,8 @@ class IDFT(_Fourier):
         output: Like data, with the sizes of signal_size. f16 and bf16 are computed in f32. Without axes the output is
             data.
     """
+
+    accuracy = _ROTATED
 
     def _transform(self, numbers: Array, signal: list[int], axes: tuple[int, ...]) -> Array:
         return np.fft.ifftn(numbers, signal, axes)
@@ -313,6 +340,9 @@ class STFT(Op):
         middle = [results, frames] if self.transpose_frames else [frames, results]
         return signal.with_shape(Shape([*batch, *middle, 2]))
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return len(inputs[1])
+
     def evaluate(self, signal: Array, window: Array, frame_size: Array, frame_step: Array) -> Array:
         size, step = int(frame_size), int(frame_step)
         _check_frames(size, step, Dim.of(len(window)), EvaluationError)
@@ -393,6 +423,12 @@ class ISTFT(Op):
         elif size is not None and step is not None:
             length = (frames - 1) * step + size - (size & ~1 if self.center else 0)
         return data.with_shape(Shape([*batch, length]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, _, frame_size, frame_step = inputs[:4]
+        results, frames = data.shape[-3:-1]
+        overlaps = min(count_overlaps(int(frame_size), int(frame_step), 1), frames)
+        return int(2 * results * overlaps)
 
     def evaluate(
         self,

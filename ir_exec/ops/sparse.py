@@ -6,6 +6,7 @@ are never all in memory.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Literal
 
@@ -76,6 +77,9 @@ class _Packed(Op):
         if self.reduction == "mean":
             reduced = _divided(reduced, sizes)
         return rounded(reduced, emb_table.dtype)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return int(inputs[1].shape[1])
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         return _index_faults(types[0], types[1])
@@ -156,6 +160,10 @@ class _Offsets(Op):
         if self.reduction == "mean":
             reduced = _divided(reduced, sizes)
         return _filled(rounded(reduced, emb_table.dtype), sizes == 0, emb_table, default_index)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        _, indices, offsets = inputs[:3]
+        return int(_bag_sizes(offsets, len(indices)).max(initial=1))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         emb_table, indices, offsets = types[:3]
@@ -268,6 +276,10 @@ class EmbeddingSegmentsSum(Op):
         sizes = np.bincount(segments, minlength=count)
         sums = _summed(emb_table, indices[order], sizes, weights)
         return _filled(rounded(sums, emb_table.dtype), sizes == 0, emb_table, default_index)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        segments = segments_of(inputs[2], given_count(inputs[3]))
+        return int(np.bincount(segments).max(initial=1))
 
     def check_values(self, *types: TensorType) -> list[IRError]:
         emb_table, indices, segment_ids, num_segments = types[:4]

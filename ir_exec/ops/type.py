@@ -65,6 +65,8 @@ class Convert(Op):
         IRError: IR401 for a destination_type that is neither numeric nor boolean.
     """
 
+    steps = "integers"
+
     inputs = (In("data", types=CONVERTIBLE),)
     may_alias = True
     rounds = True
@@ -104,6 +106,8 @@ class ConvertLike(Op):
     Raises:
         IRError: IR401 for a type of like that is neither numeric nor boolean.
     """
+
+    steps = "integers"
 
     inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
     may_alias = True

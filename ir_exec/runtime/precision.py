@@ -23,6 +23,7 @@ from ir_exec.kernels.precision import type_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import WeightsReader
+from ir_exec.ops.base.facts import NumericFacts
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.plan.graph import changed, is_users
 from ir_exec.types import Array, Bounds, ElementType, TensorType, element_types
@@ -200,7 +201,7 @@ _FLAGS = (
     "output_name",
     *(
         name
-        for name in Op.__annotations__
+        for name in (*Op.__annotations__, *NumericFacts.__annotations__)
         if not name.startswith("_") and name not in ("infer", "evaluate", "inplace_inputs", "type_name", "since")
     ),
 )
@@ -244,6 +245,12 @@ class _Wide(Op):
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         return self._op.multiply_adds(inputs, outputs)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return self._op.count_terms([self._array(place, array) for place, array in enumerate(inputs)])
+
+    def count_positions(self, inputs: Sequence[Array]) -> int:
+        return self._op.count_positions([self._array(place, array) for place, array in enumerate(inputs)])
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         return partial(self._call, self._op.kernel(*self._types(types), unread=unread))

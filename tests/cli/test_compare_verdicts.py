@@ -12,6 +12,7 @@ from lxml import etree
 
 from ir_exec import Model, build
 from ir_exec.cli import main
+from tests.helpers.facts import mentions
 
 CASES = [
     ("same", (), "equal", 0, set()),
@@ -106,3 +107,17 @@ def test_many_inputs_have_the_verdicts_of_each(
     suites = etree.fromstring(CliRunner().invoke(main, [*arguments, *options, "--format", "junit"]).stdout.encode())
     assert [int(suite.get("failures")) > 0 for suite in suites] == [code > 0] * len(names)
     assert [failing(suite) for suite in suites] == [layers] * len(names)
+
+
+@pytest.mark.parametrize("is_drawn", [True, False])
+def test_stored_outputs_of_unknown_inputs_accuse_no_layer(folder: Path, is_drawn: bool, tmp_path: Path) -> None:
+    outputs = tmp_path / "golden.npz"
+    x = np.load(folder / "a.npz")["x"]
+    np.savez(outputs, y=np.clip(x * np.float32(3), 0, 1) + np.float32(0.5) * x)
+    options = [] if is_drawn else ["--inputs", str(folder / "a.npz")]
+    arguments = ["compare", str(folder / "good.xml"), "--with", str(outputs), *options]
+    result = CliRunner().invoke(main, [*arguments, "--seed", "7"])
+    assert result.exit_code == 1
+    expected = mentions("--inputs", 7) if is_drawn else mentions("sum", "--with")
+    assert result.stdout.splitlines()[0] == expected
+    assert (result.stdout.splitlines()[0] == mentions("sum")) is not is_drawn

@@ -6,7 +6,6 @@ small the result is.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +19,7 @@ from ir_exec.ops.base.dims import axes_of
 from ir_exec.ops.base.registry import canonical
 from ir_exec.types import Array, ElementType
 
-__all__ = ["cancelling_terms", "terms_count"]
+__all__ = ["cancelling_terms"]
 
 
 def cancelling_terms(node: Node, inputs: Sequence[Array]) -> Array | None:
@@ -126,48 +125,3 @@ _SUMS_OF: Mapping[str, Callable[[Any, list[Array]], Array]] = MappingProxyType(
         **dict.fromkeys(("Swish", "HSwish", "Mish", "Gelu", "SoftPlus", "Sin", "Cos"), _argument),
     }
 )
-
-
-def terms_count(node: Node, inputs: Sequence[Array]) -> int:
-    """Return the approximate number of terms in the sum of each output element."""
-    kind = canonical(node.type)
-    shapes: list[tuple[int, ...]] = [array.shape for array in inputs]
-    if kind == "MatMul" and len(shapes[0]) >= 1:
-        transposed = getattr(node.op, "transpose_a", False) and len(shapes[0]) > 1
-        return shapes[0][-2 if transposed else -1]
-    if "Convolution" in kind and len(shapes) > 1 and len(shapes[1]) > 2:
-        groups = 2 if kind.startswith("Group") else 1
-        return math.prod(shapes[1][groups:])
-    if kind.startswith("Reduce") and len(inputs) > 1 and shapes[0]:
-        return max(math.prod([shapes[0][axis] for axis in axes_of(inputs[1], len(shapes[0]))]), 1)
-    if kind in _LONG_SUMS and shapes:
-        return max(math.prod(shapes[0]), 1)
-    if kind in _RECURRENT and shapes:
-        # Rounding accumulates over the steps.
-        return sum(shape[-1] for shape in shapes if len(shape) == 3) * max(shapes[0][1] if len(shapes[0]) > 1 else 1, 1)
-    return 1
-
-
-_LONG_SUMS = {
-    "CumSum",
-    "MVN",
-    "SoftMax",
-    "LogSoftmax",
-    "NormalizeL2",
-    "GroupNormalization",
-    "Einsum",
-    "ScaledDotProductAttention",
-    "RMS",
-    "DFT",
-    "IDFT",
-    "RDFT",
-    "IRDFT",
-    "STFT",
-    "Loop",
-    "TensorIterator",
-    "If",
-    "AvgPool",
-    "AdaptiveAvgPool",
-    "Inverse",
-}
-_RECURRENT = {"LSTMSequence", "GRUSequence", "RNNSequence", "LSTMCell", "GRUCell", "RNNCell", "AUGRUSequence"}

@@ -10,15 +10,11 @@ import numpy as np
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
 from ir_exec.debug.values.facts import Number, Record, as_numbers
 from ir_exec.graph import Node
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.base.facts import Steps
 from ir_exec.types import Array, ElementType
 
 __all__ = ["Jump", "jump_of", "on_steps", "reached_by_rounding"]
 
-
-_ROUNDING = {"Floor", "Ceiling", "Round", "FloorMod", "Mod", "Convert", "ConvertLike", "Sign"}
-_COMPARING = {"Greater", "GreaterEqual", "Less", "LessEqual", "Equal", "NotEqual"}
-"""Layers with steps at integers or halfway between them, and layers with a step at equal operands."""
 
 _NEAR = 64
 """Maximum distance of a number from a step of the function, in ULP."""
@@ -41,12 +37,12 @@ def on_steps(
         computes_in: The type in which the reference computed, if it is coarser than the type of the inputs.
         noise: The relative error of inputs that are results of several layers.
     """
-    kind = canonical(node.type)
+    steps = None if node.op is None else node.op.steps
     coarse = max(noise / _NEAR, 0.0 if computes_in is None else _STEPS[computes_in.name])
     for found, wanted in zip(ours, reference, strict=False):
         if wanted is not None and found.shape != wanted.shape:
             return None
-    if kind == "TopK":
+    if steps == "order":
         return _ties(node, inputs[0], ours, reference, coarse)
     if not ours or not reference or reference[0] is None:
         return None
@@ -55,22 +51,22 @@ def on_steps(
         a, b = as_numbers(found), as_numbers(wanted)
         differs = (np.abs(a - b) > tolerance.atol + tolerance.rtol * np.abs(b)) & ~(np.isnan(a) & np.isnan(b))
         count = int(np.count_nonzero(differs))
-        if kind in ("Convert", "ConvertLike") and ElementType.of(inputs[0]).is_float and found.dtype.kind in "iu":
+        if steps == "integers" and ElementType.of(inputs[0]).is_float and found.dtype.kind in "iu":
             undefined = differs & _has_no_place(as_numbers(inputs[0]), found.dtype)
             differs &= ~undefined
             if count and not differs.any():
                 return f"{count} of {found.size} elements are beyond the range of {ElementType.of(found)} (undefined)"
-        if kind == "FakeQuantize":
+        if steps == "levels":
             excused = _quantized(node, inputs, a, b, coarse)
-        elif kind in _COMPARING:
+        elif steps == "operands":
             excused = _near(inputs[0], inputs[1], coarse)
-        elif kind in _ROUNDING:
-            excused = _rounded(kind, inputs, a, b, coarse)
+        elif steps is not None:
+            excused = _rounded(steps, inputs, a, b, coarse)
         else:
             return None
     if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
         return None
-    apart = "" if kind in _COMPARING else "; one step apart"
+    apart = "" if steps == "operands" else "; one step apart"
     return f"{count} of {found.size} elements are on a step{apart}"
 
 
@@ -98,17 +94,16 @@ def _near(left: Array, right: Array, coarse: float) -> Array:
     return near
 
 
-def _rounded(kind: str, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
+def _rounded(steps: Steps, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
     """Return a mask of numbers near a rounding threshold whose results are at most one step apart."""
     numbers = as_numbers(inputs[0])
     unit: float | Array = 1.0
-    if kind in ("Mod", "FloorMod"):
+    if steps == "multiples":
         divisor = as_numbers(inputs[1])
         numbers, unit = numbers / divisor, np.abs(divisor)
-    # Round has steps halfway between integers, the other functions at integers.
-    place = numbers - 0.5 if kind == "Round" else numbers
+    place = numbers - 0.5 if steps == "halves" else numbers
     gap = np.abs(place - np.rint(place))
-    if kind == "Sign":
+    if steps == "zero":
         gap = np.abs(numbers)
     near = gap <= _NEAR * _step_of(inputs[0], coarse) * np.maximum(np.abs(numbers), 1.0)
     excused: Array = near & (np.abs(ours - reference) <= unit * (1 + 1e-6))

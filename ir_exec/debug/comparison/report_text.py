@@ -144,6 +144,8 @@ def _second_opinion(report: Comparison) -> str:
 
 def _cause(report: Comparison) -> str:
     """Return the end of the first line: the layer that explains the differing outputs."""
+    if _may_have_other_inputs(report):
+        return f"; the inputs are drawn with seed {report.seed}, those of the reference are unknown: use --inputs"
     if report.first_fault is not None:
         fault = report.first_fault
         more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
@@ -159,6 +161,12 @@ def _cause(report: Comparison) -> str:
     if first.status == "step":
         return f"; no single layer is wrong: {_named(first)} has a step that amplifies small errors"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
+
+
+def _may_have_other_inputs(report: Comparison) -> bool:
+    """Return True if stored values are compared with those of drawn inputs, and no layer is certain to be wrong."""
+    is_certain = report.first_fault is not None and report.first_fault.is_certain
+    return report.runtime is None and report.seed is not None and not is_certain
 
 
 def _wrong_layers(report: Comparison) -> str:

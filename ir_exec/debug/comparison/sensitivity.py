@@ -19,17 +19,6 @@ Untested: TypeAlias = Literal["not finite", "constant", "saturated"]
 """not finite: every element is NaN or infinite. constant: all elements are equal. saturated: every element is at a
 limit of a bounded function."""
 
-_LIMITS: dict[str, tuple[float, ...]] = {
-    "Sigmoid": (0.0, 1.0),
-    "HardSigmoid": (0.0, 1.0),
-    "HSigmoid": (0.0, 1.0),
-    "Tanh": (-1.0, 1.0),
-    "Erf": (-1.0, 1.0),
-    "SoftSign": (-1.0, 1.0),
-    "SoftMax": (0.0, 1.0),
-}
-"""The limits of bounded functions, by canonical type. Upstream faults do not change the result of a saturated layer."""
-
 _GLIMPSE = 32
 """Number of elements to examine first: they differ in nearly all values, and the others need no pass."""
 
@@ -53,7 +42,7 @@ def untested(node: Node, outputs: Sequence[Array]) -> Untested | None:
         outputs: Its outputs. Integers, booleans, strings and finite outputs of a single element are assumed to show
             faults.
     """
-    limits = _LIMITS.get(canonical(node.type), ())
+    limits = () if node.op is None else node.op.limits
     reasons = [_reason(array, limits) for array in outputs]
     if not reasons or None in reasons:
         return None

@@ -31,6 +31,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, typ
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
+from ir_exec.ops.base.facts import LINEAR, SIGMOID, Accuracy
 from ir_exec.ops.base.shapes import broadcasts_to, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert
@@ -229,7 +230,9 @@ def _may_be_slope(data: Shape, slope: Shape) -> bool:
     return broadcasts_to(slope, data)
 
 
-Sigmoid = unary("Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1")
+Sigmoid = unary(
+    "Sigmoid", sigmoid, "output = 1 / (1 + e^-data).", page="activation/sigmoid-1", accuracy=SIGMOID, limits=(0.0, 1.0)
+)
 
 
 @op("HardSigmoid", since=1)
@@ -251,6 +254,9 @@ class HardSigmoid(Op):
     Raises:
         IRError: IR501 for an alpha or a beta that is not a scalar.
     """
+
+    accuracy = LINEAR
+    limits = (0.0, 1.0)
 
     inputs = (
         In("data", types=CALCULABLE),
@@ -282,6 +288,7 @@ SoftSign = unary(
     page="activation/softsign-9",
     since=9,
     types=CALCULABLE_FLOAT,
+    limits=(-1.0, 1.0),
 )
 
 
@@ -303,6 +310,7 @@ SoftPlus = unary(
     page="activation/softplus-4",
     since=4,
     types=CALCULABLE_FLOAT,
+    accuracy=Accuracy(absolute=20, argument=2, reason="log(1 + exp(x)) and x + log(1 + exp(-x)) lose precision"),
 )
 
 
@@ -331,6 +339,8 @@ class Elu(Unary):
     Outputs:
         output: Like data.
     """
+
+    accuracy = Accuracy(absolute=4, reason="exp(x) - 1 cancels near 0")
 
     inplace_inputs = ("data",)
 
@@ -362,6 +372,8 @@ class Selu(Op):
     Raises:
         IRError: IR505 for an alpha or a lambda that does not have one element.
     """
+
+    accuracy = Accuracy(absolute=8, reason="exp(x) - 1 cancels near 0; lambda * alpha is 1.76")
 
     # "lambda" is a keyword of Python.
     inputs = (

@@ -25,6 +25,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.elementwise import Unary, real_kernel, unary
+from ir_exec.ops.base.facts import GATED, LINEAR, Accuracy
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import Array, TensorType
 
@@ -58,6 +59,8 @@ HSigmoid = unary(
     "output = min(max(data + 3, 0), 6) / 6.",
     page="activation/hsigmoid-5",
     since=5,
+    accuracy=LINEAR,
+    limits=(0.0, 1.0),
 )
 
 HSwish = unary(
@@ -66,6 +69,7 @@ HSwish = unary(
     "output = data · min(max(data + 3, 0), 6) / 6.",
     page="activation/hswish-4",
     since=4,
+    accuracy=GATED,
 )
 
 
@@ -106,6 +110,8 @@ class Swish(Op):
         IRError: IR501 for a beta that is not a scalar.
     """
 
+    accuracy = GATED
+
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
     inplace_inputs = ("data",)
 
@@ -139,6 +145,7 @@ Mish = unary(
     page="activation/mish-4",
     since=4,
     types=CALCULABLE_FLOAT,
+    accuracy=GATED,
 )
 
 
@@ -160,6 +167,8 @@ def _gelu_tanh(x: Array) -> Array:
     return _gated(inner, x)
 
 
+_GELU = Accuracy(argument=8, reason=GATED.reason)
+
 Gelu2 = unary(
     "Gelu",
     _gelu,
@@ -167,6 +176,7 @@ Gelu2 = unary(
     page="activation/gelu-2",
     since=2,
     types=CALCULABLE_FLOAT,
+    accuracy=_GELU,
 )
 
 
@@ -186,6 +196,8 @@ class Gelu7(Unary):
     Outputs:
         output: Like data.
     """
+
+    accuracy = _GELU
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
     inplace_inputs = ("data",)

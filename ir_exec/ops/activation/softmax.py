@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -11,6 +11,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.softmax import log_softmax, softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
+from ir_exec.ops.base.facts import Accuracy
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -46,6 +47,9 @@ class _AlongAxis(Op):
             normalize_axis(self.axis, max(data.rank, 1))
         return data.without_values()
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return int(inputs[0].shape[self.axis]) if inputs[0].ndim else 1
+
     def evaluate(self, data: Array) -> Array:
         return by_slices(type(self).function, data, self.axis, nanoseconds=thresholds.SLOW_ELEMENT_NANOSECONDS)
 
@@ -75,6 +79,9 @@ class SoftMax8(_AlongAxis):
     Specification: activation/softmax-8.
     """
 
+    accuracy = Accuracy(absolute=1, reason="bounded by 1; exponentials below the smallest normal number become 0")
+    limits = (0.0, 1.0)
+
     function = softmax
 
 
@@ -94,5 +101,7 @@ class LogSoftmax(_AlongAxis):
 
     Specification: activation/log-soft-max-5.
     """
+
+    accuracy = Accuracy(absolute=4, reason="the logarithm of a sum near 1")
 
     function = log_softmax

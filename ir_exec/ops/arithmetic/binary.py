@@ -188,6 +188,8 @@ class _Remainder(Binary):
         IRError: IR704 for an integer divided by zero, and those of Binary.
     """
 
+    steps = "multiples"
+
     is_discontinuous = True
 
     def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,6 +62,10 @@ class CumSum(Op):
     def evaluate(self, data: Array, axis: Array | None = None) -> Array:
         along = 0 if axis is None else given_axis(axis, data.ndim)
         return self._along(along, _sum_type(ElementType.of(data)), data)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, *axis = inputs
+        return int(data.shape[given_axis(axis[0], data.ndim) if axis else 0])
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         along = 0 if len(types) == 1 else known_axis(types[1], types[0].rank)

@@ -15,6 +15,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.elementwise import Unary, unary
+from ir_exec.ops.base.facts import BOUNDED, SIGMOID, Accuracy
 from ir_exec.types import Array, Bounds, ElementType
 
 __all__ = [
@@ -89,6 +90,7 @@ Sign = unary(
     of_integers=np.sign,
     is_increasing=True,
     is_discontinuous=True,
+    steps="zero",
 )
 
 # A copy, not the data itself: an output aliases an input only in operators that declare it.
@@ -100,6 +102,7 @@ Floor = unary(
     of_integers=np.copy,
     is_increasing=True,
     is_discontinuous=True,
+    steps="integers",
 )
 
 Ceiling = unary(
@@ -110,6 +113,7 @@ Ceiling = unary(
     of_integers=np.copy,
     is_increasing=True,
     is_discontinuous=True,
+    steps="integers",
 )
 
 
@@ -129,6 +133,8 @@ class Round(Unary):
     Outputs:
         output: Like data.
     """
+
+    steps = "halves"
 
     increasing_in = ("data",)
     is_discontinuous = True
@@ -150,33 +156,71 @@ def _half_away_from_zero(x: Array) -> Array:
 
 Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
 
-Log = unary("Log", np.log, "output = ln data; -inf for 0, NaN for negative data.", page="arithmetic/log-1")
+_LOGARITHM = Accuracy(absolute=4, reason="the logarithm of a number near 1")
 
-Sin = unary("Sin", np.sin, "output = sin data, with data in radians.", page="arithmetic/sin-1")
+_SINE = Accuracy(absolute=4, argument=1, reason=f"{BOUNDED.reason}; the reduction has the precision of the argument")
 
-Cos = unary("Cos", np.cos, "output = cos data, with data in radians.", page="arithmetic/cos-1")
+Log = unary(
+    "Log",
+    np.log,
+    "output = ln data; -inf for 0, NaN for negative data.",
+    page="arithmetic/log-1",
+    accuracy=Accuracy(absolute=2, reason="a table or polynomial for the mantissa plus the exponent"),
+)
+
+Sin = unary("Sin", np.sin, "output = sin data, with data in radians.", page="arithmetic/sin-1", accuracy=_SINE)
+
+Cos = unary("Cos", np.cos, "output = cos data, with data in radians.", page="arithmetic/cos-1", accuracy=_SINE)
 
 Tan = unary("Tan", np.tan, "output = tan data, with data in radians.", page="arithmetic/tan-1")
 
-Asin = unary("Asin", np.arcsin, "output = arcsin data, in radians; NaN beyond [-1, 1].", page="arithmetic/asin-1")
+Asin = unary(
+    "Asin",
+    np.arcsin,
+    "output = arcsin data, in radians; NaN beyond [-1, 1].",
+    page="arithmetic/asin-1",
+    accuracy=BOUNDED,
+)
 
-Acos = unary("Acos", np.arccos, "output = arccos data, in radians; NaN beyond [-1, 1].", page="arithmetic/acos-1")
+Acos = unary(
+    "Acos",
+    np.arccos,
+    "output = arccos data, in radians; NaN beyond [-1, 1].",
+    page="arithmetic/acos-1",
+    accuracy=BOUNDED,
+)
 
-Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1")
+Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1", accuracy=BOUNDED)
 
 Sinh = unary("Sinh", np.sinh, "output = sinh data.", page="arithmetic/sinh-1")
 
 Cosh = unary("Cosh", np.cosh, "output = cosh data.", page="arithmetic/cosh-1")
 
-Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1")
+Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1", accuracy=SIGMOID, limits=(-1.0, 1.0))
 
-Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4)
+Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4, accuracy=_LOGARITHM)
 
-Acosh = unary("Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4)
+Acosh = unary(
+    "Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4, accuracy=_LOGARITHM
+)
 
-Atanh = unary("Atanh", np.arctanh, "output = artanh data; ±inf at ±1, NaN beyond.", page="arithmetic/atanh-3", since=4)
+Atanh = unary(
+    "Atanh",
+    np.arctanh,
+    "output = artanh data; ±inf at ±1, NaN beyond.",
+    page="arithmetic/atanh-3",
+    since=4,
+    accuracy=_LOGARITHM,
+)
 
-Erf = unary("Erf", erf, "output = 2/√π · ∫ exp(-t²) dt from 0 to data.", page="arithmetic/erf-1")
+Erf = unary(
+    "Erf",
+    erf,
+    "output = 2/√π · ∫ exp(-t²) dt from 0 to data.",
+    page="arithmetic/erf-1",
+    accuracy=Accuracy(absolute=8, reason="bounded by 1; Abramowitz and Stegun's 7.1.26 times exp(-x²)"),
+    limits=(-1.0, 1.0),
+)
 
 
 @op("ErfInv", since=17)

@@ -28,6 +28,7 @@ from ir_exec.kernels.elementwise import (
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.dims import element_type_of
+from ir_exec.ops.base.facts import ROUNDED, Accuracy, Steps
 from ir_exec.ops.base.operator import In, Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
@@ -91,6 +92,9 @@ def unary(
     is_increasing: bool = False,
     is_monotone: bool = False,
     is_discontinuous: bool = False,
+    accuracy: Accuracy = ROUNDED,
+    limits: tuple[float, ...] = (),
+    steps: Steps | None = None,
 ) -> type[Op]:
     """Register an operator that applies `function` to every element of its input, and return its class.
 
@@ -103,8 +107,12 @@ def unary(
         is_increasing: `increasing_in` or `monotone` of Op names the input.
         is_monotone: `increasing_in` or `monotone` of Op names the input.
         is_discontinuous: As in Op.
+        accuracy: As in Op.
+        limits: As in Op.
+        steps: As in Op.
     """
     has_steps = is_discontinuous
+    declared_accuracy, declared_limits, declared_steps = accuracy, limits, steps
 
     class UnaryOperator(Unary):
         __doc__ = _UNARY_DOCSTRING.format(doc=doc, page=page, kind=_kind_of(types))
@@ -115,6 +123,9 @@ def unary(
         saturates = is_monotone
         inplace_inputs = ("data",)
         is_discontinuous = has_steps
+        accuracy = declared_accuracy
+        limits = declared_limits
+        steps = declared_steps
 
         def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
             if of_integers is not None and ElementType.of(data).is_integer:

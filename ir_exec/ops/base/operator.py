@@ -34,6 +34,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
 from ir_exec.ops.base.attributes import Field, fields_of
+from ir_exec.ops.base.facts import NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
@@ -68,8 +69,10 @@ class In(NamedTuple):
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class Op:
+class Op(NumericFacts):
     """The base of all operators, which are immutable; the module's docstring describes a class.
+
+    `NumericFacts` adds the facts from which the tolerances between two implementations follow.
 
     Attributes: Bounds of the output from bounds of the inputs
         increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the

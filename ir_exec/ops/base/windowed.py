@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Annotated, Literal
 
 from ir_exec.codes import Code
@@ -19,6 +20,7 @@ __all__ = [
     "AutoPad",
     "Windowed",
     "changed",
+    "count_overlaps",
     "covered",
     "require_spatial",
     "spatial_dims",
@@ -90,6 +92,11 @@ def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:
 def window_extent(kernel: Dim, dilation: int) -> Dim:
     """The number of elements from the first to the last element of a window."""
     return (kernel - 1) * dilation + 1
+
+
+def count_overlaps(kernel: int, stride: int, dilation: int) -> int:
+    """The maximum number of windows along an axis that have an element in common."""
+    return -(-kernel // (stride // gcd(stride, dilation)))
 
 
 def changed(dim: Dim, amount: int) -> Dim:

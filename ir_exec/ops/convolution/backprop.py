@@ -20,7 +20,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import NonNegatives
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
-from ir_exec.ops.base.windowed import changed, spatial_dims, window_extent
+from ir_exec.ops.base.windowed import changed, count_overlaps, spatial_dims, window_extent
 from ir_exec.ops.convolution.convolution import Convolving, grouped_channels
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
@@ -53,6 +53,14 @@ class _Transposed(Convolving):
         """Each element of the data is multiplied by all filters of its channel."""
         data, filters = inputs[:2]
         return prod(data) * prod(filters[self.filter_axes - 1 :])
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """The elements of the filters, in all channels of data, that overlap at an element of the output."""
+        data, filters = inputs[:2]
+        sizes, kernel = data.shape[2:], filters.shape[self.filter_axes :]
+        axes = zip(sizes, kernel, self._steps(len(sizes)), strict=True)
+        overlaps = [min(size, count_overlaps(length, *steps)) for size, length, steps in axes]
+        return int(filters.shape[self.filter_axes - 2] * prod(overlaps))
 
     def infer(self, data: TensorType, filters: TensorType, output_shape: TensorType | None = None) -> TensorType:
         named = None if output_shape is None else _named_dims(output_shape)

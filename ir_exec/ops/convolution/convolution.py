@@ -43,6 +43,11 @@ class Convolving(Windowed):
         filters = inputs[[declared.name for declared in self.inputs].index("filters")]
         return prod(outputs[0]) * prod(filters[self.filter_axes - 1 :])
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """The elements of one filter."""
+        filters = inputs[[declared.name for declared in self.inputs].index("filters")]
+        return int(prod(filters.shape[self.filter_axes - 1 :]))
+
     def _spatial_rank(self, data: TensorType, filters: TensorType, declared: int | None = None) -> int | None:
         """The number of spatial axes, from the inputs, else `declared`, else from the attributes; None if unknown."""
         require_spatial(data)

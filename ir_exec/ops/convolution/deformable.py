@@ -19,6 +19,7 @@ from ir_exec.kernels.windows import Scratch, SlidingAxis, block_sizes, blocks
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
 from ir_exec.ops.base.dims import element_type_of
+from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.tuning import thresholds
@@ -55,6 +56,8 @@ class _Deformable(Convolving):
         IRError: IR501 for ranks other than 4, IR502 for dims that do not match each other or the groups, IR505 as
             Convolution.
     """
+
+    accuracy = SAMPLED
 
     group: Positive = 1
     deformable_group: Positive = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import numpy as np
@@ -150,13 +151,23 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
         return features, TensorType(kind, Shape([count, 4]))
 
     def evaluate(self, rois: Array, *pyramid: Array) -> tuple[Array, Array]:
+        output = np.zeros((len(rois), pyramid[0].shape[1], self.output_size, self.output_size), rois.dtype)
+        for features, own, align in self._levels(rois, pyramid):
+            output[own] = align.evaluate(features, rois[own], np.zeros(len(own), np.int64))
+        return output, rois.copy()
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        rois, *pyramid = inputs
+        levels = self._levels(rois, pyramid)
+        return max((align.count_terms((features, rois[own])) for features, own, align in levels), default=1)
+
+    def _levels(self, rois: Array, pyramid: Sequence[Array]) -> Iterator[tuple[Array, Array, _LevelAlign]]:
+        """Each level of the pyramid, with the positions of its regions and their operator."""
         boxes = convert(rois, ElementType.f32)
         areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
         sizes = np.log2(np.sqrt(np.where(areas > 0, areas, 1)) / np.float32(224) + np.float32(1e-6))
         levels = np.clip(np.floor(sizes + 2), 0, len(pyramid) - 1)
-        output = np.zeros((len(rois), pyramid[0].shape[1], self.output_size, self.output_size), rois.dtype)
         for i, (features, scale) in enumerate(zip(pyramid, self.pyramid_scales, strict=False)):
-            own = np.flatnonzero((areas > 0) & (levels == i))
             align = _LevelAlign(
                 pooled_h=self.output_size,
                 pooled_w=self.output_size,
@@ -165,8 +176,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
                 mode="avg",
                 aligned=self.aligned,
             )
-            output[own] = align.evaluate(features, rois[own], np.zeros(len(own), np.int64))
-        return output, rois.copy()
+            yield features, np.flatnonzero((areas > 0) & (levels == i)), align
 
 
 @op("ExperimentalDetectronDetectionOutput", since=6)

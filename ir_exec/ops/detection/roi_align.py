@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Literal, NamedTuple
 
@@ -16,6 +17,7 @@ from ir_exec.kernels.resample import channels_last, read_between, sample_points
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.dims import dims_of, images_of
+from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
@@ -52,6 +54,8 @@ class _Align(Op):
             for a box with more than 2^22 sampling points.
     """
 
+    accuracy = SAMPLED
+
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
         In("rois", types=CALCULABLE_FLOAT, like="data"),
@@ -80,6 +84,16 @@ class _Align(Op):
         if output.size and data.size:
             self._pool_all(channels_last(widened(data)), widened(rois), np.array(images), output)
         return output
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """The sampling points of a bin."""
+        boxes = widened(inputs[1])
+        sizes = self._extents(boxes) / np.array([self.pooled_h, self.pooled_w], boxes.dtype)
+        return int(np.maximum(self._counts(sizes).prod(axis=-1), 1).max(initial=1))
+
+    def _extents(self, boxes: Array) -> Array:
+        """Height and width of each box, in elements of the image: [boxes, 2]."""
+        raise NotImplementedError
 
     def _pool_all(self, data: Array, boxes: Array, images: Array, output: Array) -> None:
         """Pool every box in its image of data [N, H, W, C], into the output."""
@@ -132,6 +146,12 @@ class _ROIAlign(_Align):
 
     def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
         return self._infer(data, rois, batch_indices, 4)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return 1 if self.mode == "max" else super().count_terms(inputs)
+
+    def _extents(self, boxes: Array) -> Array:
+        return self._box(boxes)[1]
 
     def _box(self, box: Array) -> tuple[Array, Array]:
         """The first corner (y, x), and height and width, in elements of the image, of one box or of several."""
@@ -353,6 +373,9 @@ class ROIAlignRotated(_Align):
 
     def infer(self, data: TensorType, rois: TensorType, batch_indices: TensorType) -> TensorType:
         return self._infer(data, rois, batch_indices, 5)
+
+    def _extents(self, boxes: Array) -> Array:
+        return np.asarray(boxes[:, 3:1:-1] * boxes.dtype.type(self.spatial_scale))
 
     def _pool(self, image: Array, box: Array) -> Array:
         number = box.dtype.type

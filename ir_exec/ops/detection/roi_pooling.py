@@ -7,6 +7,7 @@ f64).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import inf
 from typing import Annotated, Any, Literal
 
@@ -195,6 +196,12 @@ class PSROIPooling(_RegionPooling):
         merge_dims(channels, expected, "the channels of data and those of all bins together", port="data")
         return data.with_shape(Shape([count, self.output_dim, self.group_size, self.group_size]))
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        if self.mode == "bilinear":
+            return self.spatial_bins_x * self.spatial_bins_y
+        rows, columns = self._mean_bins(widened(inputs[1]), inputs[0].shape[2:])
+        return int(_sizes(rows).max(initial=1)) * int(_sizes(columns).max(initial=1))
+
     def evaluate(self, data: Array, rois: Array) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)
         wide, boxes = widened(data), widened(rois)
@@ -208,13 +215,8 @@ class PSROIPooling(_RegionPooling):
         return output
 
     def _mean(self, data: Array, boxes: Array, images: list[int]) -> Array:
-        number, group = boxes.dtype.type, self.group_size
-        height, width = data.shape[2:]
-        corners = np.concatenate([_rounded(boxes[:, 1:3]), _rounded(boxes[:, 3:] + 1)], 1).astype(boxes.dtype)
-        corners *= number(self.spatial_scale)
-        extents = np.maximum(corners[:, 2:] - corners[:, :2], number(0.1))
-        rows = _bins(corners[:, 1], extents[:, 1], group, height, boxes.dtype)
-        columns = _bins(corners[:, 0], extents[:, 0], group, width, boxes.dtype)
+        group, (height, width) = self.group_size, data.shape[2:]
+        rows, columns = self._mean_bins(boxes, (height, width))
         # The channels of a bin, adjacent for all output channels.
         planes = data.reshape(len(data), self.output_dim, group**2, height * width).transpose(0, 2, 3, 1)
         planes_down = (np.array(images)[:, np.newaxis] * group + np.arange(group)) * group
@@ -223,6 +225,15 @@ class PSROIPooling(_RegionPooling):
         counts = _sizes(rows)[:, :, np.newaxis] * _sizes(columns)[:, np.newaxis]
         total /= np.maximum(counts, 1).astype(total.dtype)[..., np.newaxis]
         return total.transpose(0, 3, 1, 2)
+
+    def _mean_bins(self, boxes: Array, sizes: Sequence[int]) -> tuple[Array, Array]:
+        """The rows and the columns of the bins of every region, for images of this height and width."""
+        number, (height, width) = boxes.dtype.type, sizes
+        corners = np.concatenate([_rounded(boxes[:, 1:3]), _rounded(boxes[:, 3:] + 1)], 1).astype(boxes.dtype)
+        corners *= number(self.spatial_scale)
+        extents = np.maximum(corners[:, 2:] - corners[:, :2], number(0.1))
+        rows = _bins(corners[:, 1], extents[:, 1], self.group_size, height, boxes.dtype)
+        return rows, _bins(corners[:, 0], extents[:, 0], self.group_size, width, boxes.dtype)
 
     def _between(self, image: Array, box: Array, output: Array) -> None:
         corners = box[1:] * box.dtype.type(self.spatial_scale)
@@ -309,6 +320,9 @@ class DeformablePSROIPooling(_RegionPooling):
         if classes.is_static and (not classes.size or self.output_dim % classes.size):
             message = f"offsets has {classes} classes of x and y, expected a divisor of output_dim {self.output_dim}"
             raise ShapeError(message, code=Code.impossible_shape, port="offsets")
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return self.spatial_bins_x * self.spatial_bins_y
 
     def evaluate(self, data: Array, rois: Array, offsets: Array | None = None) -> Array:
         output = np.zeros((len(rois), self.output_dim, self.group_size, self.group_size), data.dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.softmax import softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Floats, Int, Ints, NonNegative, Positives, of_length
+from ir_exec.ops.base.facts import SIGMOID
 from ir_exec.ops.base.shapes import divide_dim, normalize_axis, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -38,6 +40,8 @@ class RegionYolo(Op):
     Outputs:
         output: The type of data.
     """
+
+    accuracy = SIGMOID
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
 
@@ -68,6 +72,9 @@ class RegionYolo(Op):
         last = max(normalize_axis(self.end_axis, 4, name="end_axis"), first)
         flat = prod(dims[first : last + 1], start=Dim.of(1))
         return data.with_shape(Shape([*dims[:first], flat, *dims[last + 1 :]]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return max(self.classes, 1) if self.do_softmax else 1
 
     def evaluate(self, data: Array) -> Array:
         batch, channels, height, width = data.shape

@@ -9,7 +9,7 @@ the way back, as in its reference kernel.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +40,10 @@ class _FromYuv(Op):
     """
 
     blue_first: ClassVar[bool] = False
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """Brightness and both colours."""
+        return 3
 
     def _infer(self, y: TensorType, colour: TensorType | None, channels: int) -> TensorType:
         """The type of the image.
@@ -245,6 +249,10 @@ class RGBtoNV12(Op):
         if self.single_plane:
             return image.with_shape(Shape([batch, divide_dim(rows * 3, 2, "3 times the height"), columns, 1]))
         return image.with_shape(Shape([batch, rows, columns, 1])), image.with_shape(Shape([batch, *half, 2]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """The mean of four pixels of three channels."""
+        return 12
 
     def evaluate(self, image: Array) -> Array | tuple[Array, Array]:
         batch, rows, columns, _ = image.shape

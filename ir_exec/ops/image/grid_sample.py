@@ -12,6 +12,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import dims_of
+from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
@@ -57,6 +58,8 @@ class GridSample(Op):
         IRError: IR501 for other ranks, IR502 for a grid of another batch or without pairs, IR704 if data has no
             elements to sample.
     """
+
+    accuracy = SAMPLED
 
     inputs = (In("data", types=CALCULABLE), In("grid", types=CALCULABLE_FLOAT))
     is_discontinuous = True

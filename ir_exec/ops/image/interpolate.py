@@ -12,9 +12,10 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError, UnsupportedError
 from ir_exec.kernels.limits import require_temporary
 from ir_exec.kernels.precision import CALCULABLE
-from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, interpolate
+from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, count_taps, interpolate
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegatives
+from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, known_ints, normalize_axes, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType, element_types
 
@@ -58,6 +59,8 @@ class _Resize(Op):
             not have, IR505 for a scale that is negative or not finite, a negative size, or too few of them, IR704 for
             an output with elements from empty data.
     """
+
+    accuracy = SAMPLED
 
     may_alias = True
     sizes_input: ClassVar[str]
@@ -114,6 +117,10 @@ class _Resize(Op):
             scales = list(target.ravel()[: len(before)].astype(np.float32))
         return resized, sizes, scales
 
+    def _count_taps(self, data: Array, target: Array, axes: Array | None, mode: Mode) -> int:
+        shape = tuple(size + begin + end for size, (begin, end) in zip(data.shape, self._pads(data.ndim), strict=True))
+        return count_taps(shape, *self._way(shape, target, axes), self._filter(mode))
+
     def _filter(self, mode: Mode) -> Filter:
         return Filter(mode, self.coordinate_transformation_mode, self.nearest_mode, self.antialias, self.cube_coeff)
 
@@ -166,6 +173,10 @@ class Interpolate11(_Resize):
         require_rank(scales_or_sizes, 1, port)
         return self._infer(image, scales_or_sizes, axes)
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, target, *axes = inputs
+        return self._count_taps(data, target, axes[0] if axes else None, self.mode)
+
     def evaluate(self, image: Array, scales_or_sizes: Array, axes: Array | None = None) -> Array:
         return self._evaluate(image, scales_or_sizes, axes, self.mode)
 
@@ -205,6 +216,11 @@ class Interpolate4(_Resize):
         require_rank(target, 1, self.shape_calculation_mode)
         return self._infer(data, target, axes)
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, sizes, scales, *axes = inputs
+        target = sizes if self.shape_calculation_mode == "sizes" else scales
+        return self._count_taps(data, target, axes[0] if axes else None, self.mode)
+
     def evaluate(self, data: Array, sizes: Array, scales: Array, axes: Array | None = None) -> Array:
         return self._evaluate(data, sizes if self.shape_calculation_mode == "sizes" else scales, axes, self.mode)
 
@@ -242,6 +258,8 @@ class Interpolate1(Op):
             OpenVINO does not have.
     """
 
+    accuracy = SAMPLED
+
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
 
     may_alias = True
@@ -269,10 +287,20 @@ class Interpolate1(Op):
         padded = any(begin or end for begin, end in pads)
         if padded:
             data = _padded(data, pads)
-        target = TensorType.of(target_spatial_shape)
+        return interpolate(data, axes, *self._way(data.shape, target_spatial_shape), self._filter(data.ndim, padded))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        data, target = inputs
+        pads = self._pads(data.ndim)
+        shape = tuple(size + begin + end for size, (begin, end) in zip(data.shape, pads, strict=True))
+        method = self._filter(data.ndim, shape != data.shape)
+        return count_taps(shape, self._resized(data.ndim), *self._way(shape, target), method)
+
+    def _way(self, shape: tuple[int, ...], target_spatial_shape: Array) -> tuple[list[int], list[np.float32]]:
+        """The sizes and scales of the resampled axes, for padded data of this shape."""
+        axes, target = self._resized(len(shape)), TensorType.of(target_spatial_shape)
         sizes = [dim.size for dim in _target_dims(target, len(axes), "target_spatial_shape")]
-        scales = [np.float32(size) / np.float32(data.shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
-        return interpolate(data, axes, sizes, scales, self._filter(data.ndim, padded))
+        return sizes, [np.float32(size) / np.float32(shape[axis]) for axis, size in zip(axes, sizes, strict=True)]
 
     def _resized(self, rank: int) -> tuple[int, ...]:
         return normalize_axes(sorted(set(self.axes)), rank)

@@ -140,6 +140,13 @@ class Einsum(Op):
         """Count the multiply-adds of one product of all inputs; there are none for a single input."""
         if len(inputs) < 2:
             return 0
+        return prod(outputs[0]) * self._count_summed(inputs)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return self._count_summed([array.shape for array in inputs])
+
+    def _count_summed(self, inputs: Sequence[tuple[int, ...]]) -> int:
+        """The number of elements along all axes that the output does not have, for inputs of these sizes."""
         equation = _parse(self.equation)
         summed: dict[str, int] = {}
         for labels, sizes in zip(equation.inputs, inputs, strict=True):
@@ -150,7 +157,7 @@ class Einsum(Op):
             for label, size in of_labels.items():
                 if label not in equation.output:
                     summed[label] = max(size, summed.get(label, 1))
-        return prod(outputs[0]) * prod(summed.values())
+        return prod(summed.values())
 
     def evaluate(self, *inputs: Array) -> Array:
         equation = _parse(self.equation)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from math import prod
 
@@ -55,6 +56,10 @@ class Inverse(Op):
             )
         side = merge_dims(data.shape[-2], data.shape[-1], "the last two axes of data", port="data")
         return data.with_shape(Shape([*data.shape[:-2], side, side]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """Elimination updates every row with each of the others, element by element."""
+        return int(inputs[0].shape[-1] ** 2)
 
     def evaluate(self, data: Array) -> Array:
         matrices = data.astype(np.float32).reshape(prod(data.shape[:-2]), *data.shape[-2:])
@@ -147,6 +152,9 @@ class GroupedMatMul(Op):
             enough = Dim(mat_b.shape[0].lo, UNBOUNDED)
             merge_dims(offsets.shape[0], enough, "the length of offsets and axis 0 of mat_b", port="offsets")
         return TensorType(kind, Shape([mat_a.shape[0], mat_b.shape[1]]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return int(inputs[0].shape[-1])
 
     def evaluate(self, mat_a: Array, mat_b: Array, offsets: Array | None = None) -> Array:
         left, right = widened(mat_a), widened(mat_b).swapaxes(-1, -2)

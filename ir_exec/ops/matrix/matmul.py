@@ -83,6 +83,10 @@ class MatMul(Op):
         a = inputs[0]
         return prod(outputs[0]) * a[-2 if self.transpose_a and len(a) > 1 else -1]
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        rows_first = self.transpose_a and inputs[0].ndim > 1
+        return int(inputs[0].shape[-2 if rows_first else -1])
+
     def evaluate(self, a: Array, b: Array) -> Array:
         left, right = widened(a), widened(b)
         if self.transpose_a and left.ndim > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Literal
 
@@ -15,6 +16,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, NonNegatives, Positive, Positives, of_length
 from ir_exec.ops.base.shapes import (
     divide_dim,
+    ints,
     known_bounds,
     known_ints,
     merge_dims,
@@ -22,6 +24,7 @@ from ir_exec.ops.base.shapes import (
     normalize_axis,
     require_rank,
 )
+from ir_exec.ops.base.windowed import count_overlaps
 from ir_exec.ops.movement.pad import surrounded
 from ir_exec.types import INDEX, INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
@@ -458,6 +461,10 @@ class Col2Im(Op):
             expected = prod(self._patches([dim.size for dim in image], kernel))
             merge_dims(patches, Dim(expected), "the number of patches in data and that of the image", port="data")
         return data.with_shape(Shape([*batch, channels, *image]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        axes = zip(ints(inputs[2]), self.strides, self.dilations, strict=True)
+        return prod([count_overlaps(*axis) for axis in axes])
 
     def _patches(self, image: list[int], kernel: tuple[int, ...]) -> list[int]:
         """The number of patches along each axis of the image."""

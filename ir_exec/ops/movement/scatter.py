@@ -6,6 +6,7 @@ reproducible. The specifications do not define the order.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, ClassVar, Literal
 
@@ -236,6 +237,15 @@ def _one_element(op: _ScatterElementsUpdate, request: KernelRequest) -> Kernel:
     return put
 
 
+_SUMMING = frozenset({"sum", "sub", "prod", "mean"})
+"""Reductions that compute, other than the selection of an element."""
+
+
+def _most_updates(offsets: Array) -> int:
+    """The maximum number of updates of one element, for the offsets of all."""
+    return int(np.unique(offsets, return_counts=True)[1].max(initial=0))
+
+
 @op("ScatterElementsUpdate", since=3)
 class ScatterElementsUpdate3(_ScatterElementsUpdate):
     """output[i, indices[i, j, k], k] = updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
@@ -308,6 +318,16 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
         _require_reducible(data, self.reduction)
         return super().infer(data, indices, updates, axis)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        if self.reduction not in _SUMMING:
+            return 1
+        data, indices, _, axis = inputs
+        along = given_axis(axis, data.ndim)
+        size = data.shape[along]
+        frame = [*indices.shape[:along], size, *indices.shape[along + 1 :]]
+        rows = find_indices(indices, size, along, self.negative)
+        return 1 + _most_updates(element_offsets(rows, along, frame))
 
     def _put(self, data: Array, indices: Array, updates: Array, axis: int, output: Array) -> None:
         if self.reduction == "none":
@@ -484,6 +504,12 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         _require_reducible(data, self.reduction)
         return super().infer(data, indices, updates)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        if self.reduction not in _SUMMING:
+            return 1
+        data, indices, _ = inputs
+        return 1 + _most_updates(tuple_offsets(indices, data.shape[: indices.shape[-1]], 0, self.negative))
 
     def _put_elements(
         self, data: Array, indices: Indices, updates: Array, sizes: tuple[int, ...], output: Array

@@ -75,6 +75,10 @@ class AdaptiveAvgPool(_AdaptivePool):
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
         return data.with_shape(self._pooled(data.shape, output_shape))
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        windows = self._windows(*inputs)
+        return prod([max((each.stop - each.start for each in along.distinct), default=1) for along in windows])
+
     def evaluate(self, data: Array, output_shape: Array) -> Array:
         windows = self._windows(data, output_shape)
         is_integer = ElementType.of(data).is_integer

@@ -224,6 +224,10 @@ class _AvgPool(_Pooling):
                     )
         return data.with_shape(shape)
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        sizes = zip(inputs[0].shape[2:], self.kernel_sizes, strict=True)
+        return int(prod([min(size, kernel) for size, kernel in sizes]))
+
     def evaluate(self, data: Array) -> Array:
         return self._means(*self._windows(data.shape), data)
 

@@ -91,6 +91,11 @@ class ScaledDotProductAttention(Op):
         batch_and_queries = prod(outputs[0][:-1])
         return batch_and_queries * value[-2] * (query[-1] + value[-1])
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """A sum over the keys, each with a score that is a sum over the embedding."""
+        _, key, _ = inputs[:3]
+        return int(key.shape[-2] * (key.shape[-1] + 1))
+
     def evaluate(
         self,
         query: Array,

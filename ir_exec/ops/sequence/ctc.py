@@ -6,6 +6,9 @@ removing blanks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
+
 import numpy as np
 
 from ir_exec.codes import Code
@@ -169,6 +172,10 @@ class CTCLoss(Op):
         faults = known_faults(_lengths, lengths, most=steps, port="logit_length")
         faults += known_faults(_lengths, counts, most=steps, port="label_length")
         return faults or known_faults(_require_paths, lengths, counts)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """The sums over all alignments, step by step, and the logarithm of the softmax of each step."""
+        return int(prod(inputs[0].shape[1:]))
 
     def evaluate(
         self, logits: Array, logit_length: Array, labels: Array, label_length: Array, blank_index: Array | None = None

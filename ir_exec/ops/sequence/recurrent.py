@@ -18,6 +18,7 @@ from ir_exec.kernels.elementwise import clip_elements, sigmoid
 from ir_exec.kernels.gemm.product import matrix_product, product_for
 from ir_exec.ops.base import Family, In
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
+from ir_exec.ops.base.facts import Accuracy
 from ir_exec.types import Array, element_types
 
 __all__ = ["GRU", "LSTM", "RNN", "Recurrence", "Stepper", "X", "like_x"]
@@ -98,6 +99,8 @@ class Recurrence(Family):
             no clipping.
     """
 
+    accuracy = Accuracy(absolute=8, reason="Sigmoid and Tanh of the gates, once per step")
+
     gates: ClassVar[int]
 
     hidden_size: Positive
@@ -115,6 +118,11 @@ class Recurrence(Family):
         """Count the products of x and the hidden state with the weights in each step of each sequence."""
         sizes = dict(zip((declared.name for declared in self.inputs), inputs, strict=False))
         return prod(sizes["x"][:-1]) * (prod(sizes["w"]) + prod(sizes["r"]))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        shapes = dict(zip((declared.name for declared in self.inputs), (array.shape for array in inputs), strict=False))
+        steps = max(shapes["x"][1:-1], default=1)
+        return int(steps * self.gates * (shapes["w"][-1] + shapes["r"][-1]))
 
     @property
     def bias_gates(self) -> int:

@@ -54,6 +54,8 @@ class _TopK(Op):
         indices: `index_element_type`, the indices of the values on that axis of data, in the shape of values.
     """
 
+    steps = "order"
+
     inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
     outputs = ("values", "indices")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -171,6 +172,12 @@ class GroupQueryAttention(Op):
         kind = next((one for one in (query, key, value, past_key) if one.element_type.is_known), query)
         merged = Shape([batch, tokens, channels * self.num_heads])
         return kind.with_shape(merged), kind.with_shape(cache), kind.with_shape(cache)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """A sum over the keys, each with a score that is a sum over the channels."""
+        query, _, _, past_key, _, _, total = inputs[:7]
+        keys = max(past_key.shape[2], int(np.ravel(total)[0]))
+        return int(keys * (query.shape[-1] + 1))
 
     def evaluate(
         self,

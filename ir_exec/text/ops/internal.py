@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -49,6 +50,9 @@ class RMS(Op):
         kind = self.output_type if self.output_type.is_known else data.element_type
         shape = data.shape if gamma is None else broadcast_shapes(data.shape, gamma.shape)
         return TensorType(kind, shape)
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        return int(inputs[0].shape[-1])
 
     def evaluate(self, data: Array, gamma: Array | None = None) -> Array:
         wide = data.astype(np.float32)
@@ -211,6 +215,10 @@ class RoPE(Op):
         if self.input_trans0213 or self.output_trans0213:
             dims[1], dims[2] = dims[2], dims[1]
         return data.with_shape(Shape(dims))
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """An element and its partner, each with its factor."""
+        return 2
 
     def evaluate(self, data: Array, cos: Array, sin: Array, positions: Array | None = None) -> Array:
         wide = data.astype(np.float32)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from ir_exec.codes import Code
@@ -107,6 +109,11 @@ class GatedDeltaNet(Op):
             state.with_shape(Shape([batch, value_heads, channels, value_channels])),
         )
 
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """The state takes the product of a key and itself in every token; the output is its product with a query."""
+        tokens, channels = inputs[0].shape[1], inputs[0].shape[-1]
+        return int(channels * (tokens + 1) * (2 if self.fuse_qk_l2norm else 1))
+
     def evaluate(
         self, query: Array, key: Array, value: Array, state: Array, gate: Array, beta: Array
     ) -> tuple[Array, Array]:
@@ -197,6 +204,11 @@ class SelectiveSSM(Op):
             x.with_shape(Shape([batch, tokens, heads, channels])),
             state.with_shape(Shape([batch, heads, channels, states])),
         )
+
+    def count_terms(self, inputs: Sequence[Array]) -> int:
+        """An output is a sum over the states, each of which is a sum over the tokens."""
+        state = inputs[5]
+        return int(state.shape[-1] * (inputs[3].shape[1] + 1))
 
     def evaluate(self, a: Array, dt: Array, b: Array, x: Array, c: Array, state: Array) -> tuple[Array, Array]:
         steps, wide = dt.astype(np.float32), x.astype(np.float32)

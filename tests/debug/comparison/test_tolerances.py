@@ -1,4 +1,4 @@
-"""What operators may be off by: rounding and approximations are no faults, and faults of 1 per cent are found."""
+"""The error allowed for operators: rounding and approximations are no faults, and faults of 1 % are found."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from ir_exec.build import Value
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.report_text import difference_text, number_pair
-from ir_exec.debug.comparison.tolerances import ACCURACY, tolerance_of
-from ir_exec.ops.base.registry import names_of_types
+from ir_exec.debug.comparison.tolerances import tolerance_of
+from ir_exec.ops.base.facts import ROUNDED, Accuracy
+from ir_exec.ops.base.registry import registered
 from ir_exec.types import Array, ElementType
 from tests.helpers.facts import mentions
 
@@ -24,7 +25,7 @@ ULP = np.float64(2.0**-23)
 
 
 def against(make: Callable[[Value], Value], x: Array, change: Callable[[Array], Array]) -> Comparison:
-    """A layer of x beside what `change` makes of its exact value."""
+    """A layer of x compared with its exact value after `change`."""
     model = build.model(build.result(make(build.parameter(x.shape, name="x")), name="y"), name="one")
     node = next(node for node in model.graph.nodes if node.type not in ("Parameter", "Const", "Result"))
     exact = np.asarray(node.op.evaluate(x.astype(np.float64)))  # type: ignore[union-attr]
@@ -109,11 +110,18 @@ def test_the_floor_counts_for_carried_errors() -> None:
     assert Settings(rtol=1e-3).carried([ElementType.f32], node).atol == 0
 
 
-def test_every_operator_is_one_of_openvino_and_on_the_page() -> None:
+def test_the_accuracy_of_every_operator_is_on_the_page() -> None:
     rows = re.findall(r"^\| (\w+) \| ([\d.]*) \| ([\d.]*) \| ([\d.]*) \|.*\| (.*) \|$", PAGE.read_text(), re.MULTILINE)
-    found = {name: (float(one or 0), float(two or 0), float(three or 0), why) for name, one, two, three, why in rows}
-    assert found == {name: (one.absolute, one.argument, one.positions, one.reason) for name, one in ACCURACY.items()}
-    assert set(ACCURACY) <= set(names_of_types())
+    page = {name: Accuracy(*(float(text or 0) for text in numbers), reason) for name, *numbers, reason in rows}
+    declared = {(cls.type_name, cls.accuracy) for cls in registered() if cls.accuracy != ROUNDED}
+    assert declared == set(page.items())
+
+
+def test_versions_of_an_operator_are_equally_accurate() -> None:
+    accuracies: dict[str, set[Accuracy]] = {}
+    for cls in registered():
+        accuracies.setdefault(cls.type_name, set()).add(cls.accuracy)
+    assert [name for name, different in accuracies.items() if len(different) > 1] == []
 
 
 @pytest.mark.parametrize(
