@@ -28,7 +28,7 @@ from ir_exec.errors import IRError
 from ir_exec.onnx.functions import schema_of
 from ir_exec.onnx.registry import Version, registered
 from tests.onnx import cases
-from tests.onnx.runtime import Node, _model
+from tests.onnx.runtime import Node, model_of_node
 
 __all__ = ["fault", "from_signatures", "from_tables", "without_bodies"]
 
@@ -143,7 +143,7 @@ def from_tables(random: Random, count: int) -> Iterator[Node]:
 def fault(one: Node) -> str | None:
     """What is wrong with what becomes of a node; None for values and for an IRError with a code of its own."""
     try:
-        proto = _model(one, dynamic=False)
+        proto = model_of_node(one, dynamic=False)
     except (ValueError, TypeError, OverflowError):
         # onnx itself does not write it.
         return None

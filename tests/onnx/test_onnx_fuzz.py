@@ -12,7 +12,7 @@ from ir_exec import IRError, compile_model
 from ir_exec.codes import Code
 from ir_exec.onnx.registry import registered
 from tests.onnx.fuzz import fault, from_signatures, from_tables, without_bodies
-from tests.onnx.runtime import Node, _model, node
+from tests.onnx.runtime import Node, model_of_node, node
 
 IMAGE = np.ones((1, 2, 4, 4), np.float32)
 
@@ -45,7 +45,7 @@ def test_nodes_of_the_tables_with_something_changed() -> None:
     ids=str,
 )
 def test_what_has_no_meaning_is_refused(one: Node) -> None:
-    proto: onnx.ModelProto = _model(one, dynamic=False)
+    proto: onnx.ModelProto = model_of_node(one, dynamic=False)
     with pytest.raises(IRError) as caught:
         compile_model(proto.SerializeToString())({f"x{at}": array for at, array in enumerate(one.inputs)})
     assert caught.value.code != Code.internal_error

@@ -10,7 +10,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from ir_exec import InvalidAttributeError, compile_model
-from tests.onnx.runtime import Node, _model, assert_as_onnxruntime, node
+from tests.onnx.runtime import Node, assert_as_onnxruntime, model_of_node, node
 
 RANDOM = np.random.default_rng(5)
 IMAGE = RANDOM.normal(size=(1, 2, 4, 5)).astype(np.float32)
@@ -20,7 +20,7 @@ BYTES = RANDOM.integers(0, 9, (1, 2, 4, 5)).astype(np.uint8)
 
 def run(one: Node) -> Any:
     feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
-    return compile_model(_model(one, dynamic=False).SerializeToString())(feed)[0]
+    return compile_model(model_of_node(one, dynamic=False).SerializeToString())(feed)[0]
 
 
 EMPTY = [
@@ -64,7 +64,7 @@ def _transposed() -> list[Node]:
 def test_same_splits_what_is_cut_off_or_added(one: Node) -> None:
     feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
     # onnxruntime does not follow the text: its output has fewer elements where the kernel is less than the stride.
-    (expected,) = ReferenceEvaluator(_model(one, dynamic=False)).run(None, feed)
+    (expected,) = ReferenceEvaluator(model_of_node(one, dynamic=False)).run(None, feed)
     found = run(one)
     assert found.shape == expected.shape
     assert np.allclose(found, expected, atol=1e-5)

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from ir_exec import check_model, compile_model
 from ir_exec.errors import IRError, UnsupportedError
-from tests.onnx.runtime import Node, _model, assert_as_onnxruntime, node
+from tests.onnx.runtime import Node, assert_as_onnxruntime, model_of_node, node
 
 RANDOM = np.random.default_rng(5)
 TRANSFORMS = ("NONE", "LOGISTIC", "SOFTMAX", "SOFTMAX_ZERO")
@@ -249,10 +249,10 @@ def test_maps_are_a_tensor_of_scores(tmp_path: Any) -> None:
 )
 def test_damaged_attributes_are_refused(one: Node) -> None:
     with pytest.raises(IRError):
-        compile_model(_model(one, dynamic=False).SerializeToString())
+        compile_model(model_of_node(one, dynamic=False).SerializeToString())
 
 
 @pytest.mark.parametrize("type", ["CastMap", "DictVectorizer"])
 def test_operators_of_maps_are_named(type: str) -> None:
     with pytest.raises(UnsupportedError, match=type):
-        compile_model(_model(ml(type, f(2, 3)), dynamic=False).SerializeToString())
+        compile_model(model_of_node(ml(type, f(2, 3)), dynamic=False).SerializeToString())
