@@ -9,7 +9,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from ir_exec import compile_model
-from tests.onnx.runtime import _model, assert_as_onnxruntime, node
+from tests.onnx.runtime import assert_as_onnxruntime, model_of_node, node
 
 RANDOM = np.random.default_rng(8)
 
@@ -46,7 +46,7 @@ def test_training_of_short_floats() -> None:
 def test_first_versions(opset: int, is_test: int) -> None:
     inputs = [_f(2, 3, 4), *_parameters(3)]
     further = {"consumed_inputs": [0, 0, 0, 1, 1]} if opset == 1 else {}
-    proto = _model(node("BatchNormalization", *inputs, opset=opset, is_test=is_test, **further), dynamic=False)
+    proto = model_of_node(node("BatchNormalization", *inputs, opset=opset, is_test=is_test, **further), dynamic=False)
     feed = {f"x{position}": array for position, array in enumerate(inputs)}
     data, scale, bias, mean, variance = (one.astype(np.float64) for one in inputs)
     if not is_test:
@@ -61,7 +61,7 @@ def test_first_versions(opset: int, is_test: int) -> None:
 def test_statistics_of_every_element() -> None:
     """As the text of version 9 says it: of data that is flattened."""
     inputs = [_f(2, 3, 4), *_parameters(3, 4)]
-    proto = _model(node("BatchNormalization", *inputs, opset=7, spatial=0), dynamic=False)
+    proto = model_of_node(node("BatchNormalization", *inputs, opset=7, spatial=0), dynamic=False)
     found = compile_model(proto.SerializeToString())({f"x{position}": array for position, array in enumerate(inputs)})
     data, scale, bias, mean, variance = inputs
     assert np.allclose(found[0], (data - mean) / np.sqrt(variance + 1e-5) * scale + bias, atol=1e-5)

@@ -9,7 +9,7 @@ import pytest
 from onnx.reference import ReferenceEvaluator
 
 from ir_exec import compile_model
-from tests.onnx.runtime import Node, _model, node
+from tests.onnx.runtime import Node, model_of_node, node
 
 KINDS = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64, np.float16, np.float32)
 
@@ -39,7 +39,7 @@ def _cases() -> list[Node]:
 
 @pytest.mark.parametrize("one", _cases(), ids=str)
 def test_as_the_reference(one: Node) -> None:
-    proto = _model(one, dynamic=False)
+    proto = model_of_node(one, dynamic=False)
     feed = {f"x{position}": array for position, array in enumerate(one.inputs) if array is not None}
     (expected,) = ReferenceEvaluator(proto).run(None, feed)
     found = compile_model(proto.SerializeToString())(feed)[0]
@@ -49,12 +49,12 @@ def test_as_the_reference(one: Node) -> None:
 
 def test_the_first_rule_of_shrink_wins() -> None:
     """Between lambd and -lambd both hold: x < -lambd comes first in the text."""
-    proto = _model(node("Shrink", np.float32([-10, 0, 10]), opset=9, lambd=-20.0, bias=3.0), dynamic=False)
+    proto = model_of_node(node("Shrink", np.float32([-10, 0, 10]), opset=9, lambd=-20.0, bias=3.0), dynamic=False)
     assert compile_model(proto.SerializeToString())([np.float32([-10, 0, 10])])[0].tolist() == [-7, 3, 13]
 
 
 def test_what_beta_removes_is_not_read() -> None:
     one = node("Gemm", np.eye(2, dtype=np.float32), np.eye(2, dtype=np.float32), np.float32([np.nan, 1]), beta=0.0)
-    proto = _model(one, dynamic=False)
+    proto = model_of_node(one, dynamic=False)
     found = compile_model(proto.SerializeToString())([array for array in one.inputs if array is not None])[0]
     assert found.tolist() == [[1, 0], [0, 1]]

@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 
 from ir_exec import compile_model, read_model
 from ir_exec.onnx.ops.coordinates import KnownAxis, exact_nearest
-from tests.onnx.runtime import _model, assert_as_onnxruntime, node
+from tests.onnx.runtime import assert_as_onnxruntime, model_of_node, node
 
 HALF = Fraction(1, 2)
 
@@ -161,6 +161,6 @@ def test_the_resized_length_is_that_of_the_output(mode: str, coordinates: str, s
 def test_what_interpolate_does_alike_stays_one_layer() -> None:
     scales = np.array([1, 1, 2, 2], np.float32)
     for inputs, constants in (((IMAGE, None, scales), (2,)), ((IMAGE, None, None, np.array([1, 1, 8, 12])), (3,))):
-        proto = _model(node("Resize", *inputs, opset=13, constants=constants), dynamic=False)
+        proto = model_of_node(node("Resize", *inputs, opset=13, constants=constants), dynamic=False)
         network = read_model(proto.SerializeToString())
         assert "Interpolate" in {layer.type for layer in network.document.layers}
