@@ -31,7 +31,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # a module that cannot be imported
 
 import ir_exec
-from benchmarks.measure import RESULTS, geometric_mean, machine, measure_blocks
+from benchmarks.measure import RESULTS, geometric_mean, machine, measure_blocks, read_arrays
 from benchmarks.networks import networks, without_state, without_state_in_openvino
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
@@ -61,12 +61,6 @@ def stored_networks(folders: list[Path]) -> Iterator[tuple[str, Path, list[Array
                 yield path.stem, path, read_arrays(path.with_suffix(".inputs.npz"))
 
 
-def read_arrays(path: Path) -> list[Array]:
-    """Return the arrays `in0`, `in1`, ... of an .npz file in order."""
-    with np.load(path, allow_pickle=False) as stored:
-        return [stored[f"in{i}"] for i in range(len(stored.files))]
-
-
 def select_networks(folders: list[Path], only: str) -> Iterator[tuple[str, Path, list[Array]]]:
     """Yield name, path and inputs of each model once."""
     names = set()
@@ -91,7 +85,7 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float, threads:
         row.faults += _differing("engine", expected, engine(inputs).to_tuple())
         calls["engine"] = without_state(engine, inputs)
     if contestant in ("", "openvino"):
-        _add_openvino(calls, path, inputs, threads, row)
+        add_openvino(calls, path, inputs, threads, row)
     if contestant in ("", "onnx"):
         _add_original(calls, path, interpreter, inputs, threads, row)
     if contestant:
@@ -106,7 +100,8 @@ def measure(name: str, path: Path, inputs: list[Array], seconds: float, threads:
 _APART = """
 import json, sys
 from pathlib import Path
-from benchmarks.engines import measure, read_arrays
+from benchmarks.engines import measure
+from benchmarks.measure import read_arrays
 from ir_exec.cli.process import keep_freed_memory
 keep_freed_memory()
 name, path, inputs, seconds, threads, contestant = sys.argv[1:]
@@ -134,7 +129,7 @@ def measure_apart(name: str, path: Path, inputs: list[Array], seconds: float, th
     return row
 
 
-def _add_openvino(
+def add_openvino(
     calls: dict[str, Callable[[], object]], path: Path, inputs: list[Array], threads: int, row: Row
 ) -> None:
     try:
@@ -228,7 +223,7 @@ def _write(rows: list[Row], arguments: argparse.Namespace) -> None:
 
 _FIRST = """
 import sys, time, numpy, ir_exec, ir_exec.runtime.compiled
-from benchmarks.engines import read_arrays
+from benchmarks.measure import read_arrays
 inputs = read_arrays(sys.argv[2])
 start = time.perf_counter()
 how = dict(engine=sys.argv[3]) if sys.argv[3] else {}

@@ -20,6 +20,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from xml.sax.saxutils import escape
 
+import numpy as np
+
+from ir_exec.types import Array
+
 __all__ = [
     "Paired",
     "draw_chart",
@@ -29,6 +33,7 @@ __all__ = [
     "measure_blocks",
     "measure_pair",
     "print_table",
+    "read_arrays",
     "write_json",
 ]
 
@@ -213,6 +218,12 @@ def _duration(seconds: float) -> str:
 def format_size(size: float) -> str:
     """Return a number of bytes as readable text."""
     return f"{size / 2**20:.1f} MiB" if size >= 2**20 else f"{size / 2**10:.0f} KiB"
+
+
+def read_arrays(path: Path) -> list[Array]:
+    """Return the arrays `in0`, `in1`, ... of an .npz file in order."""
+    with np.load(path, allow_pickle=False) as stored:
+        return [stored[f"in{i}"] for i in range(len(stored.files))]
 
 
 def write_json(name: str, rows: Sequence[Paired], **further: object) -> Path:

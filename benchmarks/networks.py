@@ -36,7 +36,7 @@ from benchmarks.cold import measure_cold
 from benchmarks.decoder import measure_decoder
 from benchmarks.encoder import write_encoder
 from benchmarks.fp16 import measure_fp16
-from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, write_json
+from benchmarks.measure import Paired, draw_chart, measure_pair, print_table, read_arrays, write_json
 from benchmarks.rewrites import measure_rewrites
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
@@ -64,8 +64,7 @@ def networks() -> Iterator[tuple[str, Path, list[Array]]]:
     for name in BUILT:
         yield name, *write(name, FOLDER)
     for path in sorted((SHARED if SHARED.exists() else ROOT / "tests" / "networks").glob("*.xml")):
-        with np.load(path.with_suffix(".inputs.npz")) as stored:
-            yield path.stem, path, [stored[f"in{i}"] for i in range(len(stored.files))]
+        yield path.stem, path, read_arrays(path.with_suffix(".inputs.npz"))
 
 
 def compare(name: str, ours: Any, theirs: Any) -> None:

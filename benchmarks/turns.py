@@ -20,7 +20,7 @@ sys.path[:0] = [] if __package__ else [str(Path(__file__).resolve().parent.paren
 
 import ir_exec
 from benchmarks import measure as protocol
-from benchmarks.engines import Row, _add_openvino, measure_apart, select_networks
+from benchmarks.engines import Row, add_openvino, measure_apart, select_networks
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.types import Array
 
@@ -32,7 +32,7 @@ def measure_forms(name: str, path: Path, inputs: list[Array], seconds: float, th
     apart = measure_apart(name, path, inputs, seconds, threads).seconds["openvino"]
     engine = ir_exec.compile_model(path, engine="onnxruntime", threads=threads)
     calls: dict[str, Callable[[], object]] = {"engine": lambda: engine(inputs)}
-    _add_openvino(calls, path, inputs, threads, Row(name, {}, ""))
+    add_openvino(calls, path, inputs, threads, Row(name, {}, ""))
     results = [apart]
     for pause in (protocol.PAUSE, 0.0):
         before, protocol.PAUSE = protocol.PAUSE, pause

@@ -37,7 +37,7 @@ def inert(line: str) -> str:
 
 
 class PrintableStream:
-    """Text that arrives in parts, as it is printed: `printable` and `inert` in each line, with its tabs and line ends.
+    """Text that arrives in parts, as printed: `printable` and `inert` in each line, with its tabs and line ends.
 
     The parts of a possible command are retained until the next part shows what they are.
     """
