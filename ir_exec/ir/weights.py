@@ -368,7 +368,12 @@ def _not_a_pointer(stored: Array, path: str | None) -> Array:
             location=Location(path=path),
         )
     if stored[: len(_XML)].tobytes().removeprefix(b"\xef\xbb\xbf").startswith((b"<?xml", b"<net ")):
-        message = "the weights are an .xml, expected the .bin that belongs to it"
-        hint = "pass the .bin as the weights, or none if it has the name of the .xml"
-        raise WeightsError(message, code=Code.weights_missing, hint=hint, location=Location(path=path))
+        raise WeightsError(
+            "the weights are",
+            actual="an .xml",
+            expected="the .bin that belongs to it",
+            code=Code.weights_missing,
+            hint="pass the .bin as the weights, or none if it has the name of the .xml",
+            location=Location(path=path),
+        )
     return stored
