@@ -21,7 +21,6 @@ from ir_exec.errors import (
     Report,
     ResourceError,
     Severity,
-    ShapeError,
     UnsupportedError,
     internal_error,
     raise_error,
@@ -110,7 +109,7 @@ class Call:
             if found is None:
                 continue
             severity = shapes if found.of_shape else "error"
-            error = ShapeError(f"the input {found.message}", code=Code.value_info, severity=severity)
+            error = found.error("the input ", severity=severity)
             if severity == "error":
                 raise error
             self.warn(error)
@@ -203,8 +202,13 @@ class Converter:
     def body(self, graph: GraphProto, inputs: Many[GraphValue], outer: NameScope) -> list[GraphValue]:
         scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
-            message = f"the body {graph.name!r} has {len(graph.input)} inputs, expected {len(inputs)}"
-            raise GraphError(message, code=Code.body_port_map)
+            raise GraphError(
+                f"the body {graph.name!r} has",
+                actual=len(graph.input),
+                detail="inputs",
+                expected=len(inputs),
+                code=Code.body_port_map,
+            )
         for declared, value in zip(graph.input, inputs, strict=True):
             scope.set(declared.name, value)
         return self.graph(graph, scope)
@@ -254,7 +258,7 @@ class Converter:
         """Report a declared type that contradicts the inferred one."""
         found = contradiction(name, self.declarations[name], value)
         if found is not None:
-            self.report(ShapeError(found.message, code=Code.value_info, location=place_of(node, position)))
+            self.report(found.error(location=place_of(node, position)))
 
     def _stand_in(self, name: str) -> GraphValue:
         declared = self.declarations.get(name)
@@ -397,8 +401,14 @@ class Converter:
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
-            message = f"expected {_count(version)} inputs ({', '.join(version.input_names)}), found {len(inputs)}"
-            raise GraphError(message, code=Code.wrong_number_of_inputs)
+            raise GraphError(
+                "the node has",
+                actual=len(inputs),
+                detail="inputs",
+                expected=_count(version),
+                reason=f" ({', '.join(version.input_names)})",
+                code=Code.wrong_number_of_inputs,
+            )
         _check_kinds(version, inputs)
         arguments = read_attributes(node, version, scope.given, self.warnings.append)
         if version.wants_call:
@@ -481,10 +491,12 @@ def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRErro
     if error.location.kind == "node":
         return error.located(place)
     own = None if port is None else names.get(port)
-    message = error.message
-    if port is not None and own is not None and len(port) >= _LEAST_WORD:
-        message = re.sub(rf"\b{re.escape(port)}\b", own, message)
-    return error.changed(message=message, location=place.filled_from(replace(error.location, port=own)))
+    error = error.changed(location=place.filled_from(replace(error.location, port=own)))
+    if port is None or own is None or len(port) < _LEAST_WORD:
+        return error
+    texts = {part: getattr(error, part) for part in ("message", "actual", "expected")}
+    word = re.compile(rf"\b{re.escape(port)}\b")
+    return error.changed(**{part: word.sub(own, text) for part, text in texts.items() if text is not None})
 
 
 _LEAST_WORD = 4
@@ -540,7 +552,7 @@ def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
             raise UnsupportedError("its element type does not exist in IR")
         if isinstance(value, Value) != (kind == "Value"):
             found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
-            raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
+            raise GraphError(f"the input {name} is", actual=found, expected=expected, code=Code.wrong_port, port=name)
 
 
 def _count(version: Version) -> str:

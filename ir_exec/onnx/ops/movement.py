@@ -130,7 +130,7 @@ def tensor_scatter(
 ) -> Value:
     """Write `update` into the cache, starting at an index of each batch, along `axis`."""
     if mode not in ("linear", "circular"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="linear or circular")
     rank = known_rank(past_cache, "past_cache")
     axis = normal_axis(axis, rank)
     length = build.gather(shape_of(update), axis, 0)
@@ -220,7 +220,7 @@ def squeeze_13(data: Value, axes: Value | None = None) -> Value:
     for axis in () if axes.constant is None else axes.constant.ravel().tolist():
         if 1 not in (dim := size_along(data, axis)):
             # The operator of IR keeps such an axis.
-            raise ShapeError(f"axis {axis} of the input has size {dim}, expected 1", code=Code.dims_differ)
+            raise ShapeError(f"axis {axis} of the input has size", actual=dim, expected=1, code=Code.dims_differ)
     return build.squeeze(data, axes)
 
 
@@ -298,7 +298,9 @@ def split_18(
     """Without sizes all outputs have equal sizes, except a smaller last one."""
     count = num_outputs if num_outputs is not None else call.outputs
     if count != call.outputs:
-        raise InvalidAttributeError(f"num_outputs is {count}, expected {call.outputs}, the outputs of the node")
+        raise InvalidAttributeError(
+            "num_outputs is", actual=count, expected=call.outputs, reason="the outputs of the node"
+        )
     if split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)
@@ -395,7 +397,7 @@ def depth_to_space_1(data: Value, *, blocksize: int) -> Value:
 @onnx_op("DepthToSpace", since=11)
 def depth_to_space(data: Value, *, blocksize: int, mode: str = "DCR") -> Value:
     if mode not in ("DCR", "CRD"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="DCR or CRD")
     return build.depth_to_space(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
 
 
@@ -407,7 +409,7 @@ def space_to_depth(data: Value, *, blocksize: int) -> Value:
 @onnx_op("SpaceToDepth", since=28)
 def space_to_depth_28(data: Value, *, blocksize: int, mode: str = "DCR") -> Value:
     if mode not in ("DCR", "CRD"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="DCR or CRD")
     return build.space_to_depth(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
 
 

@@ -63,7 +63,7 @@ class _RecurrentLayer:
         assert r is not None
         self.w, self.r = w, r
         if direction not in DIRECTIONS:
-            raise InvalidAttributeError(f"direction is {direction!r}, expected {', '.join(DIRECTIONS)}")
+            raise InvalidAttributeError("direction is", actual=repr(direction), expected=", ".join(DIRECTIONS))
         self.layout = layout
         self.x = x if layout else build.transpose(x, ints(1, 0, 2))
         self.directions = DIRECTIONS[direction]
@@ -73,7 +73,7 @@ class _RecurrentLayer:
         names = tuple(name.lower() for name in activations) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
             raise InvalidAttributeError(
-                f"activations has {len(names)} elements, expected {len(defaults) * self.directions}"
+                "activations has", actual=len(names), detail="elements", expected=len(defaults) * self.directions
             )
         functions = activations_of(names, activation_alpha, activation_beta)
         per = len(defaults)
@@ -274,7 +274,7 @@ def activations_of(names: tuple[str, ...], alphas: Floats, betas: Floats) -> lis
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
     kind = _KINDS.get(name)
     if kind is None:
-        raise InvalidAttributeError(f"unknown activation {name!r}, expected one of {', '.join(_KINDS)}")
+        raise InvalidAttributeError("unknown activation", actual=repr(name), expected=f"one of {', '.join(_KINDS)}")
     numbers = {}
     for parameter, given, default in (("alpha", alphas, kind.alpha), ("beta", betas, kind.beta))[: kind.takes]:
         numbers[parameter] = next(given, default)
