@@ -252,8 +252,12 @@ def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
         name = layer.name
         other = given.setdefault(name, layer) if name else layer
         if other is not layer and {"Parameter", "Result"} & {layer.type} and other.type == layer.type:
-            message = f"two layers of type {layer.type} are named {name!r}, expected unique names"
-            raise GraphError(message, code=Code.duplicate_layer_name).located(layer.location)
+            raise GraphError(
+                f"two layers of type {layer.type} are named",
+                actual=repr(name),
+                expected="unique names",
+                code=Code.duplicate_layer_name,
+            ).located(layer.location)
         if not name and layer.type == "Result":
             source = layer.inputs[0]
             name = f"{names[places[source.layer]]}/sink_port_{source.position}"

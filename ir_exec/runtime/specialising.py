@@ -65,8 +65,9 @@ def for_calls(model: Model, *calls: Inputs | None) -> ForCalls:
     key = _key(found.depends, bound[0])
     if any(_key(found.depends, one) != key for one in bound):
         names = ", ".join(name for name, _ in found.depends)
-        message = f"the model depends on {names}, expected equal values in all calls"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the model depends on", actual=names, expected="equal values in all calls", code=Code.unknown_input
+        )
     depends = {name: _shown(bound[0][name], aspect) for name, aspect in found.depends}
     return ForCalls(found.model, [found.arrays(one) for one in bound], depends)
 
