@@ -386,7 +386,7 @@ PASSES: tuple[Pass, ...] = (
         "use_compressed_weights",
         "rounding",
         "shapes",
-        'multiply by compressed weights chunk by chunk, with weights="keep"',
+        'multiply by compressed weights chunk by chunk, with weight_mode="keep"',
         use_compressed_weights,
         ("sink_large_constants",),
         for_runs=True,
