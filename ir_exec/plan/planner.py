@@ -14,12 +14,12 @@ from functools import partial
 from math import prod
 from operator import itemgetter
 from threading import Lock
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ir_exec.errors import IRError, ResourceError
-from ir_exec.graph import Node, last_uses
+from ir_exec.graph import Graph, Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
@@ -28,6 +28,10 @@ from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.memory import Buffers, byte_size
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.ir import Weights
+    from ir_exec.plan.constants import ModelConstants
 
 __all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
 
@@ -132,18 +136,36 @@ class Setting:
     """The settings shared by all plans of a graph.
 
     Attributes:
+        nodes: The nodes of the graph that compute something.
         bodies: The executors of the bodies of each node.
-        with_constants: The kernel of a node if its constant inputs allow a better one than `evaluate`, else None.
         ops: Operators that replace the operators of nodes.
+        run: Runs a plan on its slots.
+        types: The types of all values for the declared input types, if known.
+        expand: Constants that take more memory than the weights they are computed from are stored.
+        packs_at_once: Packed weights are stored with the first plan, not after enough runs.
+        fixed: The numbers of inputs that are equal in many runs.
+        back_edges: The positions of results that are read as inputs of the next run only, with the numbers of these.
         instrument: A function applied to every step, including those of bodies.
     """
 
+    graph: Graph
+    nodes: Sequence[Node]
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
     budget: Budget
-    with_constants: Callable[[Node], Kernel | None]
     ops: Mapping[Node, Op]
+    run: Callable[[Plan, list[Array | None]], None]
+    types: Types | None = None
+    expand: bool = True
+    packs_at_once: bool = False
+    fixed: Sequence[int] = ()
+    back_edges: Sequence[tuple[int, int]] = ()
     instrument: Instrument | None = None
+
+    @property
+    def weights(self) -> Weights | None:
+        weights: Weights | None = self.context["weights"]
+        return weights
 
     def operator(self, node: Node) -> Op:
         op = self.ops.get(node, node.op)
@@ -160,7 +182,8 @@ class Planner:
         slots: The contents at the start of a run.
         results: The slots with values at its end.
         overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
-        kept: Bytes in `slots` that belong to this plan only.
+        constants: The constants of the graph, which may select kernels; None while they are computed.
+        precomputed_bytes: Bytes in `slots` that belong to this plan only.
         back_edges: The positions of the results that only the next iteration of a loop reads, with its Parameters.
     """
 
@@ -172,12 +195,14 @@ class Planner:
         slots: list[Array | None],
         results: list[int],
         *,
-        overwrite: bool,
-        kept: int = 0,
+        overwrite: bool = True,
+        constants: ModelConstants | None = None,
+        precomputed_bytes: int = 0,
         back_edges: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._setting = setting
-        self._kept = kept
+        self._precomputed_bytes = precomputed_bytes
+        self._constants = constants
         self._nodes = nodes
         self._types = types
         self._slots = slots
@@ -196,7 +221,7 @@ class Planner:
         """
         plan = Plan([], self._slots, self._results)
         for index, node in enumerate(self._nodes):
-            live = self._kept + self._buffers.enter(index)
+            live = self._precomputed_bytes + self._buffers.enter(index)
             _at_layer(node, self._setting.budget.require, live)
             plan.live.append(live)
             step = self._step(index, node, live)
@@ -259,7 +284,9 @@ class Planner:
         """The function to call instead of `evaluate` and `kernel`, for any types."""
         if op.evaluate_context:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
-        return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
+        if self._constants is None or isinstance(node, FusedNode):
+            return None
+        return self._constants.select_kernel(node)
 
     def _request(self, node: Node, op: Op) -> KernelRequest:
         inputs = [self._types[value.number] for value in node.values_in]

@@ -30,8 +30,9 @@ from ir_exec.model import (
     described_in_html,
     read_model,
 )
-from ir_exec.plan.compiler import Tier, selection_of
+from ir_exec.plan.compiler import Tier
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
+from ir_exec.plan.pipeline import selection_of
 from ir_exec.plan.planner import Instrument
 from ir_exec.runtime.arguments import (
     bind_shapes,

@@ -13,9 +13,11 @@ from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Iterations, Ties
-from ir_exec.plan.compiler import ALL_PASSES, Compiler, Tier
+from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.plan.compiler import Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
-from ir_exec.plan.planner import Context, Input, Instrument, Kernel, Plan, Plans, Setting
+from ir_exec.plan.pipeline import ALL_PASSES
+from ir_exec.plan.planner import Context, Input, Instrument, Plan, Plans, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.loop import Hooks, Observer, Observing, run_steps
@@ -92,24 +94,23 @@ class Executor:
             )
             for node, executors in self.bodies.items()
         }
-        self._setting = Setting(context, bodies, budget, self._with_constants, ops, instrument)
-        self.compiler = Compiler(
+        setting = Setting(
             graph=graph,
-            setting=self._setting,
-            weights=self.weights,
-            weight_memory=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
+            nodes=[node for node in graph.nodes if not isinstance(node.op, (Parameter, Result))],
+            context=context,
+            bodies=bodies,
+            budget=budget,
             ops=ops,
+            run=_run,
             types=types,
             expand=expand_weights,
-            tier=tier,
+            packs_at_once=tier == "full",
             fixed=[self._parameters[position] for position in (ties.fixed if ties else ())],
             back_edges=[(edge.result, self._parameters[edge.parameter]) for edge in (ties.moved if ties else ())],
-            selection=passes,
-            run=_run,
+            instrument=instrument,
         )
-
-    def _with_constants(self, node: Node) -> Kernel | None:
-        return self.compiler.with_constants(node)
+        weight_memory = WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights)
+        self.compiler = Compiler(setting, weight_memory, tier, passes)
 
     def run(
         self, arrays: list[Array], observe: Observer | None = None, *, iterations: Iterations | None = None
@@ -203,7 +204,7 @@ class Executor:
         return self.compiler.constant_bytes
 
     def _new_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
-        return self.compiler.compile_plan(inputs, is_for_runs)
+        return self.compiler.compile_plan(inputs, is_observed=not is_for_runs)
 
 
 class _Start(NamedTuple):

@@ -16,13 +16,16 @@ import ir_exec
 from ir_exec import EvaluationError, ShapeError, build
 from ir_exec.cli import main
 from ir_exec.plan import compiler
-from ir_exec.plan.compiler import PASSES, Compiler, Draft, PassFailedError, selection_of
+from ir_exec.plan.compiler import Compiler, PassFailedError
+from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.explain import PlanReport
+from ir_exec.plan.graph import PlanGraph
+from ir_exec.plan.pipeline import PASSES, ModelPass, fusion_pass, selection_of
 from tests.helpers.examples import blocks_of, run_example
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 CHOSEN = ("bert_tiny_fp16", "conv_zoo", "keras", "llama_int4_asym", "index_ops", "branches", "gnn_gcn_gat")
-OPTIONAL = [one for one in PASSES if not one.always]
+OPTIONAL = [entry for entry in PASSES if entry.is_selectable]
 
 
 def test_passes_come_after_what_they_need() -> None:
@@ -99,8 +102,8 @@ def test_passes_that_cannot_be_chosen(text: str) -> None:
 
 def test_the_table_of_the_architecture_is_current() -> None:
     page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
-    for one in PASSES:
-        assert f"| `{one.name}` | {one.exactness} | {one.scope} | {one.what} |" in page
+    for entry in PASSES:
+        assert f"| `{entry.name}` | {entry.exactness} | {entry.scope} | {entry.effect} |" in page
 
 
 def test_the_commands() -> None:
@@ -137,16 +140,20 @@ def test_passes_count_the_layers_that_they_decide_about() -> None:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
-    """Let a pass fail after it has changed a part of the plan; one of the model changes constants too."""
+    """Let a pass fail after it has changed a part of the plan, or the constants."""
 
-    def run(compiler: Compiler, draft: Draft) -> None:
-        draft.set_nodes(draft.nodes[1:])
-        if compiler.constants is not None and scopes[name] == "model":
-            compiler.constants[:] = [None] * len(compiler.constants)
+    def fail_with_constants(constants: ModelConstants) -> ModelConstants:
+        constants.arrays[:] = [None] * len(constants.arrays)
         raise error
 
-    scopes = {one.name: one.scope for one in PASSES}
-    passes = tuple(replace(one, run=run) if one.name == name else one for one in PASSES)
+    def fail_with_nodes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+        graph.set_nodes(graph.nodes[1:])
+        raise error
+
+    def broken(entry: Any) -> Any:
+        return replace(entry, run=fail_with_constants if isinstance(entry, ModelPass) else fail_with_nodes)
+
+    passes = tuple(broken(entry) if entry.name == name else entry for entry in PASSES)
     monkeypatch.setattr(compiler, "PASSES", passes)
 
 
@@ -187,7 +194,7 @@ def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) 
     run_example(block, names)
     (arguments,) = re.findall(r"`fusion_pass\((.*), SOFTSIGN\)`", page)
     name, exactness, what = ast.literal_eval(f"({arguments})")
-    added = compiler.fusion_pass(name, exactness, what, names["SOFTSIGN"])
+    added = fusion_pass(name, exactness, what, names["SOFTSIGN"])
     monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], added, PASSES[-1]))
     data = build.parameter([2, 3], "f32")
     softsign = build.divide(data, build.add(build.abs(data), build.constant(np.float32(1))), name="softsign")
