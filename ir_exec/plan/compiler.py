@@ -30,6 +30,7 @@ Otherwise packed weights are stored after enough runs.
 """
 
 _Arguments = ParamSpec("_Arguments")
+_Result = TypeVar("_Result")
 _State = TypeVar("_State", ModelConstants, PlanGraph)
 
 _FOLLOWS_SHAPES = frozenset({"fold_shapes", "hoist_gather_past_matmul", "hoist_loop_invariants"})
@@ -87,7 +88,7 @@ class Compiler:
         self._selection = selection
         self._counted_bytes = 0
 
-    def compile_plan(self, inputs: list[TensorType], *, is_observed: bool = False) -> Plan:
+    def compile_plan(self, inputs: list[TensorType]) -> Plan:
         """The plan for inputs of these types.
 
         Raises:
@@ -96,30 +97,41 @@ class Compiler:
         """
         types = self._infer(inputs)
         try:
-            return self._compile(types, excluded=frozenset(), is_observed=is_observed)
+            return self._compile(types, excluded=frozenset())
         except IRError as error:
             if isinstance(error, ResourceError) and self._discard_packed():
-                return self.compile_plan(inputs, is_observed=is_observed)
-            if is_observed or self.tier == "plain" or self.constants is None:
+                return self.compile_plan(inputs)
+            if self.tier == "plain" or self.constants is None:
                 raise
             # A failure here recurs in the run, or in the plan below.
             self.failed = str(error)
             return self._compile(types, excluded=_FOLLOWS_SHAPES)
 
-    def _compile(self, types: Types, excluded: Collection[str], *, is_observed: bool = False) -> Plan:
+    def prepare(self, inputs: list[TensorType]) -> ModelConstants:
+        """The constants, for runs of layers on inputs of these types without a plan.
+
+        Raises:
+            IRError: The errors of inference, and of layers that depend on constants only.
+        """
+        types = self._infer(inputs)
+        return self._retry(lambda: self._prepare(types))
+
+    def _compile(self, types: Types, excluded: Collection[str]) -> Plan:
         """The plan without the excluded passes, and without those that fail."""
+        plan = self._retry(lambda: self._plan(types, self._prepare(types), excluded))
+        if self.tier != "plain" and not excluded:
+            plan.require_memory(current_limits())
+        return plan
+
+    def _retry(self, make: Callable[[], _Result]) -> _Result:
+        """Call a function that runs passes, again without each of them that fails."""
         while True:
             try:
-                constants = self._prepare(types)
-                plan = self._plan(types, constants, excluded, is_observed=is_observed)
+                return make()
             except PassFailedError as error:
                 if self.is_strict:
                     raise
                 self._disable(error)
-                continue
-            if self.tier != "plain" and not excluded and not is_observed:
-                plan.require_memory(current_limits())
-            return plan
 
     def _prepare(self, types: Types) -> ModelConstants:
         """The constants, from the passes of scope `model`, which run once."""
@@ -137,13 +149,12 @@ class Compiler:
         self.constants = constants
         return constants
 
-    def _plan(self, types: Types, constants: ModelConstants, excluded: Collection[str], *, is_observed: bool) -> Plan:
+    def _plan(self, types: Types, constants: ModelConstants, excluded: Collection[str]) -> Plan:
         """The plan, from the passes of scope `shapes`."""
         results = [node.values_in[0].number for node in self.setting.graph.results]
         graph = PlanGraph(constants.computed_nodes(), types, constants.arrays.copy(), results, self.setting.operator)
-        graph.is_observed = is_observed
         for entry in PASSES:
-            if isinstance(entry, ShapesPass) and self._may_run(entry, excluded, is_observed=is_observed):
+            if isinstance(entry, ShapesPass) and self._may_run(entry, excluded):
                 before = graph.nodes
                 graph = self._attempt(entry, entry.run, graph, constants)
                 self._note(entry, graph.nodes != before, f"{len(graph.nodes)} nodes, {len(before)} before")
@@ -153,16 +164,12 @@ class Compiler:
         graph.plan.skipped = [*graph.skipped, *(graph.prologue.skipped if graph.prologue is not None else ())]
         return graph.plan
 
-    def _may_run(
-        self, entry: ModelPass | ShapesPass, excluded: Collection[str] = (), *, is_observed: bool = False
-    ) -> bool:
+    def _may_run(self, entry: ModelPass | ShapesPass, excluded: Collection[str] = ()) -> bool:
         reason = ""
         if entry.name in excluded:
             reason = f"values that follow from the input shapes cannot be computed: {self.failed}"
         elif entry.is_required:
             return True
-        elif is_observed:
-            reason = "the run is observed"
         elif self.tier == "plain" and not entry.is_plain:
             reason = "the model is compiled with optimize=False"
         elif not self._selection.allows(entry.selected_with or entry.name):

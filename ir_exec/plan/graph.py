@@ -82,7 +82,6 @@ class PlanGraph:
         self.prologue: PlanGraph | None = None
         self.precomputed_bytes = 0
         self.plan: Plan | None = None
-        self.is_observed = False
         self._replaced: dict[Node, FusedNode | None] = {}
         self._kinds: dict[Node, str] = {}
         self._index: _Index | None = None

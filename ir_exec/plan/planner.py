@@ -33,7 +33,20 @@ if TYPE_CHECKING:
     from ir_exec.ir import Weights
     from ir_exec.plan.constants import ModelConstants
 
-__all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
+__all__ = [
+    "MAX_PLANS",
+    "Context",
+    "Input",
+    "Instrument",
+    "Kernel",
+    "Plan",
+    "Planner",
+    "Plans",
+    "Setting",
+    "Step",
+    "remember",
+    "types_of",
+]
 
 Context: TypeAlias = Mapping[str, Any]
 """The context of operators in addition to their inputs: `weights`, `state`."""
@@ -181,7 +194,6 @@ class Planner:
         types: The types of all values of the graph.
         slots: The contents at the start of a run.
         results: The slots with values at its end.
-        overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
         constants: The constants of the graph, which may select kernels; None while they are computed.
         precomputed_bytes: Bytes in `slots` that belong to this plan only.
         back_edges: The positions of the results that only the next iteration of a loop reads, with its Parameters.
@@ -195,7 +207,6 @@ class Planner:
         slots: list[Array | None],
         results: list[int],
         *,
-        overwrite: bool = True,
         constants: ModelConstants | None = None,
         precomputed_bytes: int = 0,
         back_edges: Sequence[tuple[int, int]] = (),
@@ -207,7 +218,6 @@ class Planner:
         self._types = types
         self._slots = slots
         self._results = results
-        self._overwrite = overwrite
         self._keep = frozenset(results)
         self._read = self._keep.union(value.number for node in nodes for value in node.values_in)
         self._dying = last_uses(nodes)
@@ -274,7 +284,7 @@ class Planner:
         better = self._kernel_for_any(node, op, context)
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
-        is_replaceable = better is None and self._overwrite
+        is_replaceable = better is None
         numbers = tuple([value.number for value in node.values_in])
         is_tried = is_replaceable and self._is_static(numbers)
         view = op.view_kernel(*[self._types[number] for number in numbers]) if is_tried else None
@@ -292,13 +302,13 @@ class Planner:
         inputs = [self._types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
         unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
-        return KernelRequest(inputs, unread if self._overwrite else frozenset())
+        return KernelRequest(inputs, unread)
 
     def _overwritten_input(self, index: int, op: Op) -> int | None:
         """The input whose memory becomes that of the output, None if there is no such input."""
         node = self._nodes[index]
         output = self._types[node.outputs[0].number]
-        if self._overwrite and op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
+        if op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
             for position, value in enumerate(node.values_in):
                 named = op.inputs[min(position, len(op.inputs) - 1)].name in op.inplace_inputs
                 if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
@@ -338,11 +348,11 @@ class Plans:
     Several threads may call the methods at once; one of them plans at a time.
 
     Args:
-        make: Makes a plan for inputs of these types; with the flag its steps may reuse buffers.
+        make: Makes a plan for inputs of these types.
         max_memory: The budget of a run, in bytes.
     """
 
-    def __init__(self, make: Callable[[list[TensorType], bool], Plan], max_memory: int) -> None:
+    def __init__(self, make: Callable[[list[TensorType]], Plan], max_memory: int) -> None:
         self._make = make
         # Tensors that grow with the square of an input's size take four times as much, and the open plan reuses less
         # memory.
@@ -363,33 +373,29 @@ class Plans:
         """Return True for the open plan, which the next run with the same shapes replaces by a separate one."""
         return plan is self._open
 
-    def get(self, inputs: list[Input], *, observed: bool) -> Plan:
-        """The plan to run.
-
-        An observer may keep the arrays that it sees, so a plan for it reuses no buffers.
-        """
-        key = (observed, *inputs)
+    def get(self, inputs: list[Input]) -> Plan:
+        """The plan to run."""
+        key = tuple(inputs)
         plan = self._exact.get(key)
         if plan is not None:
             return plan
         with self.planning:
-            if observed or key in self._recent or not self._may_stay_open(inputs):
-                return self._exactly(inputs, observed=observed)
-            _remember(self._recent, key, None)
+            if key in self._recent or not self._may_stay_open(inputs):
+                return self._exactly(inputs)
+            remember(self._recent, key, None)
             return self._open_for(inputs)
 
-    def exact(self, inputs: list[Input], *, observed: bool = False) -> Plan:
+    def exact(self, inputs: list[Input]) -> Plan:
         """The plan for these input shapes and no others."""
         with self.planning:
-            return self._exactly(inputs, observed=observed)
+            return self._exactly(inputs)
 
-    def _exactly(self, inputs: list[Input], *, observed: bool) -> Plan:
-        key = (observed, *inputs)
+    def _exactly(self, inputs: list[Input]) -> Plan:
+        key = tuple(inputs)
         plan = self._exact.get(key)
         if plan is None:
-            types = [TensorType(ElementType.of_dtype(dtype), Shape(shape)) for dtype, shape in inputs]
-            plan = self._make(types, not observed)
-            _remember(self._exact, key, plan)
+            plan = self._make(types_of(inputs))
+            remember(self._exact, key, plan)
             self._open_inputs = self._open_inputs or list(inputs)
             if plan.peak <= self._ample:
                 self._planned_bytes = max(_bytes(inputs), self._planned_bytes or 0)
@@ -414,14 +420,20 @@ class Plans:
         if self._open is None or widened != self._open_inputs:
             self._open_inputs = widened
             types = [TensorType(ElementType.of_dtype(dtype), _open_shape(dims)) for dtype, dims in widened]
-            self._open = self._make(types, True)
+            self._open = self._make(types)
         return self._open
 
 
-def _remember(known: dict[Any, Any], key: Any, value: object) -> None:
-    if len(known) >= MAX_PLANS:
-        known.pop(next(iter(known)))
-    known[key] = value
+def remember(entries: dict[Any, Any], key: Any, value: object) -> None:
+    """Add an entry, in place of the oldest one if there are many."""
+    if len(entries) >= MAX_PLANS:
+        entries.pop(next(iter(entries)))
+    entries[key] = value
+
+
+def types_of(inputs: Sequence[Input]) -> list[TensorType]:
+    """The types of arrays of these dtypes and shapes."""
+    return [TensorType(ElementType.of_dtype(dtype), Shape(shape)) for dtype, shape in inputs]
 
 
 def _bytes(inputs: list[Input]) -> int:

@@ -25,7 +25,6 @@ def select_kernels(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
         constants=constants,
         precomputed_bytes=graph.precomputed_bytes,
         back_edges=setting.back_edges,
-        overwrite=not graph.is_observed,
     )
     prologue = None if graph.prologue is None else _plan_prologue(graph.prologue, constants)
     graph.plan = planner.plan()
