@@ -18,7 +18,6 @@ from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
 from ir_exec.ops.base.bodies import Iterations
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.plan.planner import Instrument
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
@@ -67,7 +66,7 @@ class EngineModel(CompiledModel):
         self._is_closed = False
         super().__init__(model, **interpreted)
         if self._model.is_partial:
-            # Each specialization gets another engine; this one reports invalid options, and its title.
+            # It reports invalid options, and its title.
             self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
 
     def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
@@ -82,15 +81,12 @@ class EngineModel(CompiledModel):
         return make_engine(self._engine_options["engine"], setting)
 
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
-        self._engine = self._make_engine(network.threads, is_wide=self._is_wide)
-        split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
-        return replace(network, executor=split)
-
-    def _compile_specialized(self, model: Model, budget: Budget, instrument: Instrument | None) -> CompiledModel:
         if self._is_closed:
             raise EvaluationError(_CLOSED)
-        options = {**self._engine_options, **self._options}
-        return EngineModel(model, **options, instrument=instrument, budget=budget)
+        # Each specialization of a partial model has another engine.
+        self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
+        split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
+        return replace(network, executor=split)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
