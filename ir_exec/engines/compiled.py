@@ -24,7 +24,7 @@ from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
 from ir_exec.runtime.sessions import RunnableNetwork
 from ir_exec.runtime.specialising import Specialising
-from ir_exec.runtime.state import VARIABLES, CurrentVariables
+from ir_exec.runtime.state import CurrentVariables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
@@ -152,8 +152,9 @@ class SplitGraph(Executor):
         self._graph = model.graph
         self._engine = engine
         ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
+        self._state = CurrentVariables()
         self._how = Interpreter(
-            {"weights": model.weights, "state": CurrentVariables()},
+            {"weights": model.weights, "state": self._state},
             budget,
             ops,
             options["expand_weights"],
@@ -223,17 +224,16 @@ class SplitGraph(Executor):
 
     def _read(self, values: dict[Value, Array]) -> None:
         """Add the values of the variables; initial values are interpreted, all at once."""
-        variables = VARIABLES.get()
         unset = []
         for node in self._reads:
             assert isinstance(node.op, ReadsVariable)
-            found = variables.read(node.op.variable_id)
+            found = self._state.read(node.op.variable_id)
             if found is not None:
                 values[node.outputs[0]] = found
             elif node.values_in:
                 unset.append(node)
             else:
-                values[node.outputs[0]] = node.op.evaluate(state=CurrentVariables())
+                values[node.outputs[0]] = node.op.evaluate(state=self._state)
         if unset:
             step = self._initial
             arrays = step.run([values[value] for value in step.inputs])
@@ -250,11 +250,10 @@ class SplitGraph(Executor):
         return PartStep(GraphPart(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
 
     def _write(self, values: Mapping[Value, Array]) -> None:
-        variables = VARIABLES.get()
         for node in self._assigns:
             assert isinstance(node.op, AssignsVariable)
             value = source(node.values_in[0])
-            variables.write(node.op.variable_id, values[value], is_own=value in self._own)
+            self._state.write(node.op.variable_id, values[value], is_own=value in self._own)
 
     @cached_property
     def _own(self) -> frozenset[Value]:
