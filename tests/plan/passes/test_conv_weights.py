@@ -128,7 +128,8 @@ def test_convolutions_share_their_filters() -> None:
     compiled = ir_exec.compile_model(build.model(both))
     outputs, count = transformed(compiled, IMAGES)
     assert count == 2
-    assert len(compiled.executor.compiler.filters.values) == 1
+    (filters,) = compiled.executor.compiler.constants.packed
+    assert len(filters.values) == 1
     assert_right(outputs[0], WANTED + sums(np.maximum(IMAGES, 0), FILTERS[np.newaxis], PADS))
 
 

@@ -94,7 +94,8 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
     compiled = ir_exec.compile_model(build.model(both))
     outputs, count = packed(compiled, ROWS)
     assert count == 2
-    assert len(compiled.executor.compiler.matrices.values) == 1
+    (matrices,) = compiled.executor.compiler.constants.packed
+    assert len(matrices.values) == 1
     assert_allclose(outputs[0], (ROWS + np.maximum(ROWS, 0)) @ MATRIX, rtol=1e-4, atol=1e-4)
 
 
