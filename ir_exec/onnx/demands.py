@@ -75,7 +75,7 @@ class Demands:
         found = set(pending)
         while pending:
             layer = pending.pop()
-            if layer.type == "Parameter" and self._parameters.get(layer) not in self._arrays:
+            if layer.is_parameter and self._parameters.get(layer) not in self._arrays:
                 return None
             if _is_random(layer) or (layer.type == "ShapeOf" and not self._has_shapes):
                 return None
