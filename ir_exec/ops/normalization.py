@@ -87,6 +87,7 @@ class NormalizeL2(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    redundant_attributes = "across_spatial channel_shared"
 
     eps: Float
     eps_mode: Annotated[Literal["add", "max"], LOWER]

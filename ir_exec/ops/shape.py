@@ -11,6 +11,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.shapes import (
     ints,
     known_bounds,
@@ -163,6 +164,8 @@ class Squeeze(_Squeeze):
 
     Specification: shape/squeeze-15.
     """
+
+    older = OlderVersion(1, without=(("allow_axis_skip", (False,)),))
 
     allow_axis_skip: Bool = False
 

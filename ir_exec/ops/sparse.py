@@ -239,6 +239,7 @@ class EmbeddingSegmentsSum(Op):
         _DEFAULT,
         _WEIGHTS,
     )
+    sized_by = ("num_segments",)
 
     def infer(
         self,
@@ -426,6 +427,7 @@ class SparseFillEmptyRows(Op):
         In("default_value"),
     )
     outputs = ("output_indices", "output_values", "empty_row_indicator")
+    sized_by = ("dense_shape",)
 
     def infer(
         self, values: TensorType, dense_shape: TensorType, indices: TensorType, default_value: TensorType

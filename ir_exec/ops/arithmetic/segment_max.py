@@ -54,6 +54,7 @@ class SegmentMax(Op):
     )
 
     fills_with_lowest = True
+    sized_by = ("segment_ids", "num_segments")
 
     fill_mode: Annotated[Literal["zero", "lowest"], LOWER]
 

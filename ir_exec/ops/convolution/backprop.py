@@ -46,6 +46,7 @@ class _Transposed(Convolving):
         In("filters", types=CALCULABLE, like="data"),
         In("output_shape", types=INTEGER, optional=True),
     )
+    sized_by = ("output_shape",)
 
     output_padding: NonNegatives = ()
 

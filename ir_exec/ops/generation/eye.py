@@ -42,6 +42,7 @@ class Eye(Op):
         In("diagonal_index", types=INDEX),
         In("batch_shape", types=INDEX, optional=True),
     )
+    sized_by = ("num_rows", "num_columns", "batch_shape")
 
     output_type: Annotated[ElementTypeName, among(NUMERIC | BOOLEAN, "a numeric element type or boolean")]
 

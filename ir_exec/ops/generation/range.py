@@ -31,6 +31,7 @@ class _Range(Op):
     """
 
     is_discontinuous = True
+    sized_by = ("start", "stop", "step")
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
         """The element type of the output."""

@@ -52,6 +52,7 @@ class Tile(Op):
     inputs = (In("data"), In("repeats", types=INTEGER))
     increasing_in = ("data",)
     is_data_movement = True
+    sized_by = ("repeats",)
 
     def infer(self, data: TensorType, repeats: TensorType) -> TensorType:
         require_rank(repeats, 1, "repeats")
@@ -95,6 +96,7 @@ class _Broadcast(Op):
     inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
     increasing_in = ("data",)
     is_data_movement = True
+    sized_by = ("target_shape",)
 
     axis: Int = 0
 

@@ -264,6 +264,7 @@ class SpaceToBatch(Op):
         In("pads_end", types=INTEGER),
     )
     is_data_movement = True
+    sized_by = ("pads_begin", "pads_end")
 
     def infer(
         self, data: TensorType, block_shape: TensorType, pads_begin: TensorType, pads_end: TensorType
@@ -430,6 +431,7 @@ class Col2Im(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_size", types=INDEX), In("kernel_size", types=INDEX))
+    sized_by = ("output_size",)
 
     strides: Annotated[Positives, TWO] = (1, 1)
     dilations: Annotated[Positives, TWO] = (1, 1)

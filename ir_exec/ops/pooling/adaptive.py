@@ -39,6 +39,7 @@ class _AdaptivePool(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER))
+    sized_by = ("output_shape",)
 
     def _pooled(self, data: Shape, output_shape: TensorType) -> Shape:
         require_spatial(TensorType(ElementType.dynamic, data))

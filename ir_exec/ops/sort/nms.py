@@ -27,6 +27,7 @@ from ir_exec.kernels.rotated_boxes import RotatedOverlaps
 from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -270,6 +271,8 @@ class NonMaxSuppression9(_SoftNms):
         selected_scores: f32, [n, 3], rows of batch, class and score.
         valid_outputs: `output_type`, [1], n.
     """
+
+    older = OlderVersion(5)
 
 
 @op("NMSRotated", since=13)

@@ -16,6 +16,7 @@ from ir_exec.kernels.sorting import best_of_slices, comparable, least_indices
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, NonNegative
 from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, index_bounds, merged_dims
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.shapes import normalize_axis, require_rank
 from ir_exec.types import (
     BOOLEAN,
@@ -133,6 +134,8 @@ class TopK(_TopK):
     Attributes:
         stable: Requires the order of equal elements that all versions have here; not allowed with `sort` none.
     """
+
+    older = OlderVersion(3, without=(("stable", (False,)),))
 
     stable: Bool = False
 
