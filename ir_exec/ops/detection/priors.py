@@ -42,6 +42,7 @@ class _Priors(Op):
     """
 
     inputs = (In("output_size", types=INTEGER), In("image_size", types=INTEGER))
+    shape_inputs = ("output_size",)
 
     variance: Variance = ()
 

@@ -113,6 +113,7 @@ class MaxPool1(_Pooling):
     Specification: pooling/max-pool-1.
     """
 
+    moved_inputs = ("data",)
     fills_with_lowest = True
 
     def infer(self, data: TensorType) -> TensorType:
@@ -141,6 +142,7 @@ class _IndexedMaxPool(_Pooling):
     """
 
     outputs = ("output", "indices")
+    moved_inputs = ("data",)
     fills_with_lowest = True
 
     dilations: Positives = ()
@@ -209,6 +211,8 @@ class _AvgPool(_Pooling):
     Raises:
         IRError: Also IR505 for `exclude-pad` with windows of padding only.
     """
+
+    term_inputs = ("data",)
 
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
 
