@@ -77,7 +77,8 @@ class Demands:
             layer = pending.pop()
             if layer.is_parameter and self._parameters.get(layer) not in self._arrays:
                 return None
-            if _is_random(layer) or (layer.type == "ShapeOf" and not self._has_shapes):
+            reads_shapes = any(declared.only_shape for declared in layer.op.inputs)
+            if _is_random(layer) or (reads_shapes and not self._has_shapes):
                 return None
             for value in layer.inputs:
                 if value not in self._known and value.layer not in found:

@@ -68,6 +68,7 @@ class Convert(Op):
     steps = "integers"
 
     inputs = (In("data", types=CONVERTIBLE),)
+    is_elementwise = True
     may_alias = True
     rounds = True
     is_discontinuous = True
@@ -110,6 +111,7 @@ class ConvertLike(Op):
     steps = "integers"
 
     inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
+    is_elementwise = True
     may_alias = True
     rounds = True
     is_discontinuous = True

@@ -264,6 +264,7 @@ class HardSigmoid(Op):
         In("alpha", types=CALCULABLE, like="data"),
         In("beta", types=CALCULABLE, like="data"),
     )
+    is_elementwise = True
 
     def infer(self, data: TensorType, alpha: TensorType, beta: TensorType) -> TensorType:
         require_rank(alpha, 0, "alpha")
@@ -382,6 +383,7 @@ class Selu(Op):
         In("alpha", types=CALCULABLE_FLOAT, like="data"),
         In("lambda_", types=CALCULABLE_FLOAT, like="data"),
     )
+    is_elementwise = True
 
     def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
         for name, factor in (("alpha", alpha), ("lambda", lambda_)):

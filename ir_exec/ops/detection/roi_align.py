@@ -19,6 +19,7 @@ from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positiv
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import AxisIndices
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
@@ -60,8 +61,9 @@ class _Align(Op):
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
         In("rois", types=CALCULABLE_FLOAT, like="data"),
-        In("batch_indices", types=INTEGER),
+        In("batch_indices", types=INTEGER, domain=AxisIndices()),
     )
+    term_inputs = ("data",)
 
     pooled_h: Positive
     pooled_w: Positive

@@ -13,6 +13,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, among
 from ir_exec.ops.base.dims import element_type_of, index_bounds
+from ir_exec.ops.base.inputs import Usual, ValueRange
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
 
@@ -80,10 +81,11 @@ class Range1(_Range):
     """
 
     inputs = (
-        In("start", types=RANGE_TYPES),
-        In("stop", types=RANGE_TYPES, like="start"),
-        In("step", types=RANGE_TYPES, like="start"),
+        In("start", types=RANGE_TYPES, domain=Usual(0, "the start of a range")),
+        In("stop", types=RANGE_TYPES, like="start", domain=ValueRange(4, 8, "the end of a range")),
+        In("step", types=RANGE_TYPES, like="start", domain=Usual(1, "the step of a range")),
     )
+    shape_inputs = ("start", "stop", "step")
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)
@@ -114,7 +116,12 @@ class Range(_Range):
         output: A vector of the type `output_type`; empty if step leads away from stop.
     """
 
-    inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
+    inputs = (
+        In("start", types=CALCULABLE, domain=Usual(0, "the start of a range")),
+        In("stop", types=CALCULABLE, domain=ValueRange(4, 8, "the end of a range")),
+        In("step", types=CALCULABLE, domain=Usual(1, "the step of a range")),
+    )
+    shape_inputs = ("start", "stop", "step")
 
     output_type: Annotated[ElementTypeName, among(CALCULABLE, "a numeric element type")]
 

@@ -15,6 +15,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import BEYOND, Interval, index_bounds
 from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
@@ -47,10 +48,11 @@ class _Pad(Op):
 
     inputs = (
         In("data"),
-        In("pads_begin", types=INTEGER),
-        In("pads_end", types=INTEGER),
+        In("pads_begin", types=INTEGER, domain=ValueRange(0, 1, "pads")),
+        In("pads_end", types=INTEGER, domain=ValueRange(0, 1, "pads")),
         In("pad_value", optional=True),
     )
+    shape_inputs = ("pads_begin", "pads_end")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -115,6 +115,7 @@ class MaxPool1(_Pooling):
     Specification: pooling/max-pool-1.
     """
 
+    moved_inputs = ("data",)
     fills_with_lowest = True
 
     def infer(self, data: TensorType) -> TensorType:
@@ -143,6 +144,7 @@ class _IndexedMaxPool(_Pooling):
     """
 
     outputs = ("output", "indices")
+    moved_inputs = ("data",)
     fills_with_lowest = True
     declared_as_f32 = ("indices",)
 
@@ -214,6 +216,8 @@ class _AvgPool(_Pooling):
     Raises:
         IRError: Also IR505 for `exclude-pad` with windows of padding only.
     """
+
+    term_inputs = ("data",)
 
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
 

@@ -10,16 +10,18 @@ from typing import Literal, get_args, get_origin, get_type_hints
 import numpy as np
 import pytest
 
-from ir_exec.errors import InvalidAttributeError, IRError, raise_error
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, raise_error
 from ir_exec.ops import Op, registered, resolve
+from ir_exec.ops.base.elementwise import Binary
+from ir_exec.ops.base.inputs import Divisor
 from ir_exec.ops.base.registry import names_of_types
 from ir_exec.runtime.threads import RunThreads
-from ir_exec.types import Array, TensorType, element_types
+from ir_exec.types import Array, ElementType, TensorType, element_types
 from tests.conformance import ours
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.ours import operator
-from tests.helpers.operators import inferred
+from tests.helpers.operators import inferred, make
 
 STRING = element_types("string")
 
@@ -189,7 +191,7 @@ def computed() -> list[type[Op]]:
     return [cls for cls in cases_by_class() if cls.deterministic]
 
 
-@pytest.mark.parametrize("cls", computed(), ids=name_class)
+@pytest.mark.parametrize("cls", cases_by_class(), ids=name_class)
 def test_inputs_that_size_the_output_are_declared(cls: type[Op]) -> None:
     sizing = sizing_inputs(cls)
     assert set(cls.sized_by) <= sizing
@@ -202,3 +204,15 @@ def test_outputs_of_other_inputs_are_bounded_by_their_sizes(cls: type[Op]) -> No
     for case in cases_by_class()[cls] if not cls.sized_by and sizing_inputs(cls) & _ARRANGING else ():
         bound = prod(max(size, 1) for array in case.inputs for size in array.shape)
         assert all(output.size <= bound for output in ours.evaluate(case))
+
+
+def integer_pairs() -> list[type[Op]]:
+    return [cls for cls in registered() if issubclass(cls, Binary) and ElementType.i32 in cls.inputs[0].types]
+
+
+@pytest.mark.parametrize("cls", integer_pairs(), ids=name_class)
+def test_integers_divided_by_zero_are_an_error(cls: type[Op]) -> None:
+    ones, zeros = np.ones(2, np.int32), np.zeros(2, np.int32)
+    is_divisor = isinstance(cls.inputs[1].domain, Divisor)
+    with pytest.raises(EvaluationError) if is_divisor else contextlib.nullcontext():
+        make(cls.type_name, cls.since).evaluate(ones, zeros)
