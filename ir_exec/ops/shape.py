@@ -101,6 +101,7 @@ class _Squeeze(Op):
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None:
@@ -204,6 +205,7 @@ class Unsqueeze(Op):
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         require_rank(axes, (0, 1), "axes")
@@ -266,6 +268,7 @@ class Reshape(Op):
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     special_zero: Bool
 

@@ -68,6 +68,7 @@ class Identity(Op):
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data

@@ -45,9 +45,12 @@ class GraphFacts:
         declared_as_f32: Outputs that converters and quantizers declare as f32 for any element type.
         sized_by: Inputs whose elements determine the sizes of the outputs, which may exceed all sizes of the inputs.
             The other inputs of `shape_inputs` only arrange or select elements.
+        preserves_order: The only output has the elements of the first input in their order, in another shape or element
+            type.
     """
 
     older: ClassVar[OlderVersion | None] = None
     redundant_attributes: ClassVar[str] = ""
     declared_as_f32: ClassVar[tuple[str, ...]] = ()
     sized_by: ClassVar[tuple[str, ...]] = ()
+    preserves_order: ClassVar[bool] = False

@@ -16,7 +16,7 @@ from ir_exec.ops.base.elementwise import Binary
 from ir_exec.ops.base.inputs import Divisor
 from ir_exec.ops.base.registry import names_of_types
 from ir_exec.runtime.threads import RunThreads
-from ir_exec.types import Array, ElementType, TensorType, element_types
+from ir_exec.types import Array, ElementType, TensorType, convert, element_types
 from tests.conformance import ours
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
@@ -204,6 +204,28 @@ def test_outputs_of_other_inputs_are_bounded_by_their_sizes(cls: type[Op]) -> No
     for case in cases_by_class()[cls] if not cls.sized_by and sizing_inputs(cls) & _ARRANGING else ():
         bound = prod(max(size, 1) for array in case.inputs for size in array.shape)
         assert all(output.size <= bound for output in ours.evaluate(case))
+
+
+def find_values(cls: type[Op], case: Case) -> tuple[list[object], list[object]] | None:
+    """The elements of the first input and of the only output; None for several outputs or another number of them."""
+    outputs = ours.evaluate(case)
+    if len(outputs) > 1 or not case.inputs or outputs[0].size != case.inputs[0].size:
+        return None
+    left, right = (
+        (array if array.dtype == object else convert(array, ElementType.f64)).ravel().tolist()
+        for array in (case.inputs[0], outputs[0])
+    )
+    return left, right
+
+
+@pytest.mark.parametrize("cls", computed(), ids=name_class)
+def test_operators_that_preserve_the_order_of_elements_are_declared(cls: type[Op]) -> None:
+    pairs = [find_values(cls, case) for case in cases_by_class()[cls] if len(cls.outputs) == 1]
+    if cls.preserves_order:
+        # 1 is the same number in each element type.
+        assert all(pair and all(right == 1 for left, right in zip(*pair, strict=True) if left == 1) for pair in pairs)
+    else:
+        assert not pairs or any(pair is None or repr(pair[0]) != repr(pair[1]) for pair in pairs)
 
 
 def integer_pairs() -> list[type[Op]]:
