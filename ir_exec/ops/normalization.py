@@ -88,6 +88,7 @@ class NormalizeL2(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    shape_inputs = ("axes",)
 
     eps: Float
     eps_mode: Annotated[Literal["add", "max"], LOWER]
@@ -149,6 +150,7 @@ class LRN(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    shape_inputs = ("axes",)
 
     alpha: Float
     beta: Float
@@ -269,6 +271,7 @@ class MVN6(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    shape_inputs = ("axes",)
 
     eps: Float
     normalize_variance: Bool
