@@ -163,7 +163,8 @@ class ElementFacts(_Inputs):
             broadcast together.
         moved_inputs: Inputs whose elements are the elements of the outputs, also if operators select or blend them, as
             an average does. If an operator declares none, they are all inputs of `is_data_movement` that may be floats.
-        shape_inputs: Inputs of sizes, axes or positions whose elements determine the shapes of the outputs.
+        shape_inputs: Inputs of sizes, axes or positions, which determine the shapes of the outputs, or must suit those
+            of other inputs.
         neutral: The value of the second of two inputs for which the output is the first one.
         absorbing: The value of either of two inputs for which the output is this value.
         is_idempotent: The output of two equal inputs is this input.

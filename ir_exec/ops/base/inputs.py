@@ -117,7 +117,7 @@ class AxisIndices(Domain):
     def limit(self, op: Any, types: InputTypes) -> Dim | None:
         """The number of indices; None if the first input has no such axis, or its rank is not known."""
         if self.below:
-            return Dim(_first_number(op, types, self.below))
+            return Dim(max(_first_number(op, types, self.below), 1))
         size = _size_along(op, types[0], _get_axis(op, types, self.axis))
         if size is None or not self.reserved:
             return size

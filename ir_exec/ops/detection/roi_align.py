@@ -19,7 +19,7 @@ from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positiv
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.graph_facts import OlderVersion
-from ir_exec.ops.base.inputs import AxisIndices
+from ir_exec.ops.base.inputs import AxisIndices, BoxCorners
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
@@ -142,6 +142,12 @@ class _ROIAlign(_Align):
     Inputs:
         rois: x1, y1, x2, y2.
     """
+
+    inputs = (
+        _Align.inputs[0],
+        _Align.inputs[1]._replace(domain=BoxCorners(scale="spatial_scale")),
+        _Align.inputs[2],
+    )
 
     is_discontinuous = True
 

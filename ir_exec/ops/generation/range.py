@@ -31,6 +31,8 @@ class _Range(Op):
         IRError: IR501 for an input that is not a scalar, IR505 and IR704 for a step of 0 and infinite numbers or NaN.
     """
 
+    is_progression = True
+
     is_discontinuous = True
     sized_by = ("start", "stop", "step")
 

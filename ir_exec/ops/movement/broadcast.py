@@ -100,7 +100,7 @@ class _Broadcast(Op):
         In("target_shape", types=INTEGER, domain=TargetShape(leading=2)),
         In("axes_mapping", types=INTEGER, optional=True),
     )
-    shape_inputs = ("target_shape",)
+    shape_inputs = ("target_shape", "axes_mapping")
     increasing_in = ("data",)
     is_data_movement = True
     sized_by = ("target_shape",)

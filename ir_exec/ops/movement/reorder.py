@@ -50,6 +50,7 @@ class Roll(Op):
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
+    shape_inputs = ("axes",)
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -122,6 +123,7 @@ class Reverse(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
+    shape_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -139,6 +139,7 @@ class SliceScatter(Op):
         In("step", types=INTEGER, domain=Usual(1, "the step of a slice")),
         In("axes", types=INTEGER, optional=True),
     )
+    shape_inputs = ("start", "stop", "step", "axes")
     moved_inputs = ("data", "updates")
     increasing_in = ("data", "updates")
 
