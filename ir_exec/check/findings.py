@@ -250,7 +250,7 @@ class Findings:
             one.location.line for one in of_file if one.code in (Code.unreadable_number, Code.missing_markup)
         }
         lost_results = Code.duplicate_layer_id in self._codes or any(
-            one.code == Code.missing_markup and one.location.layer_type == "Result" for one in self._found
+            one.code == Code.missing_markup and _is_result(one.location.layer_type) for one in self._found
         )
         weights_said = any(one.code in _NO_WEIGHTS for one in of_file)
 
@@ -266,6 +266,11 @@ class Findings:
             )
 
         return follows
+
+
+def _is_result(type_name: str | None) -> bool:
+    cls = None if type_name is None else newest(type_name)
+    return cls is not None and cls.is_result
 
 
 def _may_follow(found: Diagnostic) -> bool:

@@ -100,8 +100,10 @@ def _line(tree: ast.AST) -> int:
 
 
 def _operands(tree: ast.AST) -> list[ast.expr]:
-    """The expressions that a node compares."""
+    """The expressions that a node compares; types of ONNX nodes are no operators of the registry."""
     match tree:
+        case ast.Compare(left=ast.Attribute(attr="op_type")):
+            return []
         case ast.Compare(left=left, comparators=comparators):
             return [left, *comparators]
         case ast.MatchValue(value=value):
