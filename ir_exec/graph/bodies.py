@@ -108,8 +108,8 @@ def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> Grap
 
 
 def _fault(message: str, line: int, *, actual: object = None, expected: object = None) -> GraphError:
-    place = Location(line=line)
-    return GraphError(message, actual=actual, expected=expected, code=Code.body_port_map, location=place)
+    location = Location(line=line)
+    return GraphError(message, actual=actual, expected=expected, code=Code.body_port_map, location=location)
 
 
 def with_port_ids(layer: Layer, body: Body) -> Body | None:

@@ -52,7 +52,7 @@ def test_only_text_is_compared() -> None:
 RANK = ShapeError("axis of data is", actual=3, expected="-2 to 1", code="IR503", port="axis", location=Location(line=7))
 
 
-def test_an_error_a_fault_and_a_finding_are_compared() -> None:
+def test_fault_with_equals_errors_faults_and_findings() -> None:
     wanted = fault_with("data", code="IR503", port="axis", line=7, severity="error", actual=3, expected="-2 to 1")
     assert wanted == RANK
     assert [RANK.fault, Diagnostic.of(RANK)] == [wanted, wanted]
