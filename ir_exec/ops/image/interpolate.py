@@ -387,7 +387,13 @@ def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
 
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
     if not (np.isfinite(scale) and scale >= 0):
-        raise ShapeError("a scale is", actual=scale, expected="0 or more", code=Code.impossible_shape, port="scales")
+        raise ShapeError(
+            "a scale is",
+            actual=scale,
+            expected="a finite number of 0 or more",
+            code=Code.impossible_shape,
+            port="scales",
+        )
     if scale == 1:
         return dim
     # 1/3 in f32 is less than a third, but 1/3 of 3 must be 1.

@@ -154,8 +154,9 @@ def test_lengths_that_no_sequence_has(length: float) -> None:
     data = np.zeros((2, 3), np.float32)
     with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
         ReverseSequence().evaluate(data, np.array([1, length]))
-    assert (raised.value.code, raised.value.location.port) == ("IR704", "seq_lengths")
-    assert raised.value.message == mentions("seq_lengths[1]", 0, 3, "seq_axis")
+    assert raised.value == fault_with(
+        "seq_lengths[1]", "seq_axis", code="IR704", port="seq_lengths", actual=mentions(), expected="0 to 3"
+    )
 
 
 @settings(max_examples=60)
