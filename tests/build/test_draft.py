@@ -114,7 +114,7 @@ def test_names_follow_edits(first: list[Layer], edits: list[tuple[int, Layer]]) 
             is_layer = any(node.name == name for node in expected)
             assert edited.has_name(name) == (port is not None or is_layer)
             assert port is None or edited.value(name) == port
-            assert edited.layers_named(name) == [node for node in expected if node.name == name]
+            assert edited.find_layers(name) == [node for node in expected if node.name == name]
             assert edited.new_name(name) not in {node.name for node in expected}
             assert edited.has_tensor(name) == any(name in port.names for node in expected for port in node.outputs)
         names = {f"{node.name}:{position}" for node in expected for position in range(len(node.outputs))}
