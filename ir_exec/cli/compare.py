@@ -33,7 +33,6 @@ from ir_exec.cli.outputs import output_option, report_output
 from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.rendering import rendered
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import (
     UNUSABLE,
     Unusable,
@@ -48,10 +47,13 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
 from ir_exec.debug.comparison.precision import lower_precision
-from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, number, shown_layers
+from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
 from ir_exec.debug.isolation.report_text import isolation_lines
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
+from ir_exec.report.numbers import format_number
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 __all__ = ["CompareItem", "compare_many"]
 
@@ -453,7 +455,9 @@ def _outputs(report: Comparison) -> Table:
 def _tolerance(error: Difference | None) -> str:
     if error is None or not (error.rtol or error.atol):
         return "-" if error is None else "exact"
-    return " + ".join(([number(error.atol)] if error.atol else []) + ([f"{error.rtol:.1g} rel"] if error.rtol else []))
+    return " + ".join(
+        ([format_number(error.atol)] if error.atol else []) + ([f"{error.rtol:.1g} rel"] if error.rtol else [])
+    )
 
 
 def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
@@ -477,7 +481,7 @@ def _cell(found: Difference | None, name: str) -> str:
     if found is None:
         return "-"
     value = found.custom[name] if name in found.custom else getattr(found, name, None)
-    return f"{value:.2%}" if name == "beyond" and value is not None else number(value)
+    return f"{value:.2%}" if name == "beyond" and value is not None else format_number(value)
 
 
 def _precision(
@@ -487,7 +491,7 @@ def _precision(
     if output_format not in ("text", "json"):
         raise Unusable(f"--format is {output_format}, expected text or json with --precision {precision}")
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
-    text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
+    text = to_json(report) if output_format == "json" else _printable_lines(str(report))
     write_text(text + "\n", output)
     if output is not None:
         show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)

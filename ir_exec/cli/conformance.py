@@ -12,13 +12,14 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.options import format_option, hint_option, timeout_option
 from ir_exec.cli.outputs import OutputFile, output_option, report_output
 from ir_exec.cli.parallel import Bar
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
 from ir_exec.debug.tables.cases import cases_of
 from ir_exec.debug.tables.pages import conformance_html, conformance_junit
 from ir_exec.debug.tables.report import STATUSES, Conformance
 from ir_exec.debug.tables.running import conformance
 from ir_exec.printable import printable
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 
 def _cases_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
@@ -100,7 +101,7 @@ def command(
 
 def _rendered(report: Conformance, output_format: str, every: bool) -> str:
     if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
+        return to_json(report) + "\n"
     if output_format == "html":
         return conformance_html(report)
     if output_format == "junit":

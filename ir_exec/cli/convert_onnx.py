@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from ir_exec.cli.options import shapes_by_input
-from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import UNUSABLE, check_hint, errors_as_messages, show
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
@@ -14,6 +13,7 @@ from ir_exec.onnx.export.api import exported_model
 from ir_exec.onnx.export.files import write_exported
 from ir_exec.onnx.export.lower import DEFAULT_OPSET, Exported
 from ir_exec.printable import printable
+from ir_exec.report.tables import table
 from ir_exec.types import Shape
 
 __all__ = ["convert_to_onnx"]

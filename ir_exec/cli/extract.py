@@ -11,10 +11,10 @@ from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
 from ir_exec.cli.outputs import output_option, part_output
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.debug import Extracted, extract
 from ir_exec.debug.cuts.extracting import read_for_cut
+from ir_exec.report.tables import Table, table
 from ir_exec.types import Array
 
 

@@ -9,8 +9,9 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.files import write_text
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, print_report, show, show_json, styled
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 if TYPE_CHECKING:
     from ir_exec.text.comparing import TokenComparison
@@ -68,7 +69,7 @@ def compare_folder(
             timeout=options.timeout,
         )
         lines = _compared(found, pipeline)
-        text = found.model_dump_json(indent=2) if output_format == "json" else lines
+        text = to_json(found, indent=2) if output_format == "json" else lines
     if output is not None:
         write_text(text + "\n", output)
         echo(lines.split("\n", 1)[0])
@@ -117,7 +118,7 @@ def show_folder(path: str, *, is_json: bool) -> None:
         raise Unusable(f"{path} is not a model folder, expected openvino_model.xml and config.json in it")
     facts = facts_of_folder(folder)
     if is_json:
-        show_json(facts.model_dump_json(indent=2))
+        show_json(to_json(facts, indent=2))
     else:
         show(_heading(facts), _parts(facts), *_weights(facts), *_differences(facts))
 

@@ -41,7 +41,6 @@ from ir_exec.cli.options import (
     top_option,
     weights_option,
 )
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error
@@ -50,6 +49,9 @@ from ir_exec.hints import suggested
 from ir_exec.ir import read_document
 from ir_exec.model import Loaded, Model, load
 from ir_exec.readers import reader_of
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.onnx.listing import Listing
@@ -123,7 +125,7 @@ def command(
                 lowered = load(model, weights, report=_raise_unless_without_weights)
                 document = None if lowered is None else lowered.document
             assert document is not None, "the reader raises for unreadable files"
-            show_json(document.model_dump_json(indent=2))
+            show_json(to_json(document, indent=2))
             return
         content = _content_of(model)
         try:
@@ -142,7 +144,7 @@ def command(
             return
         facts = facts_of(network, loaded.source, None if content is None else onnx_facts(content))
         if is_json:
-            show_json(facts.model_dump_json(indent=2))
+            show_json(to_json(facts, indent=2))
             return
         listed = _layers(network, most) if all_layers else []
         if content is not None and facts.onnx is not None:
@@ -240,8 +242,7 @@ def _totals(facts: NetworkFacts) -> str:
         "inputs": f"{len(facts.inputs):,}",
         "outputs": f"{len(facts.outputs):,}",
     }
-    width = max(map(len, counts))
-    return "\n".join(f"{name:{width}}   {text}" for name, text in counts.items())
+    return align_entries(counts)
 
 
 def _ports(title: str, ports: Sequence[PortFacts], most: int | None) -> list[Table | str]:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.check import printable
-from ir_exec.cli.tables import Table, table
 from ir_exec.onnx.naming import node_of_layer
+from ir_exec.report.records import Record
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.cli.facts import PlacedNode
     from ir_exec.onnx.listing import ListedNode, Listing
 
 __all__ = [
-    "JsonFacts",
     "NodesAndLayers",
     "OnnxFacts",
     "OnnxNode",
@@ -28,13 +27,7 @@ __all__ = [
 ]
 
 
-class JsonFacts(BaseModel):
-    """The base class of the JSON of `inspect`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class OnnxValue(JsonFacts):
+class OnnxValue(Record):
     """An input or output.
 
     Attributes:
@@ -45,14 +38,14 @@ class OnnxValue(JsonFacts):
     type: str
 
 
-class OnnxOperator(JsonFacts):
+class OnnxOperator(Record):
     """An operator, `Conv` or `com.microsoft.FusedMatMul`, with its number of nodes, including bodies."""
 
     type: str
     nodes: int
 
 
-class OnnxInitializer(JsonFacts):
+class OnnxInitializer(Record):
     """An initializer.
 
     Attributes:
@@ -65,14 +58,14 @@ class OnnxInitializer(JsonFacts):
     external: str | None = None
 
 
-class OnnxFunction(JsonFacts):
+class OnnxFunction(Record):
     """A function of the file, with its number of nodes."""
 
     type: str
     nodes: int
 
 
-class OnnxFacts(JsonFacts):
+class OnnxFacts(Record):
     """The content of an ONNX file.
 
     Attributes:
@@ -95,7 +88,7 @@ class OnnxFacts(JsonFacts):
     initializers: tuple[OnnxInitializer, ...]
 
 
-class OnnxNode(JsonFacts):
+class OnnxNode(Record):
     """A node of an ONNX file.
 
     Attributes:
@@ -197,11 +190,9 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
         "initializers": f"{len(facts.initializers):,} ({sum(one.bytes for one in facts.initializers):,} bytes)",
     }
     shown = {name: text for name, text in counts.items() if text}
-    width = max(map(len, shown))
-    lines = "\n".join(f"{name:{width}}   {text}" for name, text in shown.items())
     return [
         head,
-        lines,
+        align_entries(shown),
         _ends("Inputs", facts.inputs),
         _ends("Outputs", facts.outputs),
         _operators(facts),

@@ -17,14 +17,14 @@ from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, row
 from ir_exec.cli.outputs import output_option, report_output, text_output
 from ir_exec.cli.progress import Steps
 from ir_exec.cli.rendering import rendered
-from ir_exec.cli.tables import table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
-from ir_exec.debug.comparison.report_text import number
 from ir_exec.debug.quantization.effects import QuantizationReport
 from ir_exec.debug.quantization.ranges import range_line
 from ir_exec.debug.quantization.sensitivity import quantization_report
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
+from ir_exec.report.numbers import format_number
+from ir_exec.report.tables import table
 from ir_exec.types import Array
 
 
@@ -170,12 +170,12 @@ def _show(report: QuantizationReport, most: int | None) -> None:
         effect = layer.effect
         kind = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
         readers = ", ".join(layer.layers[:2]) + (", ..." if len(layer.layers) > 2 else "")
-        cells = [layer.path, readers, kind, "not run" if effect is None else number(effect.loss)]
+        cells = [layer.path, readers, kind, "not run" if effect is None else format_number(effect.loss)]
         if has_kl:
             top = None if effect is None else effect.top1_changes
             cells.append("-" if top is None else f"{top:.1%}")
-        cells.append("-" if effect is None else number(effect.sqnr_db))
-        cells += [number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
+        cells.append("-" if effect is None else format_number(effect.sqnr_db))
+        cells += [format_number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
         shown.add_row(*map(printable, cells))
     show(shown)
     for line in left_out(len(report.layers), most, "layers"):

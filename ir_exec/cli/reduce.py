@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ir_exec.build.cutting import is_counted
-from ir_exec.check import counted, printable
+from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
@@ -21,6 +21,7 @@ from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.cuts.command import Outcome
+from ir_exec.report.numbers import format_count
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -174,8 +175,9 @@ def _terminated_as_interrupted() -> Iterator[None]:
 def _show(found: Reduced, written: list[str]) -> None:
     nodes = [node for node in found.model.graph.nodes if is_counted(node)]
     others = Counter(node.type for node in found.model.graph.nodes if not is_counted(node))
-    beside = ", ".join(counted(others[type], type) for type in ("Parameter", "Const", "Result") if others[type])
-    echo(f"{counted(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {counted(found.runs, 'run')}")
+    beside = ", ".join(format_count(others[type], type) for type in ("Parameter", "Const", "Result") if others[type])
+    runs = format_count(found.runs, "run")
+    echo(f"{format_count(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {runs}")
     for node in nodes[:_MOST_SHOWN]:
         echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
     if len(nodes) > _MOST_SHOWN:

@@ -23,7 +23,6 @@ from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
 from ir_exec.cli.progress import LayerBar
 from ir_exec.cli.run_output import TOP, labels_in, printed_top, printed_values, times_text
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_json, styled
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.drawing import Redraw
@@ -35,6 +34,8 @@ from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType, Shape
@@ -207,7 +208,7 @@ def command(
             specialised=specialised,
             token_offsets=_token_offsets(model, compiled, arrays, found),
         )
-        show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
+        show_json(to_json(report if differs is None else report.judged(differs)))
     if differs:
         sys.exit(1)
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import Unusable
 from ir_exec.debug.traces.run_report import RunTimes, TopElement, elements_of, top
 from ir_exec.printable import printable
+from ir_exec.report.tables import Table, table
 from ir_exec.types import Array, ElementType, Shape
 
 __all__ = ["TOP", "labels_in", "printed_top", "printed_values", "times_text"]

@@ -7,10 +7,11 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option, weights_option
-from ir_exec.cli.tables import Table, table
 from ir_exec.cli.terminal import check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.debug.input_sizes.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 
 @click.command("shapes")
@@ -42,7 +43,7 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         report = shapes(read_model(model, weights=weights))
     if output_format == "json":
-        show_json(report.model_dump_json(indent=1))
+        show_json(to_json(report))
     else:
         _show(report, most)
     if not report.inputs and report.notes:

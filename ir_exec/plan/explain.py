@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.graph import Graph, Node
 from ir_exec.kernels.choice import KernelChoice
 from ir_exec.ops.base.variants import choice_of
@@ -17,6 +15,7 @@ from ir_exec.plan.compiler import PASSES, Compiler
 from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.planner import Plan, Step
+from ir_exec.report.records import Record
 
 __all__ = [
     "LayerPlan",
@@ -33,11 +32,7 @@ __all__ = [
 Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
 
 
-class _PlanRecord(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LayerPlan(_PlanRecord):
+class LayerPlan(Record):
     """The plan of a layer.
 
     Attributes:
@@ -63,7 +58,7 @@ class LayerPlan(_PlanRecord):
     in_place_of: int | None = None
 
 
-class NearMatch(_PlanRecord):
+class NearMatch(Record):
     """A fusion whose pattern matched in part, and was skipped.
 
     Attributes:
@@ -77,7 +72,7 @@ class NearMatch(_PlanRecord):
     found: str
 
 
-class PassPlan(_PlanRecord):
+class PassPlan(Record):
     """The effect of a pass on the plan.
 
     Attributes:
@@ -93,7 +88,7 @@ class PassPlan(_PlanRecord):
     error: str | None = None
 
 
-class PlanReport(_PlanRecord):
+class PlanReport(Record):
     """The plan for a set of input shapes.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.isolation.report_text import device_difference_text
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record
 
 __all__ = ["STATUSES", "CaseStatus", "Conformance", "FailedCase", "OperatorResult"]
 

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ir_exec.cli.names import ELLIPSIS, columns_of, middles_cut, shared_prefix, without_prefix
 from ir_exec.printable import printable
+from ir_exec.report.shortening import ELLIPSIS, find_shared_prefix, measure_columns, replace_prefix, shorten_names
 
-__all__ = ["Table", "table", "wrapped"]
+__all__ = ["Table", "table", "wrap_cell"]
 
 _GAP = "   "
 _NARROW_GAP = "  "
@@ -28,17 +28,17 @@ _LONGEST_PIECE = 16
 _PIECE = re.compile(r"_*[^,/:_ ]*(?:\.\.\.|[,/: ]+|_+)|_*[^,/:_ ]+")
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_cell(text: str, width: int) -> list[str]:
     """Wrap a text to lines of at most `width` columns, after separators if possible."""
     lines: list[str] = []
     line = ""
     for piece in _PIECE.findall(text):
-        if line and columns_of((line + piece).rstrip()) > width:
+        if line and measure_columns((line + piece).rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
-        while columns_of(piece.rstrip()) > width:
+        while measure_columns(piece.rstrip()) > width:
             cut = max(1, len(piece) - 1)
-            while cut > 1 and columns_of(piece[:cut]) > width:
+            while cut > 1 and measure_columns(piece[:cut]) > width:
                 cut -= 1
             # Break between the words of `ScatterElementsUpdate`, unless most of the line would be empty.
             places = range(max(cut // 2, 1), cut + 1)
@@ -108,7 +108,7 @@ class Table:
                 return
             widths = narrowed
         for note in notes:
-            for line in wrapped(note, width or 0):
+            for line in wrap_cell(note, width or 0):
                 yield "heading", line
         for line in shown._laid_out(tuple(shown.columns), widths, gap):
             yield "heading", line
@@ -118,7 +118,7 @@ class Table:
                 yield "", line
 
     def _widths(self) -> list[int]:
-        return [max(map(columns_of, column)) for column in self._cells()]
+        return [max(map(measure_columns, column)) for column in self._cells()]
 
     def _cells(self) -> list[list[str]]:
         """Return the cells of each column after its heading."""
@@ -126,8 +126,8 @@ class Table:
 
     def _shortened(self, room: int, least_name: int) -> tuple[Table, list[str]]:
         """Shorten names and leave out columns until the table fits, and return it with notes on both."""
-        prefix = shared_prefix(cell for row in self.rows for cell in self._names_of(row))
-        shown = self._with_names(lambda name: without_prefix(name, prefix))
+        prefix = find_shared_prefix(cell for row in self.rows for cell in self._names_of(row))
+        shown = self._with_names(lambda name: replace_prefix(name, prefix))
         notes = [f"{ELLIPSIS} at the start of a name: {prefix}"] if prefix else []
         left_out: list[str] = []
         for heading in (*self.spare, ""):
@@ -145,7 +145,7 @@ class Table:
         if _total(widths, _NARROW_GAP) <= room:
             return shown, notes
         size = least_name + max(0, room - _total(least, _NARROW_GAP)) // max(1, len(self.names & {*shown.columns}))
-        cut = middles_cut([cell for row in shown.rows for cell in shown._names_of(row)], size)
+        cut = shorten_names([cell for row in shown.rows for cell in shown._names_of(row)], size)
         return shown._with_names(cut.__getitem__), notes
 
     def _names_of(self, row: Sequence[str]) -> list[str]:
@@ -177,7 +177,7 @@ class Table:
 
     def _laid_out(self, cells: Sequence[str], widths: Sequence[int], gap: str) -> Iterator[str]:
         parts = [
-            [cell] if columns_of(cell) <= width else wrapped(cell, width)
+            [cell] if measure_columns(cell) <= width else wrap_cell(cell, width)
             for cell, width in zip(cells, widths, strict=True)
         ]
         for number in range(max(map(len, parts))):
@@ -195,7 +195,7 @@ class Table:
                 entry = f"{heading} {cell}"
                 if not cell:
                     continue
-                if columns_of(f"{line}{_NARROW_GAP}{entry}") <= width:
+                if measure_columns(f"{line}{_NARROW_GAP}{entry}") <= width:
                     line += _NARROW_GAP + entry
                     continue
                 *above, line = [*_indented(line, width), *_indented(f"  {entry}", width)]
@@ -207,10 +207,10 @@ class Table:
 
 def _indented(line: str, width: int) -> list[str]:
     """Wrap a line of a block, keeping its indentation."""
-    if columns_of(line) <= width:
+    if measure_columns(line) <= width:
         return [line]
     indent = "  " if line.startswith("  ") else ""
-    return [indent + part for part in wrapped(line.strip(), width - len(indent))]
+    return [indent + part for part in wrap_cell(line.strip(), width - len(indent))]
 
 
 def _total(widths: Sequence[int], gap: str) -> int:
@@ -219,13 +219,13 @@ def _total(widths: Sequence[int], gap: str) -> int:
 
 def _least(cell: str, side: Literal["left", "right"], kept: int) -> int:
     """Return the minimum columns of a cell; cells of at most `kept` columns are not wrapped."""
-    if side == "right" or columns_of(cell) <= kept:
-        return columns_of(cell)
-    return max((min(columns_of(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
+    if side == "right" or measure_columns(cell) <= kept:
+        return measure_columns(cell)
+    return max((min(measure_columns(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
 
 
 def _aligned(text: str, width: int, side: Literal["left", "right"]) -> str:
-    padding = " " * (width - columns_of(text))
+    padding = " " * (width - measure_columns(text))
     return padding + text if side == "right" else text + padding
 
 

@@ -1,0 +1,71 @@
+"""Lists, wrapped and truncated text, and aligned columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+
+from ir_exec.printable import printable
+from ir_exec.report.shortening import measure_columns
+
+__all__ = ["align_cells", "align_entries", "count_omitted", "join_names", "truncate", "wrap_words"]
+
+_NARROWEST = 50
+"""Minimum characters of a line, for narrow terminals."""
+
+
+def join_names(names: Sequence[str], limit: int) -> str:
+    """Return the first names and the number of the others: `a, b, ... 3 more`."""
+    more = f", ... {len(names) - limit} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
+
+
+def count_omitted(count: int, limit: int, indent: str = "") -> Iterator[str]:
+    """Yield the line `... 3 more` if a list of `count` entries was cut to `limit`."""
+    if count > limit:
+        yield f"{indent}... {count - limit:,} more"
+
+
+def truncate(text: str, limit: int) -> str:
+    """Return printable text, cut to a number of characters if it is longer: `aaa... (1,048,576 characters)`."""
+    if len(text) <= limit:
+        return printable(text)
+    return f"{printable(text[:limit])}... ({len(text):,} characters)"
+
+
+def align_cells(rows: Sequence[Sequence[str]], *, gap: str = "  ") -> list[str]:
+    """Return a line for each row, with left-aligned columns and without blanks at the end."""
+    widths = [max(map(measure_columns, column)) for column in zip(*rows, strict=True)]
+    return [
+        gap.join(
+            [cell + " " * (width - measure_columns(cell)) for cell, width in zip(row, widths, strict=True)]
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def align_entries(entries: Mapping[str, str]) -> str:
+    """Return names and values in two columns, with one line for each."""
+    return "\n".join(align_cells([*entries.items()], gap="   "))
+
+
+def wrap_words(text: str, width: int | None, *, used: int, indent: int) -> list[str]:
+    """Wrap a text at words; the first line starts at column `used`, the others have an indent.
+
+    Words longer than a line, such as names of layers, are not split.
+
+    Returns:
+        One line if the width is None.
+    """
+    width = None if width is None else max(width, _NARROWEST)
+    if width is None or used + len(text) <= width:
+        return [text]
+    first, *further = textwrap.wrap(
+        text,
+        width,
+        initial_indent=" " * used,
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [first[used:], *further]
