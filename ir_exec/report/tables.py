@@ -136,7 +136,7 @@ class Table:
                 min(size, least_name) if name in self.names else size
                 for name, size in zip(shown.columns, widths, strict=True)
             ]
-            if not heading or _total(least, _NARROW_GAP) <= room:
+            if not heading or len(shown.columns) == 1 or _total(least, _NARROW_GAP) <= room:
                 break
             shown = shown._with_columns([place for place, name in enumerate(shown.columns) if name != heading])
             left_out.append(heading)

@@ -72,7 +72,8 @@ def test_json_of_any_text_is_valid_utf8(name: str) -> None:
     text = to_json(Sample(name=name, by_name={name: ()}))
     loaded = json.loads(text.encode())
     assert loaded["size"] == 0
-    assert list(loaded["by_name"]) == [loaded["name"]]
+    assert len(loaded["by_name"]) == 1
+    assert not any("\ud800" <= char <= "\udfff" for char in loaded["name"])
 
 
 def test_bytes_that_are_not_utf8_are_escaped_and_the_rest_stays() -> None:

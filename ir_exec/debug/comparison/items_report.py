@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from ir_exec.debug.comparison.report import ComparedLayer, Comparison
 from ir_exec.debug.comparison.report_text import details, difference_text, headline
-from ir_exec.debug.isolation.report import RunPart
+from ir_exec.debug.device.records import RunPart
 from ir_exec.report.junit import JUnitCase, JUnitOutcome, JUnitSuite, junit_text
 from ir_exec.report.records import Record, TableRecord
 
