@@ -23,7 +23,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import Location
 from ir_exec.printable import inert, printable
 from ir_exec.report.numbers import format_count
-from ir_exec.report.text import wrap_words
+from ir_exec.report.text import list_names, wrap_words
 
 __all__ = [
     "LinesOf",
@@ -201,9 +201,7 @@ def _place(location: Location) -> str:
 
 def _layers(others: list[Diagnostic]) -> str:
     ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
-    shown = ", ".join(printable(id) for id in ids[:MOST_LAYERS_LISTED]) + (
-        ", ..." if len(ids) > MOST_LAYERS_LISTED else ""
-    )
+    shown = list_names([*map(printable, ids)], MOST_LAYERS_LISTED, is_counted=False)
     noun = others[0].location.kind if others[0].location.layer_id is not None else "place"
     return f"{format_count(len(ids), 'other ' + noun)} ({shown})"
 

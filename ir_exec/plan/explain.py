@@ -16,6 +16,7 @@ from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.planner import Plan, Step
 from ir_exec.report.records import Record
+from ir_exec.report.text import join_counts
 
 __all__ = [
     "LayerPlan",
@@ -105,12 +106,8 @@ class PlanReport(Record):
     note: str | None = None
 
     def __str__(self) -> str:
-        counts: dict[str, int] = {}
-        for layer in self.layers:
-            counts[layer.fate] = counts.get(layer.fate, 0) + 1
-        return f"{self.steps} steps for {len(self.layers)} layers: " + ", ".join(
-            f"{count} {fate}" for fate, count in counts.items()
-        )
+        fates = Counter(layer.fate for layer in self.layers)
+        return f"{self.steps} steps for {len(self.layers)} layers: {join_counts(fates)}"
 
 
 def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from lxml import etree
 
-from ir_exec.printable import printable
+from ir_exec.printable import printable, printable_lines
 
 __all__ = ["JUnitCase", "JUnitOutcome", "JUnitSuite", "junit_text"]
 
@@ -91,13 +91,9 @@ def _add_case(suite: etree._Element, case: JUnitCase) -> None:
     element = etree.SubElement(suite, "testcase", {name: printable(text) for name, text in attributes.items()})
     outcome = case.outcome
     if outcome is not None:
-        attributes = {"message": _printable_lines(outcome.message)}
+        attributes = {"message": printable_lines(outcome.message)}
         if outcome.type is not None:
             attributes["type"] = printable(outcome.type)
-        etree.SubElement(element, outcome.tag, attributes).text = _printable_lines(outcome.text) or None
+        etree.SubElement(element, outcome.tag, attributes).text = printable_lines(outcome.text) or None
     if case.output:
-        etree.SubElement(element, "system-out").text = _printable_lines(case.output)
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(map(printable, text.split("\n")))
+        etree.SubElement(element, "system-out").text = printable_lines(case.output)

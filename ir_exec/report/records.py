@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
+from collections.abc import Callable
 from math import isfinite, isnan
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from pydantic_core import to_json as encode_json
 from ir_exec.printable import printable
 from ir_exec.report.csv import csv_text
 
-__all__ = ["Number", "Record", "TableRecord", "json_number", "schema_of", "to_json"]
+__all__ = ["Number", "Record", "TableRecord", "json_number", "map_texts", "schema_of", "to_json"]
 
 
 class Record(BaseModel):
@@ -64,20 +65,24 @@ def to_json(record: BaseModel, *, indent: int | None = 1, exclude_defaults: bool
     try:
         return record.model_dump_json(indent=indent, exclude_defaults=exclude_defaults)
     except PydanticSerializationError:
-        data = _encodable(record.model_dump(mode="json", exclude_defaults=exclude_defaults))
+        data = map_texts(record.model_dump(mode="json", exclude_defaults=exclude_defaults), _escape_surrogates)
         return encode_json(data, indent=indent, inf_nan_mode="null").decode()
 
 
-def _encodable(value: Any) -> Any:
-    """Return JSON data whose texts with lone surrogates are made printable."""
-    if isinstance(value, str):
-        return printable(value) if _SURROGATE.search(value) else value
-    if isinstance(value, dict):
-        return {_encodable(key): _encodable(inner) for key, inner in value.items()}
-    return [_encodable(inner) for inner in value] if isinstance(value, list) else value
+def _escape_surrogates(text: str) -> str:
+    return printable(text) if _SURROGATE.search(text) else text
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def map_texts(data: Any, convert: Callable[[str], str]) -> Any:
+    """Return JSON data with each text converted, also the keys of objects."""
+    if isinstance(data, str):
+        return convert(data)
+    if isinstance(data, dict):
+        return {convert(str(key)): map_texts(value, convert) for key, value in data.items()}
+    return [map_texts(value, convert) for value in data] if isinstance(data, list | tuple) else data
 
 
 def schema_of(model: type[BaseModel]) -> dict[str, Any]:

@@ -3,27 +3,52 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from ir_exec.printable import printable
 from ir_exec.report.shortening import measure_columns
 
-__all__ = ["align_cells", "align_entries", "count_omitted", "join_names", "truncate", "wrap_words"]
+__all__ = [
+    "align_cells",
+    "align_entries",
+    "count_omitted",
+    "join_counts",
+    "list_names",
+    "shorten",
+    "truncate",
+    "wrap_words",
+]
+
+_Name = TypeVar("_Name", bound=str)
 
 _NARROWEST = 50
 """Minimum characters of a line, for narrow terminals."""
 
 
-def join_names(names: Sequence[str], limit: int) -> str:
-    """Return the first names and the number of the others: `a, b, ... 3 more`."""
-    more = f", ... {len(names) - limit} more" if len(names) > limit else ""
-    return ", ".join(names[:limit]) + more
+def list_names(names: Sequence[str], limit: int, *, is_counted: bool = True) -> str:
+    """Return the first names and the number of the others: `a, b, ... 3 more`, or `a, b, ...` if not counted."""
+    number = f" {len(names) - limit:,} more" if is_counted else ""
+    return ", ".join([*names[:limit], *([f"...{number}"] if len(names) > limit else [])])
 
 
-def count_omitted(count: int, limit: int, indent: str = "") -> Iterator[str]:
-    """Yield the line `... 3 more` if a list of `count` entries was cut to `limit`."""
-    if count > limit:
-        yield f"{indent}... {count - limit:,} more"
+def join_counts(counts: Mapping[_Name, int], spec: str = "") -> str:
+    """Return the counts above 0 with their names: `3 equal, 1 wrong`.
+
+    Args:
+        spec: The format of a count.
+    """
+    return ", ".join(f"{count:{spec}} {name}" for name, count in counts.items() if count)
+
+
+def count_omitted(count: int, limit: int, *, indent: str = "", noun: str = "") -> list[str]:
+    """Return the line `... 3 more` for a list of `count` entries that was cut to `limit`, nothing if it is complete."""
+    return [f"{indent}... {count - limit:,} more{noun and f' {noun}'}"] if count > limit else []
+
+
+def shorten(text: str, limit: int) -> str:
+    """Return a text cut to a number of characters, with `...` in place of the others."""
+    return text if len(text) <= limit else f"{text[:limit]}..."
 
 
 def truncate(text: str, limit: int) -> str:

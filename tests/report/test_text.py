@@ -2,29 +2,49 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ir_exec.report.shortening import measure_columns
-from ir_exec.report.text import align_cells, align_entries, count_omitted, join_names, truncate, wrap_words
+from ir_exec.report.text import (
+    align_cells,
+    align_entries,
+    count_omitted,
+    join_counts,
+    list_names,
+    shorten,
+    truncate,
+    wrap_words,
+)
 
 
 @pytest.mark.parametrize(
     ("limit", "shown"),
-    [(0, ", ... 3 more"), (2, "a, b, ... 1 more"), (3, "a, b, c"), (9, "a, b, c")],
+    [(0, "... 3 more"), (2, "a, b, ... 1 more"), (3, "a, b, c"), (9, "a, b, c")],
 )
 def test_names_up_to_a_limit(limit: int, shown: str) -> None:
-    assert join_names(["a", "b", "c"], limit) == shown
+    assert list_names(["a", "b", "c"], limit) == shown
+    assert list_names(["a", "b", "c"], limit, is_counted=False) == re.sub(" [0-9].*", "", shown)
 
 
 def test_entries_that_are_omitted_are_counted() -> None:
-    assert list(count_omitted(10, 10)) == []
-    assert list(count_omitted(2011, 10, "  ")) == ["  ... 2,001 more"]
+    assert count_omitted(10, 10) == []
+    assert count_omitted(2011, 10, indent="  ") == ["  ... 2,001 more"]
+    assert count_omitted(11, 10, noun="rows") == ["... 1 more rows"]
+
+
+def test_counts_of_0_are_left_out() -> None:
+    assert join_counts({"equal": 3, "close": 0, "wrong": 2048}) == "3 equal, 2048 wrong"
+    assert join_counts({"equal": 2048}, ",") == "2,048 equal"
+    assert join_counts({}) == ""
 
 
 def test_long_text_is_truncated_and_printable() -> None:
     assert truncate("a\nb", 3) == "a\\nb"
+    assert [shorten("abcd", 4), shorten("abcde", 4)] == ["abcd", "abcd..."]
     assert truncate("x" * 2000, 3) == "xxx... (2,000 characters)"
 
 

@@ -50,7 +50,7 @@ from ir_exec.debug.comparison.report_text import beyond, counts, details, headli
 from ir_exec.debug.device.text import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
 from ir_exec.model import Model, read_model
-from ir_exec.printable import printable
+from ir_exec.printable import printable, printable_lines
 from ir_exec.report.numbers import format_number
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
@@ -399,7 +399,7 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
 
 def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
     def text() -> str:
-        return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
+        return junit(report) if output_format == "junit" else printable_lines(str(report)) + "\n"
 
     return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
@@ -491,12 +491,8 @@ def _precision(
     if output_format not in ("text", "json"):
         raise Unusable(f"--format is {output_format}, expected text or json with --precision {precision}")
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
-    text = to_json(report) if output_format == "json" else _printable_lines(str(report))
+    text = to_json(report) if output_format == "json" else printable_lines(str(report))
     write_text(text + "\n", output)
     if output is not None:
         show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
     sys.exit(0 if report.equal else 1)
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(printable(line) for line in text.split("\n"))

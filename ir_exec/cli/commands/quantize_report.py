@@ -25,6 +25,7 @@ from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_number
 from ir_exec.report.tables import table
+from ir_exec.report.text import list_names
 from ir_exec.types import Array
 
 
@@ -169,7 +170,7 @@ def _show(report: QuantizationReport, most: int | None) -> None:
     for layer in report.layers[:most]:
         effect = layer.effect
         kind = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
-        readers = ", ".join(layer.layers[:2]) + (", ..." if len(layer.layers) > 2 else "")
+        readers = list_names(layer.layers, 2, is_counted=False)
         cells = [layer.path, readers, kind, "not run" if effect is None else format_number(effect.loss)]
         if has_kl:
             top = None if effect is None else effect.top1_changes

@@ -22,6 +22,7 @@ from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.command import Outcome
 from ir_exec.report.numbers import format_count
+from ir_exec.report.text import count_omitted
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -180,6 +181,6 @@ def _show(found: Reduced, written: list[str]) -> None:
     echo(f"{format_count(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {runs}")
     for node in nodes[:_MOST_SHOWN]:
         echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
-    if len(nodes) > _MOST_SHOWN:
-        echo(f"  ... {len(nodes) - _MOST_SHOWN:,} more")
+    for line in count_omitted(len(nodes), _MOST_SHOWN, indent="  "):
+        echo(line)
     echo(f"written to {', '.join(written)}")

@@ -21,6 +21,7 @@ from ir_exec.cli.output.terminal import (
 )
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
+from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.text.folders.describing import FolderFacts
@@ -144,9 +145,8 @@ def _heading(facts: FolderFacts) -> str:
         "chat template": facts.templates[-1] if facts.templates else None,
         **{f"weights of the {name}": text for name, text in facts.declared_formats.items()},
     }
-    width = max(map(len, rows))
-    lines = [f"{name:{width}}   {printable(text)}" for name, text in rows.items() if text is not None]
-    return "\n".join([f"{printable(facts.path)}: {facts.kind}", "", *lines])
+    shown = align_entries({name: printable(text) for name, text in rows.items() if text is not None})
+    return f"{printable(facts.path)}: {facts.kind}\n\n{shown}"
 
 
 def _parts(facts: FolderFacts) -> Table:

@@ -11,7 +11,7 @@ from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Compar
 from ir_exec.debug.precision.ranges import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.report.numbers import format_count, format_number, format_number_pair, pluralize
-from ir_exec.report.text import count_omitted, join_names
+from ir_exec.report.text import count_omitted, join_counts, list_names
 
 __all__ = [
     "beyond",
@@ -183,7 +183,7 @@ def _wrong_layers(report: Comparison) -> str:
             subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
     else:
         layers = [one for one in report.layers if one.path in report.failing]
-        name = _named(layers[0]) if layers else join_names(sorted(report.failing), _FEW)
+        name = _named(layers[0]) if layers else list_names(sorted(report.failing), _FEW)
         subject, count = f"{name} is not right alone on the device", len(layers)
     more = f", and {count - 1} more" if count > 1 else ""
     if any(one.status == "not compared" for one in report.output_results):
@@ -234,7 +234,7 @@ def _blind(report: Comparison) -> str:
     names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
     if not names:
         return "no value has a finite element on both sides"
-    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {join_names(names, _FEW)} have"
+    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {list_names(names, _FEW)} have"
     return f"{subject} no finite element on either side"
 
 
@@ -288,7 +288,7 @@ def beyond(report: Comparison) -> Iterator[str]:
         note = f"; {fault.note}" if fault.note else ""
         text = "" if fault.own is None else difference_text(fault.own)
         yield f"  beyond the tolerance: {_named(fault)}: {text}{note}"
-    yield from count_omitted(len(report.faults), _MOST_LISTED, "  ")
+    yield from count_omitted(len(report.faults), _MOST_LISTED, indent="  ")
 
 
 def details(report: Comparison) -> Iterator[str]:
@@ -306,13 +306,13 @@ def details(report: Comparison) -> Iterator[str]:
         if fault.carried is not None:
             yield f"    carried error  {difference_text(fault.carried)}"
         if fault.taken_by:
-            yield f"    taken by       {join_names(fault.taken_by, _FEW)}"
+            yield f"    taken by       {list_names(fault.taken_by, _FEW)}"
         if fault.includes:
-            yield f"    or upstream    {join_names(fault.includes, _FEW)} (no values in the reference)"
+            yield f"    or upstream    {list_names(fault.includes, _FEW)} (no values in the reference)"
         if fault.note:
             yield f"    note           {fault.note}"
     if report.verdict != "equal":
-        yield from count_omitted(len(report.faults), _MOST_LISTED, "  ")
+        yield from count_omitted(len(report.faults), _MOST_LISTED, indent="  ")
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
         yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
@@ -329,7 +329,7 @@ def details(report: Comparison) -> Iterator[str]:
         listed = [one for one in report.unmatched if one.side == side]
         if listed:
             names = [f"{one.path} ({one.type})" if one.type else one.path for one in listed]
-            yield f"  {title}: {len(listed)}: {join_names(names, _FEW)}"
+            yield f"  {title}: {len(listed)}: {list_names(names, _FEW)}"
     for note in report.notes:
         yield f"  note: {note}"
 
@@ -377,12 +377,12 @@ def counts(report: Comparison) -> str:
     """Return the number of layers with each status, and of layers that were not tested, in one line."""
     kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
-    parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    parts = join_counts(found)
     reasons: Counter[str] = Counter(layer.untested for layer in report.layers if layer.untested is not None)
     if report.not_run:
         reasons["not run"] = report.not_run
     if reasons:
-        parts += "; not tested by these inputs: " + ", ".join(f"{count} {why}" for why, count in reasons.items())
+        parts += "; not tested by these inputs: " + join_counts(reasons)
     return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
 
 
@@ -391,7 +391,7 @@ def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
     if seed is None:
         return ""
     named = [f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items()]
-    return f"; inputs drawn with seed {seed}: {join_names(named, _FEW)}"
+    return f"; inputs drawn with seed {seed}: {list_names(named, _FEW)}"
 
 
 def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:

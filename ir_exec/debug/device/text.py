@@ -8,7 +8,7 @@ from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart
 from ir_exec.report.numbers import format_count
-from ir_exec.report.text import count_omitted, join_names
+from ir_exec.report.text import count_omitted, join_counts, list_names
 
 __all__ = ["device_difference_text", "isolation_lines", "part_note"]
 
@@ -32,13 +32,12 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
     noun = "layers" if found.block is None else "blocks and layers"
     yield f"  by itself on {found.device}: {_VERDICTS[found.verdict]}"
     counts = {status: len(found.of_status(status)) for status in ("right", "step", *_SHOWN)}
-    listed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     crashes = f", {found.crashes} crashes" if found.crashes else ""
     runs = f"in {format_count(found.networks, 'run')}"
-    yield f"    {len(found.parts)} {noun}: {listed}; {runs}{crashes}"
+    yield f"    {len(found.parts)} {noun}: {join_counts(counts)}; {runs}{crashes}"
     for part in found.fusions[:_MOST_LISTED]:
         layers = [f"{path} ({type})" for path, type in zip(part.layers, part.types, strict=True)]
-        yield f"    wrong together: {join_names(layers, _MOST_NAMES)}"
+        yield f"    wrong together: {list_names(layers, _MOST_NAMES)}"
         yield f"      error        {'' if part.error is None else device_difference_text(part.error)}"
     for status in _SHOWN:
         parts = found.of_status(status)
@@ -47,7 +46,7 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
             continue
         for part in parts[:_MOST_LISTED]:
             yield f"    {status}: {_heading(part)}: {_detail(part)}"
-        yield from count_omitted(len(parts), _MOST_LISTED, "    ")
+        yield from count_omitted(len(parts), _MOST_LISTED, indent="    ")
 
 
 def device_difference_text(error: Difference) -> str:
@@ -65,7 +64,7 @@ def _left_out(parts: Sequence[RunPart]) -> Iterator[str]:
     for part in parts:
         by_reason.setdefault(part.note or "", []).append(part.name)
     for reason, names in by_reason.items():
-        yield f"    left out: {len(names)}: {reason}: {join_names(names, 3)}"
+        yield f"    left out: {len(names)}: {reason}: {list_names(names, 3)}"
 
 
 def _heading(part: RunPart) -> str:

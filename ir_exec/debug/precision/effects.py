@@ -154,7 +154,7 @@ class QuantizationReport(TableRecord):
         for layer in self.layers[:_LAYERS_SHOWN]:
             effect = "not run" if layer.effect is None else loss_text(layer.effect)
             yield f"  {layer.path} ({layer.format}): {effect}; {layer.plain_bytes:,} -> {layer.bytes:,} bytes"
-        yield from count_omitted(len(self.layers), _LAYERS_SHOWN, "  ")
+        yield from count_omitted(len(self.layers), _LAYERS_SHOWN, indent="  ")
         yield self.counts
 
     def kept_lines(self) -> Iterator[str]:

@@ -97,7 +97,7 @@ class PrecisionReport(Record):
         lines += [f"  keep in f32: {path}" for path in self.keep]
         for layer in damaged[:_LAYERS_SHOWN]:
             lines.append(f"  {layer.path} ({layer.type}): {_damage(layer)}")
-        lines += count_omitted(len(damaged), _LAYERS_SHOWN, "  ")
+        lines += count_omitted(len(damaged), _LAYERS_SHOWN, indent="  ")
         end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
         lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)
