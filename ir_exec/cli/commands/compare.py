@@ -116,7 +116,7 @@ def _show_items(report: Comparisons) -> None:
     shown = table("Items that differ", item="left", verdict="left")
     for item in report.items:
         if not item.equal:
-            shown.add_row(printable(item.item), printable(item.verdict))
+            shown.add_row(item.item, item.verdict)
     if not report.equal:
         echo("")
         show(shown, "to see every layer, compare with --inputs of one item")
@@ -448,7 +448,7 @@ def _outputs(report: Comparison) -> Table:
         kind = f"{one.element_type}[{','.join(map(str, one.shape or ()))}]"
         cells = [str(one.call)] if report.calls > 1 else []
         cells += [_cell(one.error, name) for name in ("max_abs", "cosine", "sqnr_db", "beyond")]
-        shown.add_row(printable(one.name), kind, one.status, *cells, _tolerance(one.error))
+        shown.add_row(one.name, kind, one.status, *cells, _tolerance(one.error))
     return shown
 
 
@@ -473,7 +473,7 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
         cells = [str(layer.call)] if report.calls > 1 else []
         cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
-        shown.add_row(layer.layer_id, printable(layer.path), layer.type, kind, layer.status, *cells)
+        shown.add_row(layer.layer_id, layer.path, layer.type, kind, layer.status, *cells)
     return shown
 
 

@@ -126,5 +126,5 @@ def _operators(report: Conformance) -> Table:
     shown = table("Operators", **heads)
     failing = [one for one in report.operators if one.failed]
     for one in failing or report.operators:
-        shown.add_row(printable(one.type), str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
+        shown.add_row(one.type, str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
     return shown

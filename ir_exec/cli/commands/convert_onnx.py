@@ -75,9 +75,9 @@ def _show(model: Model, exported: Exported, output: str) -> None:
     rows = [("input", name, port) for name, port in zip(exported.inputs, model.inputs, strict=True)]
     rows += [("output", name, port) for name, port in zip(exported.outputs, model.outputs, strict=True)]
     for end, name, port in rows:
-        ends.add_row(end, printable(name), str(port.element_type), str(port.shape))
+        ends.add_row(end, name, str(port.element_type), str(port.shape))
     for id, (past, present) in exported.states.items():
-        ends.add_row("state", printable(id), "", printable(f"{past} -> {present}"))
+        ends.add_row("state", id, "", f"{past} -> {present}")
     count = len(exported.proto.graph.node)
     opset = next(one.version for one in exported.proto.opset_import if not one.domain)
     show(ends, f"{count:,} nodes of opset {opset} written to {output}")

@@ -205,19 +205,19 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
     shown = _table("Layers", layer="left", type="left", value="left", memory=True)
     for layer in layers[:most]:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(printable(layer.path), type_text(layer), kind, *_cells(layer), format_bytes(layer.memory))
+        shown.add_row(layer.path, type_text(layer), kind, *_cells(layer), format_bytes(layer.memory))
     yield shown
     yield from left_out(len(layers), most)
     types = _table("Types", type="left", layers="right")
     for group in report.by_type[:most]:
-        types.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+        types.add_row(group.name, f"{group.layers:,}", *_cells(group))
     yield types
     yield from left_out(len(report.by_type), most)
     prefixes = [one for one in report.by_prefix if every or one.share >= _LEAST_SHARE]
     if prefixes:
         listed = _table("Prefixes of names", prefix="left", layers="right")
         for group in prefixes[:most]:
-            listed.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+            listed.add_row(group.name, f"{group.layers:,}", *_cells(group))
         yield listed
         yield from left_out(len(prefixes), most)
     if report.openvino is not None:
@@ -235,7 +235,7 @@ def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
     shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
     for layer in found.layers[:most]:
         times = (format_seconds(layer.seconds), f"{layer.share:.1%}", format_seconds(layer.ours) if layer.ours else "-")
-        shown.add_row(printable(layer.name or "added by the engine"), printable(", ".join(layer.kernels)), *times)
+        shown.add_row(layer.name or "added by the engine", ", ".join(layer.kernels), *times)
     yield shown
     yield from left_out(len(found.layers), most)
 
@@ -260,7 +260,7 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
             format_seconds(layer.ours) if layer.layers else "-",
         )
         names = [layer.name, layer.type, layer.kernel]
-        shown.add_row(*map(printable, names), *times, printable(_stands_for(layer.name, layer.layers, others)))
+        shown.add_row(*names, *times, _stands_for(layer.name, layer.layers, others))
     yield shown
     yield from left_out(len(layers), most)
 

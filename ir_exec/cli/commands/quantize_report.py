@@ -177,7 +177,7 @@ def _show(report: QuantizationReport, most: int | None) -> None:
             cells.append("-" if top is None else f"{top:.1%}")
         cells.append("-" if effect is None else format_number(effect.sqnr_db))
         cells += [format_number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
-        shown.add_row(*map(printable, cells))
+        shown.add_row(*cells)
     show(shown)
     for line in left_out(len(report.layers), most, "layers"):
         echo(line)

@@ -364,7 +364,7 @@ def _inputs(ports: list[ModelPort], redraw: Redraw, given: set[str]) -> Table:
         array = redraw.arrays[port.name]
         values = drawn.get(port.name)
         origin = "given" if port.name in given else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
-        shown.add_row(printable(port.name), str(_element_type(array)), str(Shape(array.shape)), origin)
+        shown.add_row(port.name, str(_element_type(array)), str(Shape(array.shape)), origin)
     return shown
 
 
@@ -375,7 +375,7 @@ def _outputs(results: Results) -> Table:
     for name, array in results.items():
         facts = statistics(array)
         kind, shape = str(ElementType.of(array)), str(Shape(array.shape))
-        shown.add_row(printable(str(name)), kind, shape, facts.lowest, facts.highest, facts.mean, facts.nans)
+        shown.add_row(str(name), kind, shape, facts.lowest, facts.highest, facts.mean, facts.nans)
     return shown
 
 

@@ -56,12 +56,12 @@ def _show(report: ShapesReport, most: int | None) -> None:
         takes = table("Inputs", dim="left", declared="left", supported="left", set_by="left")
         takes.names = frozenset({"set by"})
         for dim in report.inputs[:most]:
-            takes.add_row(printable(dim.name), dim.declared, printable(str(dim)), printable(_set_by(dim)))
+            takes.add_row(dim.name, dim.declared, str(dim), _set_by(dim))
         parts += [takes, *left_out(len(report.inputs), most)]
     if report.outputs:
         gives = table("Outputs", dim="left", size="left")
         for out in report.outputs[:most]:
-            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(str(out)))
+            gives.add_row(f"{out.output}[{out.axis}]", str(out))
         parts += [gives, *left_out(len(report.outputs), most)]
     show(*parts)
     lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
@@ -88,5 +87,5 @@ def _table(written: Trace, most: int | None) -> Table:
         facts = value.facts
         numbers = [format_number(one) for one in (facts.min, facts.max, facts.mean)]
         kind = f"{value.element_type}[{','.join(map(str, value.shape))}]"
-        shown.add_row(printable(name), value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
+        shown.add_row(name, value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
     return shown

@@ -153,7 +153,7 @@ def _parts(facts: FolderFacts) -> Table:
     shown = table("Parts", part="left", file="left", layers="right", bytes="right", written_by="left")
     for part in facts.parts:
         by = printable(part.written_by or "") if part.readable else "cannot be read"
-        shown.add_row(part.name, printable(part.file), f"{part.layers:,}", f"{part.bytes:,}", by)
+        shown.add_row(part.name, part.file, f"{part.layers:,}", f"{part.bytes:,}", by)
     return shown
 
 

@@ -204,7 +204,7 @@ def shown_initializers(facts: OnnxFacts) -> Table:
     """Return a table of the initializers with type and size."""
     shown = table("Initializers", name="left", type="left", bytes="right", external="left")
     for one in facts.initializers:
-        shown.add_row(printable(one.name), one.type, f"{one.bytes:,}", printable(one.external or ""))
+        shown.add_row(one.name, one.type, f"{one.bytes:,}", one.external or "")
     return shown.without_empty_columns() if shown.rows else shown
 
 
@@ -215,7 +215,7 @@ def shown_nodes(listing: Listing, inferred: Mapping[str, str]) -> Table:
         types = ", ".join(listing.type_of(name, inferred) or "?" for name in node.outputs if name)
         inputs, outputs = (printable(", ".join(names)) for names in (node.inputs, node.outputs))
         name = printable("/".join((*node.body, node.name)))
-        shown.add_row(name, printable(node.operator), inputs, outputs, types)
+        shown.add_row(name, node.operator, inputs, outputs, types)
     return shown
 
 
@@ -224,11 +224,11 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
     inside = f" in {' / '.join(node.body)}" if node.body else ""
     attributes = table("Attributes", name="left", value="left")
     for name, text in node.attributes.items():
-        attributes.add_row(printable(name), printable(text))
+        attributes.add_row(name, text)
     became = table("IR layers", id="right", type="left", name="left", outputs="left")
     for layer in layers:
         outputs = ", ".join(str(layer.types[value.number]) for value in layer.node.outputs)
-        became.add_row(printable(layer.id), printable(layer.node.type), printable(layer.node.name), outputs)
+        became.add_row(layer.id, layer.node.type, layer.node.name, outputs)
     head = printable(f'node "{node.name}" ({node.type} of {node.domain}{inside})')
     tables = [attributes, _ends("Inputs", node.inputs), _ends("Outputs", node.outputs), became]
     return [head, *(one for one in tables if one.rows)]
@@ -237,14 +237,14 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
 def _ends(title: str, values: Iterable[OnnxValue]) -> Table:
     shown = table(title, name="left", type="left")
     for value in values:
-        shown.add_row(printable(value.name), printable(value.type))
+        shown.add_row(value.name, value.type)
     return shown
 
 
 def _operators(facts: OnnxFacts) -> Table:
     shown = table("Operators", type="left", nodes="right")
     for one in facts.operators:
-        shown.add_row(printable(one.type), f"{one.nodes:,}")
+        shown.add_row(one.type, f"{one.nodes:,}")
     return shown
 
 
@@ -255,5 +255,5 @@ def _stored(facts: OnnxFacts) -> Table:
         groups.setdefault((one.type.partition("[")[0], one.external or ""), []).append(one)
     shown = table("Initializers", element_type="left", initializers="right", bytes="right", external="left")
     for (kind, external), ones in sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1])):
-        shown.add_row(kind, f"{len(ones):,}", f"{sum(one.bytes for one in ones):,}", printable(external))
+        shown.add_row(kind, f"{len(ones):,}", f"{sum(one.bytes for one in ones):,}", external)
     return shown.without_empty_columns() if shown.rows else shown

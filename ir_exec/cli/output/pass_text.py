@@ -68,7 +68,7 @@ def _layers(report: PassBisection, passes: tuple[str, ...]) -> Table:
     shown = table(f"Layers of {', '.join(passes)}", layer="left", computes="right", own_max_abs="right", status="left")
     for layer in effect.layers[:_MOST_SHOWN]:
         count = format_count(len(layer.computes), "layer")
-        shown.add_row(printable(layer.name), count, *_own(layer.own))
+        shown.add_row(layer.name, count, *_own(layer.own))
     return shown
 
 

@@ -195,6 +195,6 @@ def show_written(title: str, model: Model, path: str) -> None:
     ends = table(title, end="left", name="left", element_type="left", shape="left")
     for end, ports in (("input", model.inputs), ("output", model.outputs)):
         for port in ports:
-            ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+            ends.add_row(end, port.name, str(port.element_type), str(port.shape))
     count = sum(1 for _ in model.graph.all_nodes())
     show(ends, f"{count:,} layers written to {path}")
