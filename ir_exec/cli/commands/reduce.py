@@ -21,6 +21,7 @@ from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, er
 from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.command import Outcome
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import count_omitted
 from ir_exec.types import Array
@@ -175,8 +176,8 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 def _show(found: Reduced, written: list[str]) -> None:
     nodes = [node for node in found.model.graph.nodes if is_counted(node)]
-    others = Counter(node.type for node in found.model.graph.nodes if not is_counted(node))
-    beside = ", ".join(format_count(others[type], type) for type in ("Parameter", "Const", "Result") if others[type])
+    others = Counter(type(node.op) for node in found.model.graph.nodes if not is_counted(node))
+    beside = ", ".join(format_count(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
     runs = format_count(found.runs, "run")
     echo(f"{format_count(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {runs}")
     for node in nodes[:_MOST_SHOWN]:
