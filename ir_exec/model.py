@@ -33,7 +33,7 @@ from ir_exec.ports import (
 from ir_exec.readers import OLDER_IR, ONNX_WRITER, reader_of, written
 from ir_exec.report.html import html_table
 from ir_exec.report.numbers import format_count
-from ir_exec.report.text import align_cells, count_omitted
+from ir_exec.report.text import align_cells, format_remainder
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [
@@ -394,7 +394,7 @@ def _shown_ports(model: Model) -> list[tuple[str, str, str]]:
         for port in ports[:MOST_SHOWN]:
             name = port.name if port.name.isprintable() else repr(port.name)
             shown.append((kind, name, f"{port.element_type}{port.shape}"))
-        shown += [(kind, line, "") for line in count_omitted(len(ports), MOST_SHOWN)]
+        shown += [(kind, line, "") for line in format_remainder(len(ports), MOST_SHOWN)]
     return shown
 
 

@@ -22,7 +22,7 @@ from ir_exec.hints import completed
 from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.types import MOST_AXES, Shape
 
 __all__ = [
@@ -159,7 +159,7 @@ def listed_rows() -> int | None:
 
 def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
     """Return a line with the number of omitted rows, nothing if all rows are shown."""
-    lines = [] if most is None else count_omitted(count, most, noun=noun)
+    lines = [] if most is None else format_remainder(count, most, noun=noun)
     return [f"{line}; --all shows all, --top N shows N" for line in lines]
 
 

@@ -101,8 +101,8 @@ def describe_properties(schema: dict[str, Any]) -> None:
     text, heading, section = schema.get("description", "").partition("\n\nAttributes:\n")
     if not heading:
         return
-    section, _, rest = section.partition("\n\n")
-    schema["description"] = f"{text}\n\n{rest}".rstrip()
+    section, _, remainder = section.partition("\n\n")
+    schema["description"] = f"{text}\n\n{remainder}".rstrip()
     for entry in re.split(r"\n    (?=\S)", section.removeprefix("    ")):
         name, _, description = " ".join(entry.split()).partition(": ")
         if name in schema["properties"]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Literal
 from unicodedata import combining, east_asian_width
 
-__all__ = ["ELLIPSIS", "find_shared_prefix", "measure_columns", "replace_prefix", "shorten_names"]
+__all__ = ["ELLIPSIS", "find_shared_prefix", "measure_columns", "pad_text", "replace_prefix", "shorten_names"]
 
 ELLIPSIS = "…"
 
@@ -27,6 +28,12 @@ def measure_columns(text: str) -> int:
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
+def pad_text(text: str, width: int, side: Literal["left", "right"] = "left") -> str:
+    """Return a text with blanks up to a width in columns, aligned to a side."""
+    padding = " " * (width - measure_columns(text))
+    return padding + text if side == "right" else text + padding
+
+
 def find_shared_prefix(names: Iterable[str]) -> str:
     """Return the prefix, up to a separator, that saves the most columns and is shared by half of the long names.
 
@@ -34,7 +41,7 @@ def find_shared_prefix(names: Iterable[str]) -> str:
     """
     distinct = set(names)
     long = [name for name in distinct if measure_columns(name) > _LONG]
-    counts = Counter(name[: found.end()] for name in long for found in _SEPARATOR.finditer(name, 0, len(name) - 1))
+    counts = Counter(name[: match.end()] for name in long for match in _SEPARATOR.finditer(name, 0, len(name) - 1))
     shared = {prefix: count for prefix, count in counts.items() if count > 1 and 2 * count >= len(long)}
     best = max(shared, key=lambda prefix: ((measure_columns(prefix) - 1) * shared[prefix], prefix), default="")
     is_distinct = len({replace_prefix(name, best) for name in distinct}) == len(distinct)
@@ -53,15 +60,15 @@ def shorten_names(names: Collection[str], width: int) -> dict[str, str]:
     no part distinguishes them, the name is kept in full.
     """
     shown = {name: name for name in names if measure_columns(name) <= width}
-    taken = set(shown)
+    used = set(shown)
     pending = [name for name in dict.fromkeys(names) if name not in shown]
     for cut in _cuts(width):
         texts = {name: cut(name) for name in pending}
         counts = Counter(texts.values())
-        found = {name: text for name, text in texts.items() if counts[text] == 1 and text not in taken}
-        shown |= found
-        taken |= set(found.values())
-        pending = [name for name in pending if name not in found]
+        unique = {name: text for name, text in texts.items() if counts[text] == 1 and text not in used}
+        shown |= unique
+        used |= set(unique.values())
+        pending = [name for name in pending if name not in unique]
         if not pending:
             break
     return shown | {name: name for name in pending}
@@ -88,10 +95,10 @@ def _start(text: str, columns: int) -> str:
     if text.isascii():
         return text[:columns]
     used = 0
-    for place, char in enumerate(text):
+    for position, char in enumerate(text):
         used += measure_columns(char)
         if used > columns:
-            return text[:place]
+            return text[:position]
     return text
 
 
@@ -99,12 +106,12 @@ def _end(text: str, columns: int) -> str:
     if text.isascii():
         return text[len(text) - columns :]
     used = 0
-    for place in range(len(text) - 1, -1, -1):
-        used += measure_columns(text[place])
+    for position in range(len(text) - 1, -1, -1):
+        used += measure_columns(text[position])
         if used > columns:
             # A combining mark is kept with its letter.
-            place += 1
-            while place < len(text) and combining(text[place]):
-                place += 1
-            return text[place:]
+            position += 1
+            while position < len(text) and combining(text[position]):
+                position += 1
+            return text[position:]
     return text

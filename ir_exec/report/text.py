@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from ir_exec.printable import printable
-from ir_exec.report.shortening import measure_columns
+from ir_exec.report.shortening import measure_columns, pad_text
 
 __all__ = [
     "align_cells",
     "align_entries",
-    "count_omitted",
+    "format_remainder",
     "join_counts",
     "list_names",
     "shorten",
@@ -41,7 +41,7 @@ def join_counts(counts: Mapping[_Name, int], spec: str = "") -> str:
     return ", ".join(f"{count:{spec}} {name}" for name, count in counts.items() if count)
 
 
-def count_omitted(count: int, limit: int, *, indent: str = "", noun: str = "") -> list[str]:
+def format_remainder(count: int, limit: int, *, indent: str = "", noun: str = "") -> list[str]:
     """Return the line `... 3 more` for a list of `count` entries that was cut to `limit`, nothing if it is complete."""
     return [f"{indent}... {count - limit:,} more{noun and f' {noun}'}"] if count > limit else []
 
@@ -61,12 +61,7 @@ def truncate(text: str, limit: int) -> str:
 def align_cells(rows: Sequence[Sequence[str]], *, gap: str = "  ") -> list[str]:
     """Return a line for each row, with left-aligned columns and without blanks at the end."""
     widths = [max(map(measure_columns, column)) for column in zip(*rows, strict=True)]
-    return [
-        gap.join(
-            [cell + " " * (width - measure_columns(cell)) for cell, width in zip(row, widths, strict=True)]
-        ).rstrip()
-        for row in rows
-    ]
+    return [gap.join([pad_text(cell, width) for cell, width in zip(row, widths, strict=True)]).rstrip() for row in rows]
 
 
 def align_entries(entries: Mapping[str, str]) -> str:

@@ -13,7 +13,7 @@ def texts(html: str, tag: str) -> list[str]:
     return ["".join(element.itertext()) for element in etree.fromstring(html).iter(tag)]
 
 
-def test_all_text_is_escaped() -> None:
+def test_tables_escape_all_text() -> None:
     hostile = "<script>alert('a & b')</script>"
     html = html_table(hostile, [hostile, "b"], [[hostile, "1"], ["2", "3"]])
     assert "<script" not in html

@@ -53,7 +53,7 @@ def test_counts() -> None:
     tags = ("failure", "failure", "error", "skipped", "skipped", "skipped", None)
     outcomes = [None if tag is None else JUnitOutcome(tag, "m") for tag in tags]
     suites = [
-        JUnitSuite("a", [JUnitCase("c", str(number), outcome=one) for number, one in enumerate(outcomes)]),
+        JUnitSuite("a", [JUnitCase("c", str(number), outcome=outcome) for number, outcome in enumerate(outcomes)]),
         JUnitSuite("b", []),
     ]
     root = etree.fromstring(junit_text(suites).encode())

@@ -15,7 +15,7 @@ from tests.helpers.facts import mentions
 NUMBER = re.compile(r"-?\d[\d.,e+-]*\d|\d")
 
 
-def made() -> Table:
+def make_table() -> Table:
     table = Table("Outputs", {"name": "left", "element type": "left", "shape": "left", "min": "right", "mean": "right"})
     table.add_row("model/decoder/layers.0/attention", "f32", "[1,32,2048,2048]", "-9223372036854775808", "-0.560464")
     table.add_row("b", "boolean", "[]", "false", "1.97054e-05")
@@ -27,7 +27,7 @@ def lines(table: Table, width: int | None) -> list[str]:
 
 
 def test_where_there_is_room() -> None:
-    assert lines(made(), None) == lines(made(), 200)
+    assert lines(make_table(), None) == lines(make_table(), 200)
     table = Table("Inputs", {"name": "left", "n": "right"})
     table.add_row("data", "1")
     table.add_row("", "1,234")
@@ -36,18 +36,18 @@ def test_where_there_is_room() -> None:
 
 @pytest.mark.parametrize("width", range(20, 130, 3))
 def test_no_line_is_too_wide_and_no_number_is_broken(width: int) -> None:
-    shown = lines(made(), width)
+    shown = lines(make_table(), width)
     least = len("-9223372036854775808") + 2
     assert max(map(measure_columns, shown)) <= max(width, least)
     text = "\n".join(shown)
     if width >= 30:
         assert {"-9223372036854775808", "-0.560464", "1.97054e-05", "2048", "32"} <= set(NUMBER.findall(text)) | {
-            number for found in NUMBER.findall(text) for number in found.split(",")
+            number for numbers in NUMBER.findall(text) for number in numbers.split(",")
         }
 
 
 def test_too_narrow_for_columns_each_row_is_a_block() -> None:
-    assert lines(made(), 40)[1:] == [
+    assert lines(make_table(), 40)[1:] == [
         "model/decoder/layers.0/attention",
         "  element type f32",
         "  shape [1,32,2048,2048]",
@@ -73,12 +73,12 @@ def test_names_stay_distinct_in_every_width(width: int) -> None:
     assert max(map(measure_columns, shown)) <= width
     if not any(line.startswith("─") for line in shown):
         return  # blocks, with whole names in several lines
-    rows = shown[1 + next(place for place, line in enumerate(shown) if line.startswith("─")) :]
+    rows = shown[1 + next(position for position, line in enumerate(shown) if line.startswith("─")) :]
     assert len(rows) == len(table.rows)
     assert len({row.split()[0] for row in rows}) == len(table.rows)
 
 
-def test_what_names_start_with_is_shown_once_and_columns_are_spared() -> None:
+def test_narrow_tables_show_a_prefix_once_and_omit_spare_columns() -> None:
     assert lines(deep(), 50) == [
         "Layers",
         mentions("net.layers"),

@@ -12,7 +12,7 @@ from ir_exec.report.shortening import measure_columns
 from ir_exec.report.text import (
     align_cells,
     align_entries,
-    count_omitted,
+    format_remainder,
     join_counts,
     list_names,
     shorten,
@@ -30,10 +30,10 @@ def test_names_up_to_a_limit(limit: int, shown: str) -> None:
     assert list_names(["a", "b", "c"], limit, is_counted=False) == re.sub(" [0-9].*", "", shown)
 
 
-def test_entries_that_are_omitted_are_counted() -> None:
-    assert count_omitted(10, 10) == []
-    assert count_omitted(2011, 10, indent="  ") == ["  ... 2,001 more"]
-    assert count_omitted(11, 10, noun="rows") == ["... 1 more rows"]
+def test_lists_end_with_the_number_of_other_entries() -> None:
+    assert format_remainder(10, 10) == []
+    assert format_remainder(2011, 10, indent="  ") == ["  ... 2,001 more"]
+    assert format_remainder(11, 10, noun="rows") == ["... 1 more rows"]
 
 
 def test_counts_of_0_are_left_out() -> None:

@@ -35,5 +35,5 @@ def _failure(report: Report) -> JUnitOutcome:
 
 
 def _text(report: Report, severities: tuple[str, ...]) -> str:
-    kept = tuple(found for found in report.diagnostics if found.severity in severities)
-    return "\n".join(render(report.model_copy(update={"diagnostics": kept}))).rstrip()
+    diagnostics = tuple(finding for finding in report.diagnostics if finding.severity in severities)
+    return "\n".join(render(report.model_copy(update={"diagnostics": diagnostics}))).rstrip()

@@ -23,7 +23,7 @@ from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.command import Outcome
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.report.numbers import format_count
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -182,6 +182,6 @@ def _show(found: Reduced, written: list[str]) -> None:
     echo(f"{format_count(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {runs}")
     for node in nodes[:_MOST_SHOWN]:
         echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
-    for line in count_omitted(len(nodes), _MOST_SHOWN, indent="  "):
+    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
         echo(line)
     echo(f"written to {', '.join(written)}")

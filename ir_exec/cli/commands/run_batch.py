@@ -27,7 +27,7 @@ from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.reading.tensor_files import data_set_files
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_count
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Dim, Shape
 
@@ -201,5 +201,5 @@ def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], se
         echo(f"{styled('error', 'error')}{styled('message', ': ' + count)}", to_stderr=True)
         for name, error in failed[:_MOST_SHOWN]:
             echo(f"  {printable(name)}: {str(error).splitlines()[0]}", to_stderr=True)
-        for line in count_omitted(len(failed), _MOST_SHOWN, indent="  "):
+        for line in format_remainder(len(failed), _MOST_SHOWN, indent="  "):
             echo(f"{line} in {MANIFEST}", to_stderr=True)

@@ -14,7 +14,7 @@ from ir_exec.model import Model
 from ir_exec.report.numbers import format_count, format_number
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.types import Array
 
 __all__ = ["reduce_passes"]
@@ -49,7 +49,7 @@ def _show(report: PassBisection) -> None:
         if effect.layers:
             echo("")
             show(_layers(report, effect.passes))
-        for line in count_omitted(len(effect.layers), _MOST_SHOWN):
+        for line in format_remainder(len(effect.layers), _MOST_SHOWN):
             echo(line)
 
 

@@ -10,7 +10,7 @@ from ir_exec.cli.output.terminal import Unusable
 from ir_exec.debug.traces.run_report import RunTimes, TopElement, elements_of, top
 from ir_exec.printable import printable, printable_lines
 from ir_exec.report.tables import Table, table
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.types import Array, ElementType, Shape
 
 __all__ = ["TOP", "labels_in", "printed_top", "printed_values", "times_text"]
@@ -60,7 +60,7 @@ def printed_top(results: Mapping[str, Array], labels: Sequence[str]) -> Iterator
             for rank, one in enumerate(row):
                 shown.add_row(f"[{place}]" * (not rank) if place else "", *_cells(one))
         yield shown.without_empty_columns()
-        yield from count_omitted(len(rows), _MOST_ROWS, noun="rows")
+        yield from format_remainder(len(rows), _MOST_ROWS, noun="rows")
 
 
 def _cells(one: TopElement) -> tuple[str, str, str]:

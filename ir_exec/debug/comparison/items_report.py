@@ -83,15 +83,14 @@ class Comparisons(TableRecord):
 
     def worst_layers(self) -> list[WorstLayer]:
         """Return every layer that ran for any item, in the order of computation."""
-        found: dict[tuple[str, str], WorstLayer] = {}
+        worst: dict[tuple[str, str], WorstLayer] = {}
         for item in self.items:
             for layer in () if item.comparison is None else item.comparison.layers:
-                known = found.get((layer.path, layer.layer_id))
-                wrong = (0 if known is None else known.wrong) + (layer.status == "wrong")
-                if known is None or layer.rank > known.layer.rank:
-                    known = WorstLayer(layer, item.item, wrong)
-                found[layer.path, layer.layer_id] = known._replace(wrong=wrong)
-        return list(found.values())
+                key = (layer.path, layer.layer_id)
+                former = worst.get(key, WorstLayer(layer, item.item, 0))
+                current = former if layer.rank <= former.layer.rank else WorstLayer(layer, item.item, 0)
+                worst[key] = current._replace(wrong=former.wrong + (layer.status == "wrong"))
+        return list(worst.values())
 
     def to_rows(self) -> list[dict[str, Any]]:
         """Return the rows of `Comparison.to_rows` for each item; an item without layers has one row."""

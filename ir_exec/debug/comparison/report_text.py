@@ -11,7 +11,7 @@ from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Compar
 from ir_exec.debug.precision.ranges import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.report.numbers import format_count, format_number, format_number_pair, pluralize
-from ir_exec.report.text import count_omitted, join_counts, list_names
+from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = [
     "beyond",
@@ -288,7 +288,7 @@ def beyond(report: Comparison) -> Iterator[str]:
         note = f"; {fault.note}" if fault.note else ""
         text = "" if fault.own is None else difference_text(fault.own)
         yield f"  beyond the tolerance: {_named(fault)}: {text}{note}"
-    yield from count_omitted(len(report.faults), _MOST_LISTED, indent="  ")
+    yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
 
 
 def details(report: Comparison) -> Iterator[str]:
@@ -312,7 +312,7 @@ def details(report: Comparison) -> Iterator[str]:
         if fault.note:
             yield f"    note           {fault.note}"
     if report.verdict != "equal":
-        yield from count_omitted(len(report.faults), _MOST_LISTED, indent="  ")
+        yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
         yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"

@@ -8,7 +8,7 @@ from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart
 from ir_exec.report.numbers import format_count
-from ir_exec.report.text import count_omitted, join_counts, list_names
+from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = ["device_difference_text", "isolation_lines", "part_note"]
 
@@ -46,7 +46,7 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
             continue
         for part in parts[:_MOST_LISTED]:
             yield f"    {status}: {_heading(part)}: {_detail(part)}"
-        yield from count_omitted(len(parts), _MOST_LISTED, indent="    ")
+        yield from format_remainder(len(parts), _MOST_LISTED, indent="    ")
 
 
 def device_difference_text(error: Difference) -> str:

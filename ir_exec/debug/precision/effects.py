@@ -10,7 +10,7 @@ from ir_exec.debug.precision.losses import OutputLoss
 from ir_exec.debug.precision.ranges import QuantizedRange
 from ir_exec.report.numbers import format_count, format_number
 from ir_exec.report.records import Number, Record, TableRecord
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 
 __all__ = ["LayerEffect", "QuantizationReport", "loss_text"]
 
@@ -154,7 +154,7 @@ class QuantizationReport(TableRecord):
         for layer in self.layers[:_LAYERS_SHOWN]:
             effect = "not run" if layer.effect is None else loss_text(layer.effect)
             yield f"  {layer.path} ({layer.format}): {effect}; {layer.plain_bytes:,} -> {layer.bytes:,} bytes"
-        yield from count_omitted(len(self.layers), _LAYERS_SHOWN, indent="  ")
+        yield from format_remainder(len(self.layers), _LAYERS_SHOWN, indent="  ")
         yield self.counts
 
     def kept_lines(self) -> Iterator[str]:

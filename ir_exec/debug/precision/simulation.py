@@ -17,7 +17,7 @@ from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.records import Record
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType, convert
@@ -97,7 +97,7 @@ class PrecisionReport(Record):
         lines += [f"  keep in f32: {path}" for path in self.keep]
         for layer in damaged[:_LAYERS_SHOWN]:
             lines.append(f"  {layer.path} ({layer.type}): {_damage(layer)}")
-        lines += count_omitted(len(damaged), _LAYERS_SHOWN, indent="  ")
+        lines += format_remainder(len(damaged), _LAYERS_SHOWN, indent="  ")
         end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
         lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)

@@ -15,7 +15,7 @@ from ir_exec.kernels.parallel import for_ranges
 from ir_exec.report.csv import csv_text
 from ir_exec.report.numbers import format_bytes, format_count, format_seconds
 from ir_exec.report.records import Record, TableRecord
-from ir_exec.report.text import count_omitted
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 
@@ -277,7 +277,7 @@ def render(report: Profile) -> Iterator[str]:
     yield ""
     for layer in slowest(report)[:_MOST_LISTED]:
         yield f"{layer.share:6.1%}  {format_seconds(layer.seconds):>9}  {layer.path} ({type_text(layer)})"
-    yield from count_omitted(len(report.layers), _MOST_LISTED)
+    yield from format_remainder(len(report.layers), _MOST_LISTED)
 
 
 def summary(report: Profile) -> Iterator[str]:

@@ -27,7 +27,7 @@ code { overflow-wrap: anywhere; } details p { margin: .2rem 0 .2rem 1rem; }
 def conformance_html(report: Conformance) -> str:
     """Return an HTML page without scripts, with a row for each type and its failing cases."""
     heads = "".join(f'<th class="number">{status}</th>' for status in STATUSES)
-    rows = "\n".join(_row(one) for one in report.operators)
+    rows = "\n".join(_row(operator) for operator in report.operators)
     body = (
         f"<p>{escape_html(report.headline)}</p>\n"
         f'<table>\n<tr><th>operator</th><th class="number">cases</th>{heads}<th>failing</th></tr>\n{rows}\n</table>'
@@ -35,18 +35,18 @@ def conformance_html(report: Conformance) -> str:
     return html_page(f"Operators on {report.device}", body, style=_STYLE)
 
 
-def _row(one: OperatorResult) -> str:
+def _row(operator: OperatorResult) -> str:
     cells = []
     for status in STATUSES:
-        count = one.count(status)
-        kind = f"number {status}" if count and status != "right" else "number"
-        cells.append(f'<td class="{kind}">{count or ""}</td>')
+        count = operator.count(status)
+        css_class = f"number {status}" if count and status != "right" else "number"
+        cells.append(f'<td class="{css_class}">{count or ""}</td>')
     details = ""
-    if one.failed:
-        lines = "".join(f"<p>{_case_line(case)}</p>" for case in one.failed)
-        details = f"<details><summary>{len(one.failed)}</summary>{lines}</details>"
-    name = escape_html(one.type)
-    return f'<tr><td>{name}</td><td class="number">{one.cases}</td>{"".join(cells)}<td>{details}</td></tr>'
+    if operator.failed:
+        lines = "".join(f"<p>{_case_line(case)}</p>" for case in operator.failed)
+        details = f"<details><summary>{len(operator.failed)}</summary>{lines}</details>"
+    name = escape_html(operator.type)
+    return f'<tr><td>{name}</td><td class="number">{operator.cases}</td>{"".join(cells)}<td>{details}</td></tr>'
 
 
 def _case_line(case: FailedCase) -> str:
@@ -65,7 +65,7 @@ def conformance_junit(report: Conformance) -> str:
     A suite has one test case for all correct cases, and one for each failing case. Known failures and failures in the
     baseline are skipped, and without a baseline also rejected cases.
     """
-    suites = [JUnitSuite(f"{one.type} on {report.device}", [*_cases(one)]) for one in report.operators]
+    suites = [JUnitSuite(f"{operator.type} on {report.device}", [*_cases(operator)]) for operator in report.operators]
     return junit_text(suites) + "\n"
 
 
