@@ -37,7 +37,7 @@ def read_attributes(
         InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, and for one that
             this version does not have.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(version.defaults)
     for attribute in node.attribute:
         found = resolved(attribute, given)
         if found is None:
@@ -48,9 +48,11 @@ def read_attributes(
                 raise _unknown(attribute.name, version)
             warn(_ignored(attribute.name, version))
             continue
-        values[declared.name] = _value(found, declared)
+        value = _value(found, declared)
+        if declared.parameter:
+            values[declared.parameter] = value
     for name, declared in version.attributes.items():
-        if declared.is_required and declared.name not in values:
+        if declared.is_required and declared.parameter not in values:
             raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
     return values
 

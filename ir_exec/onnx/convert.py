@@ -397,13 +397,16 @@ class Converter:
         while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
             inputs = inputs[:-1]
         if not version.least_inputs <= len(inputs) <= version.most_inputs:
-            message = f"expected {_count(version)} inputs ({', '.join(version.input_names)}), found {len(inputs)}"
+            names = ", ".join(one.name for one in version.inputs)
+            message = f"expected {_count(version)} inputs ({names}), found {len(inputs)}"
             raise GraphError(message, code=Code.wrong_number_of_inputs)
         _check_kinds(version, inputs)
         arguments = read_attributes(node, version, scope.given, self.warnings.append)
-        if version.wants_call:
+        if version.takes("call"):
             arguments["call"] = Call(self, scope, node)
-        result = version.function(*inputs, **arguments)
+        if version.takes("since"):
+            arguments["since"] = version.since
+        result = version.call(inputs, arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def _expanded(
@@ -531,8 +534,8 @@ def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
         UnsupportedError: For an element type that only a few functions support.
     """
     for position, value in enumerate(inputs):
-        name, kind, may_lack = version.input_kind(position)
-        if kind == "GraphValue" or (value is None and may_lack):
+        name, kind, is_optional = version.input_at(position)
+        if kind == "GraphValue" or (value is None and is_optional):
             continue
         if value is None:
             raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)

@@ -142,7 +142,7 @@ def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints = ()) -> Value
 
 @onnx_op("DynamicSlice", since=1, instead="Slice of opset 10")
 def dynamic_slice(data: Value, starts: Value, ends: Value, axes: Value | None = None) -> Value:
-    return slice_10(data, starts, ends, axes)
+    return slice_10(data, starts, ends, axes, None)
 
 
 @onnx_op("MeanVarianceNormalization", since=1, instead="MeanVarianceNormalization of opset 9")

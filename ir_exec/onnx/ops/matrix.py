@@ -20,32 +20,8 @@ def matmul(a: Value, b: Value) -> Value:
     return build.matmul(a, b)
 
 
-@onnx_op("Gemm", since=1)
-def gemm_1(
-    a: Value,
-    b: Value,
-    c: Value,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    broadcast: bool = False,
-    transA: bool = False,  # noqa: N803  # the name in files
-    transB: bool = False,  # noqa: N803
-) -> Value:
-    return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-
-
-@onnx_op("Gemm", since=7)
-def gemm(
-    a: Value,
-    b: Value,
-    c: Value | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
-) -> Value:
+@onnx_op("Gemm", since=(1, 7), unused=("broadcast",))
+def gemm(a: Value, b: Value, c: Value | None, *, alpha: float, beta: float, transA: bool, transB: bool) -> Value:
     """alpha a b + beta c. With factors other than 1 integers are scaled and added as f64, and truncated."""
     found = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
     kind = found.element_type
