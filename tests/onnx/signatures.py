@@ -1,4 +1,4 @@
-"""The signatures in `ir_exec/onnx/signatures.json`: inputs and attributes of operators, from onnx and onnxruntime.
+"""The signatures in `ir_exec/onnx/reading/signatures.json`, from the definitions in onnx and onnxruntime.
 
     python -m tests.onnx.signatures
 
@@ -19,9 +19,9 @@ import onnx
 from onnx import defs, helper
 
 from ir_exec.errors import UnsupportedError
-from ir_exec.onnx import signatures
-from ir_exec.onnx.registry import MICROSOFT, ML, STANDARD, TRAINING
-from ir_exec.onnx.tensors import element_type_of
+from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, TRAINING
+from ir_exec.onnx.reading import signatures
+from ir_exec.onnx.reading.tensors import element_type_of
 
 __all__ = ["PATH", "describe_operators", "render"]
 

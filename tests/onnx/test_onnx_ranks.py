@@ -11,9 +11,9 @@ import pytest
 from onnx import defs, helper
 
 from ir_exec import check_model, compile_model
-from ir_exec.onnx.constraint_table import CONSTRAINTS
-from ir_exec.onnx.registry import MICROSOFT
-from ir_exec.onnx.signatures import find_signature, operators_of
+from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
+from ir_exec.onnx.lowering.registry import MICROSOFT
+from ir_exec.onnx.reading.signatures import find_signature, operators_of
 from ir_exec.types import Array, ElementType
 from tests.onnx.files import model
 

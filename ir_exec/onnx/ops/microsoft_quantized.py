@@ -9,7 +9,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, UnsupportedError
-from ir_exec.onnx.attributes import Ints
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import cast, ints, known_rank, number
 from ir_exec.onnx.ops.convolution import ConvAttributes
 from ir_exec.onnx.ops.pooling import PoolAttributes, average_pool
 from ir_exec.onnx.ops.quantization import (
@@ -20,8 +22,6 @@ from ir_exec.onnx.ops.quantization import (
     quantized,
 )
 from ir_exec.onnx.ops.recurrent_layers import RecurrentAttributes, lstm_layer
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, ints, known_rank, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

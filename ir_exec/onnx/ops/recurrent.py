@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Unpack
 
 from ir_exec.build import Value
+from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.ops.recurrent_layers import DIRECTIONS, RecurrentAttributes, gru_layer, lstm_layer, rnn_layer
-from ir_exec.onnx.registry import onnx_op
 
 __all__: list[str] = []
 
