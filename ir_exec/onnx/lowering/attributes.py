@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, Report
-from ir_exec.onnx.lowering.registry import Attribute, Version
+from ir_exec.onnx.lowering.versions import Attribute, Version
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
-__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "chosen", "read_attributes", "resolved"]
+__all__ = [
+    "Body",
+    "Floats",
+    "Ints",
+    "Sparse",
+    "Strings",
+    "Tensor",
+    "Type",
+    "chosen",
+    "read_attributes",
+    "resolve_references",
+    "resolved",
+]
 
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
@@ -74,6 +86,22 @@ def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
 def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto | None:
     """The attribute itself, or the attribute that it refers to; None if that is missing."""
     return given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+
+
+def resolve_references(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    """The node with attributes that refer to attributes of a function replaced by their values."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    resolved_node = type(node)()
+    resolved_node.CopyFrom(node)
+    del resolved_node.attribute[:]
+    for attribute in node.attribute:
+        value = resolved(attribute, given)
+        if value is not None:
+            copied = resolved_node.attribute.add()
+            copied.CopyFrom(value)
+            copied.name = attribute.name
+    return resolved_node
 
 
 def _unknown(name: str, version: Version) -> InvalidAttributeError:

@@ -12,7 +12,8 @@ import pytest
 from onnx import defs
 
 from ir_exec.onnx.lowering.attributes import Ints
-from ir_exec.onnx.lowering.registry import FAMILIES, ML, STANDARD, TRAINING, Version, find, onnx_op, registered
+from ir_exec.onnx.lowering.registry import FAMILIES, ML, STANDARD, TRAINING, find, onnx_op, registered
+from ir_exec.onnx.lowering.versions import Version
 from tests.helpers.facts import naming
 
 SCHEMAS = [

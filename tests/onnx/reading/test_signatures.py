@@ -13,7 +13,8 @@ import pytest
 from onnx import TensorProto, helper
 
 from ir_exec import compile_model
-from ir_exec.onnx.lowering.registry import CONTEXT, MICROSOFT, Version, registered
+from ir_exec.onnx.lowering.registry import MICROSOFT, registered
+from ir_exec.onnx.lowering.versions import CONTEXT, Version
 from ir_exec.onnx.reading.signatures import declarations_of, find_signature, operators_of
 from tests.helpers.facts import naming
 from tests.onnx.signatures import PATH, describe_operators, render
