@@ -39,51 +39,59 @@ def describe_operators() -> dict[str, dict[str, Entry]]:
 
 
 def _describe_standard(domain: str) -> dict[str, Entry]:
+    schemas = {
+        (one.name, one.since_version): one for one in defs.get_all_schemas_with_history() if one.domain == domain
+    }
+    # onnxruntime has operators of earlier versions too, such as LayerNormalization-1.
+    further = {(one.name, one.since_version): one for one in _runtime_schemas(domain) if not one.deprecated}
     entries: dict[str, Entry] = {}
-    schemas = [one for one in defs.get_all_schemas_with_history() if one.domain == domain and not one.deprecated]
-    previous = "", {}
-    for schema in sorted(schemas, key=lambda one: (one.name, one.since_version)):
+    previous: tuple[str, Entry] = "", {}
+    for (name, since), schema in sorted({**further, **schemas}.items()):
         inputs = " ".join(f"{one.name}{_mark(one)}" for one in schema.inputs)
-        entry = _entry(inputs, {name: _attribute(one, one.default_value) for name, one in schema.attributes.items()})
-        if (schema.name, entry) != previous:
-            entries[f"{schema.name}-{schema.since_version}"] = entry
-        previous = schema.name, entry
+        entry = _entry(inputs, schema)
+        if (name, entry) != previous:
+            entries[f"{name}-{since}"] = entry
+        previous = name, entry
     return entries
 
 
 def _describe_microsoft() -> dict[str, Entry]:
-    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
-
-    schemas = [one for one in get_all_operator_schema() if one.domain == MICROSOFT]
     entries = {}
-    for schema in sorted(schemas, key=lambda one: one.name):
+    for schema in sorted(_runtime_schemas(MICROSOFT), key=lambda one: one.name):
         types = {one.type_param_str: _element_types(one.allowed_type_strs) for one in schema.type_constraints}
-        names, used = [], {}
+        inputs, used = [], {}
         for one in schema.inputs:
             variable = one.typeStr if one.typeStr in types else _element_types([one.typeStr])
             if variable in types:
                 used[variable] = types[variable]
-            names.append(f"{one.name}{':' if variable else ''}{variable}{_mark(one)}")
-        attributes = {
-            name: _attribute(one, onnx.AttributeProto.FromString(one._default_value))
-            for name, one in schema.attributes.items()
-        }
-        entry = _entry(" ".join(names), attributes)
+            inputs.append(f"{one.name}{':' if variable else ''}{variable}{_mark(one)}")
+        entry = _entry(" ".join(inputs), schema)
         entry |= {"types": used} if any(used.values()) else {}
         entries[f"{schema.name}-{schema.since_version}"] = {**entry, "outputs": schema.max_output}
     return entries
 
 
-def _entry(inputs: str, attributes: dict[str, Any]) -> Entry:
-    return {"inputs": inputs, **({"attributes": dict(sorted(attributes.items()))} if attributes else {})}
+def _runtime_schemas(domain: str) -> list[Any]:
+    from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+    return [one for one in get_all_operator_schema() if one.domain == domain]
+
+
+def _entry(inputs: str, schema: Any) -> Entry:
+    attributes = {name: _attribute(one) for name, one in sorted(schema.attributes.items())}
+    return {"inputs": inputs, "attributes": attributes} if attributes else {"inputs": inputs}
 
 
 def _mark(declared: Any) -> str:
     return {"Single": "", "Optional": "?", "Variadic": "*"}[declared.option.name]
 
 
-def _attribute(declared: Any, default: onnx.AttributeProto) -> str | list[Any]:
+def _attribute(declared: Any) -> str | list[Any]:
     kind = declared.type.name
+    if isinstance(declared, defs.OpSchema.Attribute):
+        default = declared.default_value
+    else:
+        default = onnx.AttributeProto.FromString(declared._default_value)
     if not default.type:
         return kind if declared.required else f"{kind}?"
     return [kind, _plain(helper.get_attribute_value(default))]

@@ -258,22 +258,20 @@ class Version:
 
 
 def _default(declared: DeclaredAttribute, parameter: inspect.Parameter) -> Any:
-    """The value of a missing attribute: the stored default, the default of the parameter, or else None, () or False."""
+    """The value of a missing attribute: the stored default, the default of the parameter, or else None, () or False.
+
+    An attribute without any of these is required, although it is optional by its definition.
+    """
     if declared.is_required:
         return inspect.Parameter.empty
     if declared.default is not None:
         return bool(declared.default) if parameter.annotation == "bool" else declared.default
     if parameter.default is not inspect.Parameter.empty:
         return parameter.default
-    if parameter.annotation in LISTS:
-        return ()
-    if parameter.annotation == "bool":
-        return False
-    if not parameter.annotation.endswith(" | None"):
-        raise TypeError(
-            f"attribute {parameter.name} has no default, expected one of the parameter, or None in its type"
-        )
-    return None
+    if parameter.annotation.endswith(" | None"):
+        return None
+    without_default: Mapping[str, Any] = {"bool": False, **dict.fromkeys(LISTS, ())}
+    return without_default.get(parameter.annotation, inspect.Parameter.empty)
 
 
 def _members(annotation: Any, function: Callable[..., Any]) -> list[inspect.Parameter]:

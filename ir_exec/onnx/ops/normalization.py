@@ -182,14 +182,7 @@ def mean_variance_normalization(data: Value, *, axes: Ints) -> Value:
 
 @onnx_op("LayerNormalization", since=1, ignores_attributes=True)
 def layer_normalization(
-    data: Value,
-    scale: Value,
-    bias: Value | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = 1,
-    call: Call,
+    data: Value, scale: Value, bias: Value | None, *, axis: int, epsilon: float, stash_type: int, call: Call
 ) -> list[Value]:
     """Mean and inverse deviation are further outputs. onnxruntime writes this operator for opsets before 17 too."""
     rank = known_rank(data, "the input")
@@ -246,7 +239,7 @@ def simplified_layer_normalization(
 
 
 @onnx_op("GroupNormalization", since=18)
-def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5) -> Value:
+def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float) -> Value:
     """Scale and bias apply to the groups."""
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
