@@ -34,7 +34,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
 LISTS = ("Ints", "Floats", "Strings")
 """The annotations of attributes that are empty if they are missing and have no default."""
 
-CONTEXT = ("call", "since")
+CONTEXT = frozenset({"call", "since"})
 """The keyword-only parameters that are not attributes."""
 
 WITHOUT_EFFECT = ("consumed_inputs",)
@@ -116,6 +116,12 @@ class Version:
         return list(inspect.signature(self.function).parameters.values())
 
     @cached_property
+    def _context(self) -> frozenset[str]:
+        """The parameters that are not attributes. A function of a user may have an attribute `since`."""
+        names = frozenset(parameter.name for parameter in self._parameters)
+        return names & ({"call"} if self.declares_signature else CONTEXT)
+
+    @cached_property
     def _positional(self) -> list[inspect.Parameter]:
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
         return [one for one in self._parameters if one.kind in kinds]
@@ -125,8 +131,8 @@ class Version:
         """The parameters for attributes by their names in files, those of a TypedDict too."""
         keywords = []
         for one in self._parameters:
-            if one.kind is one.KEYWORD_ONLY and one.name not in CONTEXT:
-                keywords.append(one.replace(annotation=_spelt(one.annotation)))
+            if one.kind is one.KEYWORD_ONLY and one.name not in self._context:
+                keywords.append(one.replace(annotation=_spell_annotation(one.annotation)))
             elif one.kind is one.VAR_KEYWORD:
                 keywords += _members(one.annotation, self.function)
         return {one.name.rstrip("_"): one for one in keywords}
@@ -187,7 +193,7 @@ class Version:
 
     def takes(self, context: str) -> bool:
         """Return True if the function has this parameter of `CONTEXT`."""
-        return any(parameter.name == context for parameter in self._parameters)
+        return context in self._context
 
     @cached_property
     def inputs(self) -> tuple[VersionInput, ...]:
@@ -208,7 +214,7 @@ class Version:
         return tuple(self._input(one, declared.name, is_required=declared.is_required) for one, declared in pairs)
 
     def _input(self, parameter: inspect.Parameter, name: str, *, is_required: bool) -> VersionInput:
-        annotation = _spelt(parameter.annotation)
+        annotation = _spell_annotation(parameter.annotation)
         kind = annotation.removesuffix(" | None")
         if kind not in ("Value", "Sequence", "GraphValue"):
             raise TypeError(f"{self}: input {parameter.name} has the unknown annotation {annotation}")
@@ -219,8 +225,7 @@ class Version:
 
     def check_signature(self) -> None:
         """Raise TypeError for annotations that are not valid for inputs or attributes."""
-        context = sum(self.takes(name) for name in CONTEXT)
-        if len(self.inputs) + len(self.attributes) + context != len(self._parameters):
+        if len(self.inputs) + len(self.attributes) + len(self._context) != len(self._parameters):
             raise TypeError(f"{self}: expected positional inputs and keyword-only attributes, without **")
 
     def input_at(self, position: int) -> VersionInput:
@@ -248,8 +253,8 @@ class Version:
     def call(self, inputs: list[Any], keywords: Mapping[str, Any]) -> Any:
         """Call the function, with None for optional inputs that the node, or this version, does not have."""
         if self.signature is not None:
-            named = len(self._positional) - self.is_variadic
-            inputs = [*inputs, *[None] * (named - len(inputs))]
+            count = len(self._positional) - self.is_variadic
+            inputs = [*inputs, *[None] * (count - len(inputs))]
         return self.function(*inputs, **keywords)
 
     def __str__(self) -> str:
@@ -282,7 +287,7 @@ def _members(annotation: Any, function: Callable[..., Any]) -> list[inspect.Para
     members = inspect.unwrap(function).__globals__[match[1]].__annotations__
     texts = {name: getattr(one, "__forward_arg__", one) for name, one in members.items()}
     keyword_only = inspect.Parameter.KEYWORD_ONLY
-    return [inspect.Parameter(name, keyword_only, annotation=_spelt(text)) for name, text in texts.items()]
+    return [inspect.Parameter(name, keyword_only, annotation=_spell_annotation(text)) for name, text in texts.items()]
 
 
 _SPELLINGS = {
@@ -293,9 +298,9 @@ _SPELLINGS = {
 }
 
 
-def _spelt(annotation: Any) -> str:
+def _spell_annotation(annotation: Any) -> str:
     """An annotation as spelled in the functions of `ir_exec.onnx.ops`, from a text, a class or a union."""
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
-    inner = found.removesuffix(" | None")
-    return _SPELLINGS.get(inner, inner) + found[len(inner) :]
+    unqualified = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
+    inner = unqualified.removesuffix(" | None")
+    return _SPELLINGS.get(inner, inner) + unqualified[len(inner) :]
