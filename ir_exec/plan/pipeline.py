@@ -134,7 +134,7 @@ PASSES: Sequence[ModelPass | ShapesPass] = (
     ModelPass(
         "find_compressed_weights",
         "bit-exact",
-        'find products with compressed weights, with weights="keep"',
+        'find products with compressed weights, with weight_mode="keep"',
         find_compressed_weights,
         needs=("fold_constants", "prepack_weights", "transform_filters"),
         is_plain=True,
@@ -159,7 +159,7 @@ PASSES: Sequence[ModelPass | ShapesPass] = (
     ShapesPass(
         "use_compressed_weights",
         "rounding",
-        'multiply by compressed weights chunk by chunk, with weights="keep"',
+        'multiply by compressed weights chunk by chunk, with weight_mode="keep"',
         use_compressed_weights,
         needs=("find_compressed_weights", "sink_large_constants"),
         is_plain=True,

@@ -52,6 +52,7 @@ from ir_exec.runtime.sessions import RunnableNetwork, Session
 from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
+from ir_exec.runtime.weight_modes import WeightMode, split_weights
 from ir_exec.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -285,7 +286,8 @@ def compile_model(
     model: Model | Source,
     device_name: str = "CPU",
     *,
-    weights: Literal["expand", "keep"] | WeightsSource | None = None,
+    weights: WeightsSource | None = None,
+    weight_mode: WeightMode | None = None,
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
@@ -302,10 +304,11 @@ def compile_model(
     Args:
         device_name: "CPU" or "AUTO", which are equivalent; there are no other devices. A path that ends in .bin is
             read as the weights, as in `read_model(xml, bin)`.
-        weights: "expand", the default, computes values that depend on weights alone once, in the first run, for
+        weights: Another .bin, as for `read_model`.
+        weight_mode: "expand", the default, computes values that depend on weights alone once, in the first run, for
             instance f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored
             bytes, block by block; other values that take more memory than the weights are computed in every run and
-            freed again. Anything else is another .bin, as for `read_model`.
+            freed again.
         max_memory: The maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
             constants together; None: the machine's memory.
         max_seconds: The maximum duration of a run; the time is checked before each layer and each iteration, and
@@ -317,9 +320,9 @@ def compile_model(
         precision: The type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and
             matches OpenVINO's CPU plugin for f16: values are rounded to the types of the file in Convert and
             ConvertLike, in variables written by Assign, and in the outputs. 16-bit weights then take twice their
-            memory, unless weights="keep" converts them in every run. "file" rounds after every layer; a model with an
-            input of undeclared element type does so too. A model that only moves such values runs in their types either
-            way.
+            memory, unless weight_mode="keep" converts them in every run. "file" rounds after every layer; a model with
+            an input of undeclared element type does so too. A model that only moves such values runs in their types
+            either way.
         outputs: Names of tensors or layers (`split:1` for a layer with several outputs) whose values are the outputs,
             in this order, instead of the outputs of the model. Only what they and the variables need is computed.
         optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and
@@ -341,8 +344,7 @@ def compile_model(
         EvaluationError: IR704 for other devices and for invalid numbers, IR705 for outputs that do not exist, and one
             UnsupportedError that names every operator that ir_exec does not support.
     """
-    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
-    source = None if mode else weights
+    source, mode = split_weights(weights, weight_mode)
     if source is None and _is_weights_path(device_name):
         device_name, source = "CPU", device_name
     if device_name not in ("CPU", "AUTO"):
@@ -350,7 +352,7 @@ def compile_model(
     if not isinstance(model, Model):
         model = read_model(model, weights=source)
     elif source is not None:
-        raise EvaluationError('weights is another .bin for a model that was already read, expected "expand" or "keep"')
+        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
     return compiled_with(
         model,
         max_memory=max_memory,

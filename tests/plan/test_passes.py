@@ -220,7 +220,7 @@ def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(compiled([x])[0], x / (1 + np.abs(x)))
 
 
-@pytest.mark.parametrize("options", [{}, {"weights": "keep"}, {"optimize": "full"}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"weight_mode": "keep"}, {"optimize": "full"}], ids=str)
 @pytest.mark.parametrize("name", CHOSEN)
 def test_running_each_pass_twice_changes_nothing(
     name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch

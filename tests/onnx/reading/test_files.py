@@ -459,7 +459,7 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(proto.SerializeToString())
     opened = ir_exec.read_model(path)
-    compiled = ir_exec.compile_model(opened, weights="keep")
+    compiled = ir_exec.compile_model(opened, weight_mode="keep")
     data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
     np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
     constants = compiled.executor.compiler.constants

@@ -206,7 +206,7 @@ def test_pages_of_a_file_are_let_go(on_disk: Path, monkeypatch: pytest.MonkeyPat
     assert compiled.memory_plan().constants == 4 * 320 * 320 * 16
 
 
-@pytest.mark.parametrize("options", [{"weights": "keep"}, {"max_memory": 20_000_000}])
+@pytest.mark.parametrize("options", [{"weight_mode": "keep"}, {"max_memory": 20_000_000}])
 def test_filters_of_a_file_stay_there(on_disk: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
     compiled = ir_exec.compile_model(on_disk, **options)

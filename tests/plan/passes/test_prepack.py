@@ -178,7 +178,7 @@ def test_pages_of_a_file_that_are_packed_are_let_go(on_disk: Path, monkeypatch: 
     assert compiled.memory_plan().constants == 4 * 800 * 800
 
 
-@pytest.mark.parametrize("options", [{"weights": "keep"}, {"max_memory": 4_000_000}])
+@pytest.mark.parametrize("options", [{"weight_mode": "keep"}, {"max_memory": 4_000_000}])
 def test_matrices_of_a_file_stay_there(
     on_disk: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
