@@ -288,7 +288,7 @@ def test_a_plan_that_reads_missing_values_is_refused_in_tests(monkeypatch: pytes
         ir_exec.compile_model(model)([np.ones(3, np.float32)])
 
 
-def test_outcomes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_of_outcomes(caplog: pytest.LogCaptureFixture) -> None:
     data = build.parameter([2, 3], "f32")
     with caplog.at_level("DEBUG", "ir_exec.plan"):
         compiled = ir_exec.compile_model(
