@@ -144,6 +144,8 @@ class Compiler:
                 before = constants
                 constants = self._attempt(entry, entry.run, before)
                 self._note(entry, constants is not before, f"{len(constants.folded)} constants")
+                if self.is_strict:
+                    constants.require_complete()
         self._counted_bytes = constants.nbytes
         self.setting.budget.constants += self._counted_bytes
         self.constants = constants
@@ -160,6 +162,8 @@ class Compiler:
                 self._note(entry, graph.nodes != before, f"{len(graph.nodes)} nodes, {len(before)} before")
                 if self.is_strict:
                     graph.require_order(self.setting.graph.parameters)
+        if self.is_strict:
+            constants.require_complete()
         assert graph.plan is not None, "the last pass makes it"
         graph.plan.skipped = [*graph.skipped, *(graph.prologue.skipped if graph.prologue is not None else ())]
         return graph.plan

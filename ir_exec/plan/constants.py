@@ -58,6 +58,13 @@ class ModelConstants:
         """The nodes that a plan computes."""
         return [node for node in self.setting.nodes if not (node.outputs and node.outputs[0] in self.folded)]
 
+    def require_complete(self) -> None:
+        """Raise AssertionError if a computed node or a result reads a folded value without an array."""
+        for node in (*self.computed_nodes(), *self.setting.graph.results):
+            for value in node.values_in:
+                is_stored = self.arrays[value.number] is not None
+                assert is_stored or value not in self.folded, f"{node.name} reads {value.name}, which is not stored"
+
     def select_kernel(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: constants are equal in all plans."""
         if node not in self.kernels:
