@@ -56,7 +56,7 @@ class LayerSteps:
         constants: ModelConstants | None = None,
     ) -> None:
         self.constants = constants
-        self.hidden = frozenset([value.node for value in constants.held] if constants is not None else ())
+        self.hidden = frozenset([value.node for value in constants.unstored] if constants is not None else ())
         self._graph = graph
         self._context = context
         self._without_bodies: Context = {**context, "bodies": ()}
