@@ -221,7 +221,8 @@ class Session:
                 to. Arrays of floats are rounded to the float type of the input. Arrays of another element type are cast
                 if the cast preserves every value, and rejected otherwise.
             observe: Called after each layer with its node, its inputs and its outputs, as they are computed: with f32
-                for the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
+                for the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only;
+                those that it keeps count in `max_memory` until the run ends.
 
         Raises:
             EvaluationError: For missing or unknown inputs, and for layers that fail on the inputs.
