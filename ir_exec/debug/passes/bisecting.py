@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference, same_bits
-from ir_exec.debug.cuts.reducing import fewest
+from ir_exec.debug.minimizing import minimize
 from ir_exec.debug.values.facts import Record
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
@@ -127,7 +127,7 @@ def bisect_passes(
     outputs = search.changed(candidates)
     left = candidates
     while search.differs(left):
-        found = fewest(left, search.differs)
+        found = minimize(left, search.differs).items
         effects.append(search.effect(found))
         left = [name for name in left if name not in found]
     effects.sort(key=lambda one: not one.is_fault)
