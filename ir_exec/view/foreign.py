@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from ir_exec.codes import Code
-from ir_exec.debug.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import matched
 from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
 from ir_exec.hints import install_hint

@@ -14,8 +14,8 @@ from ir_exec.codes import Code
 from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import counts, details, headline
+from ir_exec.debug.precision.effects import QuantizationReport, loss_text
 from ir_exec.debug.profiles.profile_report import Profile, slowest, summary
-from ir_exec.debug.quantization.effects import QuantizationReport, loss_text
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.facts import as_numbers, facts_of, pieces
 from ir_exec.errors import ParseError

@@ -24,7 +24,7 @@ from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.ops.base.registry import provide_extension
 from ir_exec.ops.base.shapes import require_rank
-from ir_exec.text.patterns import refusal
+from ir_exec.text.tokenizers.patterns import refusal
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [

@@ -11,7 +11,6 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter, check_time, current_limits
 from ir_exec.ops.base.attributes import NonNegative
-from ir_exec.text.byte_pairs import BytePairs
 from ir_exec.text.ops.base import (
     I32,
     RAGGED_STRINGS,
@@ -24,8 +23,9 @@ from ir_exec.text.ops.base import (
     strings_of,
     text_op,
 )
-from ir_exec.text.unigram import Unigram
-from ir_exec.text.vocabulary import LongestEntry
+from ir_exec.text.tokenizers.byte_pairs import BytePairs
+from ir_exec.text.tokenizers.longest_entries import LongestEntry
+from ir_exec.text.tokenizers.unigram import Unigram
 from ir_exec.types import Array, TensorType
 
 __all__ = ["BPETokenizer", "TrieTokenizer", "UnigramTokenizer", "WordpieceTokenizer"]
