@@ -477,7 +477,7 @@ def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> L
         return None
     source_document = document
     if document.version < 11:
-        from ir_exec.ir.legacy import upgrade, with_outputs_converted  # imported on demand: few files are so old
+        from ir_exec.ir.version_10 import upgrade, with_outputs_converted  # imported on demand: few files are so old
 
         document, opened = upgrade(document, opened, report)
         document = with_outputs_converted(document, _output_types(document, opened))

@@ -1,4 +1,4 @@
-"""Models for older readers: layers in older versions of their operators with the same meaning."""
+"""Models for older readers: operators replaced by their older versions with the same meaning."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ir_exec.model import Loaded, Model
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["in_older_versions"]
+__all__ = ["downgrade_operators"]
 
 IsReadable: TypeAlias = Callable[[str, str], bool]
 """Return True if the reader supports a type of an opset: `("Pad", "opset12")`."""
@@ -26,7 +26,7 @@ IsReadable: TypeAlias = Callable[[str, str], bool]
 _MOST_NAMED = 10
 
 
-class _Older(NamedTuple):
+class _Downgrade(NamedTuple):
     """An older version of an operator.
 
     Attributes:
@@ -43,27 +43,27 @@ class _Older(NamedTuple):
     inputs: int | None = None
 
 
-_OLDER: dict[tuple[str, int], _Older] = {
-    ("AvgPool", 16): _Older(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),)),
-    ("AvgPool", 14): _Older(1, refused=(("rounding_type", "ceil_torch"),)),
-    ("Interpolate", 11): _Older(4, refused=(("mode", "bilinear_pillow"), ("mode", "bicubic_pillow"))),
-    ("MaxPool", 14): _Older(8, refused=(("rounding_type", "ceil_torch"),)),
-    ("MulticlassNms", 9): _Older(8, inputs=2),
-    ("NonMaxSuppression", 9): _Older(5),
-    ("OneHot", 16): _Older(1, without=(("negative_indices_mode", ("ignore_negative",)),)),
-    ("Pad", 12): _Older(1, counted=("pads_begin", "pads_end")),
-    ("ROIAlign", 9): _Older(3, without=(("aligned_mode", ("asymmetric",)),)),
-    ("ScatterElementsUpdate", 12): _Older(
+_DOWNGRADES: dict[tuple[str, int], _Downgrade] = {
+    ("AvgPool", 16): _Downgrade(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),)),
+    ("AvgPool", 14): _Downgrade(1, refused=(("rounding_type", "ceil_torch"),)),
+    ("Interpolate", 11): _Downgrade(4, refused=(("mode", "bilinear_pillow"), ("mode", "bicubic_pillow"))),
+    ("MaxPool", 14): _Downgrade(8, refused=(("rounding_type", "ceil_torch"),)),
+    ("MulticlassNms", 9): _Downgrade(8, inputs=2),
+    ("NonMaxSuppression", 9): _Downgrade(5),
+    ("OneHot", 16): _Downgrade(1, without=(("negative_indices_mode", ("ignore_negative",)),)),
+    ("Pad", 12): _Downgrade(1, counted=("pads_begin", "pads_end")),
+    ("ROIAlign", 9): _Downgrade(3, without=(("aligned_mode", ("asymmetric",)),)),
+    ("ScatterElementsUpdate", 12): _Downgrade(
         3, without=(("reduction", ("none",)), ("use_init_val", (True, False))), counted=("indices",)
     ),
-    ("ScatterNDUpdate", 15): _Older(4, without=(("reduction", ("none",)),), counted=("indices",)),
-    ("Squeeze", 15): _Older(1, without=(("allow_axis_skip", (False,)),)),
-    ("TopK", 11): _Older(3, without=(("stable", (False,)),)),
+    ("ScatterNDUpdate", 15): _Downgrade(4, without=(("reduction", ("none",)),), counted=("indices",)),
+    ("Squeeze", 15): _Downgrade(1, without=(("allow_axis_skip", (False,)),)),
+    ("TopK", 11): _Downgrade(3, without=(("stable", (False,)),)),
 }
 """By type and version, the next older version that can replace it."""
 
 
-def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Model:
+def downgrade_operators(model: Model, is_readable: IsReadable, reader: str) -> Model:
     """Return the model with every layer in a version that a reader supports; supported layers are unchanged.
 
     Args:
@@ -78,8 +78,8 @@ def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Mod
     infer_types(graph, weights=model.weights, seen=types)
     rewriting = _Rewriting(is_readable, types, document)
     layers, edges = rewriting.network(graph, document.layers, document.edges)
-    if rewriting.left:
-        raise _left(rewriting.left, reader, document.path)
+    if rewriting.unsupported:
+        raise _error(rewriting.unsupported, reader, document.path)
     changed = document.model_copy(update={"layers": layers, "edges": edges})
     weights = ArrayWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
@@ -89,7 +89,7 @@ class _Rewriting:
     """The rewriting of a model for an older opset.
 
     Attributes:
-        left: The nodes without an older equivalent, with the reason.
+        unsupported: The nodes without an older equivalent, with the reason.
         arrays: The arrays of new constants, by offset.
     """
 
@@ -97,7 +97,7 @@ class _Rewriting:
         self._is_readable = is_readable
         self._types = types
         self._next_id = max((int(layer.id) for layer in document.all_layers()), default=-1) + 1
-        self.left: list[tuple[Node, str]] = []
+        self.unsupported: list[tuple[Node, str]] = []
         self.arrays: dict[int, Array] = {}
 
     def network(
@@ -145,13 +145,13 @@ class _Rewriting:
             return layer
         since = type(op).since
         while not self._is_readable(layer.type, f"opset{since}"):
-            older = _OLDER.get((layer.type, since))
-            why = f"version {since} is the oldest" if older is None else self._refusal(node, op, older)
-            if older is None or why is not None:
-                self.left.append((node, why or ""))
+            downgrade = _DOWNGRADES.get((layer.type, since))
+            why = f"version {since} is the oldest" if downgrade is None else self._refusal(node, op, downgrade)
+            if downgrade is None or why is not None:
+                self.unsupported.append((node, why or ""))
                 return layer
-            since = older.since
-            for name, _ in older.without:
+            since = downgrade.since
+            for name, _ in downgrade.without:
                 data.pop(name, None)
         return layer.model_copy(update={"version": f"opset{since}", "data": data})
 
@@ -159,22 +159,22 @@ class _Rewriting:
         layers, edges = self.network(graph, body.layers, body.edges)
         return body.model_copy(update={"layers": layers, "edges": edges})
 
-    def _refusal(self, node: Node, op: Op, older: _Older) -> str | None:
+    def _refusal(self, node: Node, op: Op, downgrade: _Downgrade) -> str | None:
         """Return the reason for a different meaning of the older version; None if it is equivalent."""
-        for name, harmless in older.without:
+        for name, harmless in downgrade.without:
             if getattr(op, name) not in harmless:
-                return f"version {older.since} has no {name}"
-        for name, value in older.refused:
+                return f"version {downgrade.since} has no {name}"
+        for name, value in downgrade.refused:
             if getattr(op, name) == value:
-                return f"version {older.since} has no {name} {value!r}"
-        if older.inputs is not None and len(node.values_in) > older.inputs:
-            return f"version {older.since} has no {op.inputs[older.inputs].name}"
+                return f"version {downgrade.since} has no {name} {value!r}"
+        if downgrade.inputs is not None and len(node.values_in) > downgrade.inputs:
+            return f"version {downgrade.since} has no {op.inputs[downgrade.inputs].name}"
         if node.type == "Interpolate" and not self._types[node.values_in[1]].shape.is_static:
-            return f"version {older.since} requires a known number of sizes and scales"
-        for name in older.counted:
+            return f"version {downgrade.since} requires a known number of sizes and scales"
+        for name in downgrade.counted:
             known = self._types[node.values_in[_position(op, name)]].value
             if known is None or (known.size and known.min() < 0):
-                return f"version {older.since} requires {name} of 0 or more" + (
+                return f"version {downgrade.since} requires {name} of 0 or more" + (
                     ", which are not known" * (known is None)
                 )
         return None
@@ -184,8 +184,10 @@ def _position(op: Op, name: str) -> int:
     return [one.name for one in op.inputs].index(name)
 
 
-def _left(left: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:
-    named = [f'{node.type} "{node.name}" ({why})' for node, why in left[:_MOST_NAMED]]
-    named += [f"{len(left) - _MOST_NAMED} more"] if len(left) > _MOST_NAMED else []
-    message = f"{len(left)} layer{'s' * (len(left) > 1)} cannot be written for {reader}: {'; '.join(named)}"
+def _error(unsupported: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:
+    named = [f'{node.type} "{node.name}" ({why})' for node, why in unsupported[:_MOST_NAMED]]
+    named += [f"{len(unsupported) - _MOST_NAMED} more"] if len(unsupported) > _MOST_NAMED else []
+    message = (
+        f"{len(unsupported)} layer{'s' * (len(unsupported) > 1)} cannot be written for {reader}: {'; '.join(named)}"
+    )
     return GraphError(message, code=Code.newer_than_target, location=Location(path))
