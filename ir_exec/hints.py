@@ -38,8 +38,8 @@ def install_hint(extra: str) -> str:
     return f"in a clone of ir_exec, run pip install '.[{extra}]'"
 
 
-def closest_names(name: str, known: Iterable[str], count: int = 1, *, similarity: float = 0.6) -> list[str]:
-    """Return the known names with the most similar spelling in any case, the most similar first.
+def closest_names(name: str, names: Iterable[str], count: int = 1, *, similarity: float = 0.6) -> list[str]:
+    """Return the names with the most similar spelling in any case, the most similar first.
 
     Args:
         count: Maximum number of names.
@@ -48,7 +48,7 @@ def closest_names(name: str, known: Iterable[str], count: int = 1, *, similarity
     import difflib  # imported on demand: few names are misspelled
 
     by_spelling: dict[str, list[str]] = {}
-    for text in dict.fromkeys(known):
+    for text in dict.fromkeys(names):
         by_spelling.setdefault(text.casefold(), []).append(text)
     similar = difflib.get_close_matches(name.casefold(), by_spelling, n=count, cutoff=similarity)
     return [text for spelling in similar for text in by_spelling[spelling]][:count]

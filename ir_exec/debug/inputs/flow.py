@@ -7,7 +7,7 @@ layers in between. Each value therefore has one trail for each input that it der
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from ir_exec.errors import IRError
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.ir import Weights
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType, TensorType
 
@@ -31,103 +31,6 @@ _MOST_CONSTANTS = 2**20
 
 _WIDEST = 4
 """Maximum images of one sample that are tracked; constants with several elements produce several images."""
-
-_ELEMENTWISE = frozenset(
-    [
-        "Abs",
-        "Add",
-        "BitwiseAnd",
-        "BitwiseNot",
-        "BitwiseOr",
-        "Ceiling",
-        "Clamp",
-        "Convert",
-        "ConvertLike",
-        "Divide",
-        "Equal",
-        "Exp",
-        "Floor",
-        "FloorMod",
-        "Greater",
-        "GreaterEqual",
-        "Less",
-        "LessEqual",
-        "Log",
-        "LogicalAnd",
-        "LogicalNot",
-        "LogicalOr",
-        "LogicalXor",
-        "Maximum",
-        "Minimum",
-        "Mod",
-        "Multiply",
-        "Negative",
-        "NotEqual",
-        "Power",
-        "ReLU",
-        "Round",
-        "Select",
-        "Sign",
-        "Sqrt",
-        "SquaredDifference",
-        "Subtract",
-    ]
-)
-
-_MOVING = {
-    **dict.fromkeys(
-        [
-            "BatchToSpace",
-            "Broadcast",
-            "DepthToSpace",
-            "Gather",
-            "GatherElements",
-            "GatherND",
-            "Interpolate",
-            "MaxPool",
-            "Pad",
-            "ReadValue",
-            "ReduceLogicalAnd",
-            "ReduceLogicalOr",
-            "ReduceMax",
-            "ReduceMin",
-            "Reshape",
-            "Reverse",
-            "ReverseSequence",
-            "Roll",
-            "ShuffleChannels",
-            "Slice",
-            "SpaceToBatch",
-            "SpaceToDepth",
-            "Split",
-            "Squeeze",
-            "StridedSlice",
-            "Tile",
-            "TopK",
-            "Transpose",
-            "Unsqueeze",
-            "VariadicSplit",
-        ],
-        (0,),
-    ),
-    **dict.fromkeys(["ScatterElementsUpdate", "ScatterNDUpdate", "ScatterUpdate"], (0, 2)),
-    "Concat": None,
-}
-"""Operators whose output contains elements of inputs, with the positions of these inputs; None for all of them."""
-
-_NEUTRAL = {
-    "Add": 0.0,
-    "Subtract": 0.0,
-    "Multiply": 1.0,
-    "LogicalAnd": 1.0,
-    "LogicalOr": 0.0,
-    "LogicalXor": 0.0,
-    "BitwiseOr": 0.0,
-}
-"""Neutral elements of operators, used for an unknown operand."""
-
-_CONJUNCTIONS = frozenset(["LogicalAnd", "LogicalOr", "BitwiseAnd", "BitwiseOr", "Minimum", "Maximum"])
-"""Operators that keep the meaning of a mask if the other operand is unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,10 +132,8 @@ class Flow:
             if isinstance(node.op, Const):
                 self._constant(node)
                 continue
-            if canonical(node.type) == "ShapeOf":
-                continue
             bits = 0
-            for value in node.values_in:
+            for value in node.values_read:
                 bits |= self._reached.get(value, 0)
             self._visit(self, node)
             if node.bodies:
@@ -293,37 +194,43 @@ class Flow:
                 self._counting.add(inner)
 
     def _follow(self, node: Node) -> None:
-        type_name = canonical(node.type)
-        if type_name in _MOVING:
-            self._move(node, _MOVING[type_name])
-        elif type_name in _ELEMENTWISE:
-            self._apply(node, type_name)
-        elif type_name == "Range":
+        op = node.op
+        if op is None:
+            return
+        moved = [value for position, value in enumerate(node.inputs) if value is not None and op.moves_input(position)]
+        if op.is_elementwise:
+            self._apply(node, op)
+        elif op.is_progression:
             self._counting.add(node.outputs[0])
-        elif type_name == "CumSum":
+        elif op.is_cumulative:
             if not self._reached.get(node.outputs[0]):
                 self._counting.add(node.outputs[0])
-        elif type_name in ("ReduceSum", "ReduceMean"):
-            found = self.trails(node.inputs[0]).items()
-            self._trails[node.outputs[0]] = {number: Trail(one.points, is_sum=True) for number, one in found}
-        elif type_name in ("MatMul", "Einsum"):
-            self._scale(node)
+        elif moved:
+            self._move(moved, node.outputs if op.varies_outputs else node.outputs[:1])
+        elif op.term_inputs:
+            self._sum(node, op)
 
-    def _move(self, node: Node, positions: tuple[int, ...] | None) -> None:
-        sources = node.values_in if positions is None else [node.inputs[one] for one in positions[: len(node.inputs)]]
-        found: dict[int, Trail] = {}
+    def _move(self, sources: list[Value], outputs: Sequence[Value]) -> None:
+        trails: dict[int, Trail] = {}
         for source in sources:
-            found |= self.trails(source)
-        first = node.outputs[0]
-        for value in node.outputs if canonical(node.type) != "TopK" else (first,):
-            self._trails[value] = found
+            trails |= self.trails(source)
+        self._trails.update(dict.fromkeys(outputs, trails))
         extents = [self.extent(source) for source in sources]
-        # A variable without an initial value moves nothing.
-        if sources and not self._reached.get(first) and all(extent is not None for extent in extents):
+        if not self._reached.get(outputs[0]) and all(extent is not None for extent in extents):
             joined = np.concatenate([extent for extent in extents if extent is not None])
-            self._extents.update(dict.fromkeys(node.outputs, np.unique([joined.min(), joined.max()])))
-        if sources and sources[0] in self._counting:
-            self._counting.update(node.outputs)
+            self._extents.update(dict.fromkeys(outputs, np.unique([joined.min(), joined.max()])))
+        if sources[0] in self._counting:
+            self._counting.update(outputs)
+
+    def _sum(self, node: Node, op: Op) -> None:
+        terms = [
+            value for position, value in enumerate(node.inputs) if op.declared_input(position).name in op.term_inputs
+        ]
+        if len(terms) > 1:
+            self._scale(node)
+        else:
+            trails = self.trails(terms[0]).items()
+            self._trails[node.outputs[0]] = {number: Trail(trail.points, is_sum=True) for number, trail in trails}
 
     def _scale(self, node: Node) -> None:
         """Track products whose other factor is constant, or derives from shapes only."""
@@ -334,13 +241,13 @@ class Flow:
                 found |= {number: Trail(one.points, is_scaled=True) for number, one in self.trails(value).items()}
         self._trails[node.outputs[0]] = found
 
-    def _apply(self, node: Node, type_name: str) -> None:
+    def _apply(self, node: Node, op: Op) -> None:
         value = node.outputs[0]
-        operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in
+        operands = node.values_read
         found = {}
         for number in dict.fromkeys(number for operand in operands for number in self.trails(operand)):
             points, is_pure = self.image(node, number)
-            if points is None or not (is_pure or type_name in _CONJUNCTIONS or self._is_truth(points, value)):
+            if points is None or not (is_pure or op.is_idempotent or self._is_truth(op, points, value)):
                 continue
             trails = [self.trails(operand)[number] for operand in operands if number in self.trails(operand)]
             is_sum, is_scaled = any(one.is_sum for one in trails), any(one.is_scaled for one in trails)
@@ -351,19 +258,19 @@ class Flow:
             points, is_pure = self.image(node, None)
             if points is not None and is_pure:
                 self._extents[value] = np.unique([points.min(), points.max()])
-        if any(operand in self._counting for operand in operands) and self._is_shifted(node, type_name):
+        if any(operand in self._counting for operand in operands) and self._is_shifted(op, operands):
             self._counting.add(value)
 
-    def _is_truth(self, points: Array, value: Value) -> bool:
+    def _is_truth(self, op: Op, points: Array, value: Value) -> bool:
         """Return True for a product of integers that are 0 or 1: two masks combined."""
-        is_float = self.type(value).element_type.is_float
-        return not is_float and bool(np.isin(points[:2], (0.0, 1.0)).all()) and canonical(value.node.type) == "Multiply"
+        is_product = op.neutral == 1 and op.absorbing == 0 and not self.type(value).element_type.is_float
+        return is_product and bool(np.isin(points[:2], (0.0, 1.0)).all())
 
-    def _is_shifted(self, node: Node, type_name: str) -> bool:
-        others = [value for value in node.values_in if value not in self._counting]
-        if type_name in ("Convert", "ConvertLike"):
-            return True
-        return type_name in ("Add", "Subtract", "Multiply") and not any(self._reached.get(one) for one in others)
+    def _is_shifted(self, op: Op, operands: Sequence[Value]) -> bool:
+        """Return True for conversions, and for arithmetic with values that do not depend on inputs."""
+        others = [value for value in operands if value not in self._counting]
+        is_arithmetic = op.saturates and op.neutral is not None
+        return op.rounds or (is_arithmetic and not any(self._reached.get(other) for other in others))
 
     def image(self, node: Node, number: int | None) -> tuple[Array | None, bool]:
         """The images of the samples after an element-wise layer, and True if all other operands are constant.
@@ -372,8 +279,9 @@ class Flow:
             number: The position of the input; None for the extent of constants. An unknown operand is replaced by the
                 neutral element.
         """
-        type_name = canonical(node.type)
-        operands = node.values_in[:1] if type_name == "ConvertLike" else node.values_in
+        op = node.op
+        assert op is not None, "the caller passes layers with an operator"
+        operands = node.values_read
         arrays: list[Array | None] = []
         is_pure = True
         for value in operands:
@@ -387,48 +295,52 @@ class Flow:
             else:
                 arrays.append(None)
                 is_pure = False
-        known = [array for array in arrays if array is not None]
-        if not is_pure and (not known or (type_name not in _NEUTRAL.keys() | _CONJUNCTIONS | {"Select", "Divide"})):
+        may_fill = op.neutral is not None or op.is_idempotent or op.is_data_movement
+        if not is_pure and not (may_fill and any(array is not None for array in arrays)):
             return None, False
-        if type_name == "Divide" and arrays[1] is None:
-            return None, False
-        return self._evaluated(node, type_name, operands, arrays), is_pure
+        return self._evaluated(node, op, operands, arrays), is_pure
 
-    def _evaluated(self, node: Node, type_name: str, operands: list[Value], arrays: list[Array | None]) -> Array | None:
-        """The result of the layer for the images of its operands; NaN for unknown operands of a Select."""
+    def _evaluated(self, node: Node, op: Op, operands: list[Value], arrays: list[Array | None]) -> Array | None:
+        """The result of the layer for the images of its operands; NaN where it depends on unknown operands."""
         rows = max(len(array) for array in arrays if array is not None)
         known = [array for array in arrays if array is not None]
-        fills = (0.0, 1.0) if type_name == "Select" else (_NEUTRAL.get(type_name),)
+        # One of several operands is selected: the result is known where another one is.
+        fills = (0.0, 1.0) if op.is_data_movement else (op.neutral,)
         results = []
         for fill in fills:
             columns = []
             for place, (value, array) in enumerate(zip(operands, arrays, strict=True)):
                 if array is None:
-                    # In a conjunction, the other operand is neutral.
+                    # Without a neutral value, the operation is idempotent.
                     array = known[0] if fill is None else np.full((1, 1), fill)
                 shape = [len(array), *[1] * len(operands)]
                 shape[place + 1] = array.shape[1]
                 columns.append(_typed(array[:rows], self.type(value).element_type, shape))
             if any(column is None for column in columns):
                 return None
-            if type_name == "ConvertLike":
-                columns.append(np.zeros(1, self.type(node.values_in[1]).element_type.dtype))
             try:
                 with np.errstate(all="ignore"):
-                    result = node.op.evaluate(*columns) if node.op is not None else None
+                    result = op.evaluate(*self._with_types(node, op, columns))
             except Exception:
                 return None  # the images are unknown if the samples cannot be computed
-            if result is None:
-                return None
             numbers = np.asarray(result).astype(np.float64)
             results.append(np.broadcast_to(numbers, (rows, *numbers.shape[1:])).reshape(rows, -1))
         images = results[0]
         for other in results[1:]:
             images = np.where(images == other, images, np.nan)
         unknown = [array for array in known if np.isnan(array).any()]
-        if unknown and type_name != "Select":
+        if unknown and not op.is_data_movement:
             images = np.where(np.isnan(unknown[0][:rows]).any(axis=1, keepdims=True), np.nan, images)
         return _narrowed(images)
+
+    def _with_types(self, node: Node, op: Op, columns: list[Any]) -> Iterator[Any]:
+        """The arguments of an element-wise layer, with zeros for the inputs of which only the type matters."""
+        remaining = iter(columns)
+        for position, value in enumerate(node.inputs):
+            if value is not None and op.reads_elements(position):
+                yield next(remaining)
+            elif value is not None:
+                yield np.zeros(1, self.type(value).element_type.dtype)
 
 
 def _samples(kind: ElementType) -> Array:
@@ -447,7 +359,8 @@ def _typed(points: Array, kind: ElementType, shape: list[int]) -> Any:
     if not kind.is_known or kind.dtype.kind in "OV":
         return None
     with np.errstate(all="ignore"):
-        clean = points if kind.is_float else np.where(np.isfinite(points), points, 0)
+        # Integers wrap: a cast of a negative float to an unsigned type is undefined.
+        clean = points if kind.is_float else np.where(np.isfinite(points), points, 0).astype(np.int64)
         return clean.astype(kind.dtype).reshape(shape)
 
 

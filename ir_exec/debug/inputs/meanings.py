@@ -10,25 +10,28 @@ from typing import Any, Literal
 import numpy as np
 
 from ir_exec.debug.inputs.flow import SAMPLES, Flow, Trail
-from ir_exec.debug.inputs.ports import (
-    ALWAYS,
-    CHANNELS,
-    COMPARING,
-    CONVOLUTIONS,
-    CORNERS,
-    DOMAINS,
-    EXACT,
-    LENGTHS,
-    SEGMENTS,
-    SORTED,
-    UNKNOWN,
-    axis_size,
-    index_limit,
-    sizes_of,
-)
 from ir_exec.graph import Node, Value
-from ir_exec.ops.base.registry import canonical
-from ir_exec.types import ElementType
+from ir_exec.ops import Op
+from ir_exec.ops.base.inputs import (
+    Angles,
+    Ascending,
+    AttentionMask,
+    AxisIndices,
+    AxisOrder,
+    BagOffsets,
+    BoxCorners,
+    Divisor,
+    Domain,
+    ImagePixels,
+    InputTypes,
+    Lengths,
+    PowerBase,
+    SegmentIds,
+    TargetShape,
+    Usual,
+    ValueRange,
+)
+from ir_exec.types import BOOLEAN, ElementType
 
 __all__ = ["Kind", "Use", "Uses"]
 
@@ -68,6 +71,9 @@ class Use:
     layer: str = ""
 
 
+_CHANNELS = (1, 3)
+"""Numbers of channels of images."""
+
 _EXTREME = -1e3
 """Greatest value that counts as an additive mask, which hides an element from a softmax."""
 
@@ -87,34 +93,36 @@ class Uses:
         return number in self._hidden
 
     def visit(self, flow: Flow, node: Node) -> None:
-        if node.op is None:
+        op = node.op
+        if op is None:
             return
-        type_name = canonical(node.type)
+        types = [None if value is None else flow.type(value) for value in node.inputs]
         for position, value in enumerate(node.inputs):
             if value is None or not flow.reached(value):
                 continue
-            port = node.op.input_name(position).partition("[")[0]
-            self._indices(flow, node, type_name, position, port)
-            for number, trail in flow.trails(value).items():
-                for use in _shown(flow, node, value, type_name, port, trail):
-                    self._add(number, use, node)
-        for number, use in _masks(flow, node, type_name):
-            self._add(number, use, node)
-        for number, use in _compared(flow, node, type_name):
+            declared = op.declared_input(position)
+            if isinstance(declared.domain, AxisIndices):
+                self._indices(flow, node, value, declared.domain, types)
+                continue
+            if declared.name in op.shape_inputs:
+                self._hidden.update(flow.reached(value))
+            if declared.domain is not None:
+                reader = _Reader(flow, node, op, types, value)
+                for number, trail in flow.trails(value).items():
+                    for use in _evidence(reader, declared.domain, trail):
+                        self._add(number, use, node)
+        for number, use in (*_masks(flow, node, op), *_compared(flow, node, op)):
             self._add(number, use, node)
 
     def _add(self, number: int, use: Use, node: Node) -> None:
         self._found[number].append(Use(use.kind, use.text, use.low, use.high, use.exact, node.name))
 
-    def _indices(self, flow: Flow, node: Node, type_name: str, position: int, port: str) -> None:
+    def _indices(self, flow: Flow, node: Node, value: Value, domain: AxisIndices, types: InputTypes) -> None:
         """Collect indices into an axis that are linear in an input, and record the inputs of all others."""
-        value = node.inputs[position]
-        is_size = type_name in ("Reshape", "Broadcast", "Range", "Tile", "Slice", "StridedSlice") and position
-        limit = index_limit(flow, node, type_name, port)
-        if limit is None:
-            if is_size:
-                self._hidden.update(flow.reached(value))
+        size = domain.limit(node.op, types)
+        if size is None:
             return
+        limit = max(size.lo, 1) if size.is_static else size.lo
         followed = flow.trails(value)
         self._hidden.update(number for number in flow.reached(value) if number not in followed)
         for number, trail in followed.items():
@@ -123,27 +131,17 @@ class Uses:
                 self._hidden.add(number)
                 continue
             low, high = ceil(inside[0]), floor(inside[1])
-            if limit == UNKNOWN:
+            if not limit:
                 self._add(number, Use("open index", "an axis whose size is not known"), node)
             elif low <= high:
-                self._add(number, Use("index", _what_index(flow, node, high), max(low, 0), max(high, 0)), node)
+                self._add(
+                    number, Use("index", _name_indices(flow, node, domain, high), max(low, 0), max(high, 0)), node
+                )
 
 
-_LOOK_UPS = frozenset(
-    {
-        "Gather",
-        "EmbeddingBagOffsets",
-        "EmbeddingBagOffsetsSum",
-        "EmbeddingBagPacked",
-        "EmbeddingBagPackedSum",
-        "EmbeddingSegmentsSum",
-    }
-)
-
-
-def _what_index(flow: Flow, node: Node, high: int) -> str:
+def _name_indices(flow: Flow, node: Node, domain: AxisIndices, high: int) -> str:
     data = node.inputs[0]
-    is_table = canonical(node.type) in _LOOK_UPS and data is not None and not flow.reached(data)
+    is_table = domain.selects_slices and data is not None and not flow.reached(data)
     return f"{'ids' if is_table else 'indices'} below {high + 1}"
 
 
@@ -164,40 +162,49 @@ def _preimage(trail: Trail, low: float, high: float, samples: int = len(SAMPLES)
     return (least, most) if np.isfinite(least) and np.isfinite(most) else None
 
 
-def _shown(flow: Flow, node: Node, value: Value, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
-    """The evidence of a port about the input whose trail ends there."""
-    key = (type_name, port)
-    if key in LENGTHS:
-        position, axis = LENGTHS[key]
-        sizes = sizes_of(flow, node.inputs[position])
-        if axis < len(sizes):
-            yield from _lengths(trail, sizes[axis])
-    elif type_name == "ReverseSequence" and port == "seq_lengths":
-        size = axis_size(flow, node, int(getattr(node.op, "seq_axis", 0)))
-        yield from _lengths(trail, size or 1)
-    elif key in EXACT:
-        constant, text = EXACT[key]
-        yield from _exact(trail, (constant,), text)
-    elif port == "offsets" and type_name.startswith("EmbeddingBagOffsets"):
-        yield Use("offsets", "offsets of bags", 0, prod(sizes_of(flow, node.inputs[1])))
-    elif key in SEGMENTS:
-        known = (
-            flow.known(node.inputs[3 if type_name == "EmbeddingSegmentsSum" else 2]) if len(node.inputs) > 2 else None
-        )
-        last = int(known.reshape(-1)[0]) - 1 if known is not None and known.size else 3
-        yield Use("sorted", "segment ids", 0, max(last, 0))
-    elif key in SORTED:
-        yield Use("sorted", "in ascending order", -2, 2)
-    elif key in CORNERS:
-        yield Use("corners", "corners of boxes", 0, _extent_of_boxes(flow, node, type_name))
-    elif type_name in CONVOLUTIONS and port == "data":
-        yield from _image(flow, node, trail)
-    elif type_name in ("Sin", "Cos") and (trail.is_scaled or trail.lines() is not None):
-        yield Use("angle", "angles")
-    elif type_name in ("Reshape", "Broadcast", "Transpose") and port in ("shape", "target_shape", "input_order"):
-        yield from _pattern(flow, node, type_name, trail)
-    else:
-        yield from _domain(flow, node, value, type_name, port, trail)
+@dataclass(frozen=True)
+class _Reader:
+    """A layer that reads a value.
+
+    Attributes:
+        types: The types of its inputs.
+    """
+
+    flow: Flow
+    node: Node
+    op: Op
+    types: InputTypes
+    value: Value
+
+    def sizes_of_input(self, position: int) -> list[int]:
+        """The least size of each axis of an input, at least 1; none for an unknown rank."""
+        input_type = self.types[position]
+        return [max(dim.lo, 1) for dim in (None if input_type is None else input_type.shape.dims) or ()]
+
+
+def _evidence(reader: _Reader, domain: Domain, trail: Trail) -> Iterator[Use]:
+    """The evidence of an input with this domain about the input of the model whose trail ends there."""
+    op, types = reader.op, reader.types
+    match domain:
+        case Lengths():
+            yield from _lengths(trail, domain.limit(op, types))
+        case Usual():
+            if trail.is_identity:
+                yield Use("exact", domain.text, exact=(domain.value,))
+        case BagOffsets() | SegmentIds() | Ascending() | BoxCorners():
+            if trail.lines() is not None and not trail.is_sum:
+                yield _ordered(reader, domain)
+        case ImagePixels():
+            yield from _image(reader, trail)
+        case Angles():
+            if trail.is_scaled or trail.lines() is not None:
+                yield Use("angle", "angles")
+        case AttentionMask():
+            yield from _attention_mask(reader, trail)
+        case TargetShape() | AxisOrder():
+            yield from _pattern(reader, domain, trail)
+        case ValueRange():
+            yield from _within(reader, domain, trail)
 
 
 def _lengths(trail: Trail, size: int) -> Iterator[Use]:
@@ -206,70 +213,74 @@ def _lengths(trail: Trail, size: int) -> Iterator[Use]:
         yield Use("lengths", f"lengths from 1 to {floor(inside[1])}", ceil(inside[0]), floor(inside[1]))
 
 
-def _exact(trail: Trail, values: tuple[float, ...], text: str) -> Iterator[Use]:
-    if trail.is_identity:
-        yield Use("exact", text, exact=values)
+def _ordered(reader: _Reader, domain: BagOffsets | SegmentIds | Ascending | BoxCorners) -> Use:
+    """Elements that are in an order with their neighbors."""
+    match domain:
+        case BagOffsets():
+            return Use("offsets", "offsets of bags", 0, domain.limit(reader.op, reader.types))
+        case SegmentIds():
+            return Use("sorted", "segment ids", 0, domain.limit(reader.op, reader.types) - 1)
+        case Ascending():
+            return Use("sorted", "in ascending order", -2, 2)
+        case BoxCorners():
+            return Use("corners", "corners of boxes", 0, domain.extent(reader.op, reader.types))
 
 
-def _extent_of_boxes(flow: Flow, node: Node, type_name: str) -> float:
-    """The size of the image that contains the boxes."""
-    if type_name != "ROIAlign":
-        return 1.0
-    sizes = sizes_of(flow, node.inputs[0])
-    scale = float(getattr(node.op, "spatial_scale", 1.0)) or 1.0
-    return min(sizes[2:], default=1) / scale
-
-
-def _image(flow: Flow, node: Node, trail: Trail) -> Iterator[Use]:
+def _image(reader: _Reader, trail: Trail) -> Iterator[Use]:
     """An image of few channels, with values up to 255 if the model scales them down."""
-    sizes = sizes_of(flow, node.inputs[0])
-    lines = trail.lines()
-    if len(sizes) == 4 and sizes[1] in CHANNELS and lines is not None and min(sizes[2:]) > 1:
+    sizes, lines = reader.sizes_of_input(0), trail.lines()
+    if len(sizes) == 4 and sizes[1] in _CHANNELS and lines is not None and min(sizes[2:]) > 1:
         is_scaled = max(abs(slope) for _, slope in lines) < 1 / 16
         yield Use("image", "image", 0, 255 if is_scaled else 1)
 
 
-def _pattern(flow: Flow, node: Node, type_name: str, trail: Trail) -> Iterator[Use]:
+def _attention_mask(reader: _Reader, trail: Trail) -> Iterator[Use]:
+    is_truth = reader.flow.type(reader.value).element_type is ElementType.boolean
+    if is_truth and trail.points[:2].tolist() in ([[0.0], [1.0]], [[1.0], [0.0]]):
+        keep = float(trail.points[1, 0])
+        yield Use("mask", "mask of attention", keep, keep)
+    else:
+        yield from _hiding(trail.points, "additive mask")
+
+
+def _pattern(reader: _Reader, domain: TargetShape | AxisOrder, trail: Trail) -> Iterator[Use]:
     """A valid shape for the data, or a valid order of its axes."""
-    sizes = sizes_of(flow, node.inputs[0])
-    count = prod(sizes_of(flow, node.inputs[1]))
+    sizes, count = reader.sizes_of_input(0), prod(reader.sizes_of_input(1))
     if not trail.is_identity or not sizes:
         return
-    if type_name == "Transpose":
-        values: Sequence[int] = range(len(sizes))[::-1]
+    if isinstance(domain, AxisOrder):
+        text, values = "an order of axes", list(range(len(sizes)))[::-1]
     elif count < len(sizes):
-        values = [prod(sizes[: len(sizes) - count + 1]), *sizes[len(sizes) - count + 1 :]]
+        text, values = "a shape", [prod(sizes[: len(sizes) - count + 1]), *sizes[len(sizes) - count + 1 :]]
     else:
-        values = [*[1 if type_name == "Reshape" else 2] * (count - len(sizes)), *sizes]
+        text, values = "a shape", [*[domain.leading] * (count - len(sizes)), *sizes]
     if len(values) == count:
-        yield Use("exact", "a shape" if type_name != "Transpose" else "an order of axes", exact=tuple(values))
+        yield Use("exact", text, exact=tuple(values))
 
 
-def _domain(flow: Flow, node: Node, value: Value, type_name: str, port: str, trail: Trail) -> Iterator[Use]:
-    """The domain of a layer, such as positive values for a logarithm."""
-    domain = DOMAINS.get((type_name, port))
-    if type_name == "Power" and port == "a":
-        exponent = flow.extent(node.inputs[1])
-        if exponent is None or (exponent != np.round(exponent)).any() or (exponent < 0).any():
-            domain = (0.5, 2, "the base of a power")
-    if domain is None:
+def _within(reader: _Reader, domain: ValueRange, trail: Trail) -> Iterator[Use]:
+    """The domain of a function, such as positive values for a logarithm."""
+    if isinstance(domain, PowerBase) and _are_whole_powers(reader, domain):
         return
-    low, high, text = domain
-    is_whole = not flow.type(value).element_type.is_float
-    if trail.is_sum and type_name == "Divide":
+    if isinstance(domain, Divisor) and trail.is_sum:
         yield from _divided_by_sum(trail)
         return
+    low, high = domain.low, domain.high
+    is_whole = not reader.flow.type(reader.value).element_type.is_float
     if is_whole:
         low, high = (low, high) if low == int(low) and high == int(high) else (1, 9)
     inside = _preimage(trail, low, high)
-    if inside is None or (len(trail.points) > 3 and type_name not in ALWAYS and _is_positive(trail, type_name)):
-        return
-    yield Use("within", f"{text}", *(inside if not is_whole else (ceil(inside[0]), floor(inside[1]))))
+    least = domain.defined_above
+    is_defined = len(trail.points) > 3 and least is not None and bool((trail.points > least).all())
+    if inside is not None and not is_defined:
+        yield Use("within", domain.text, *(inside if not is_whole else (ceil(inside[0]), floor(inside[1]))))
 
 
-def _is_positive(trail: Trail, type_name: str) -> bool:
-    """Return True if the function is defined for all samples."""
-    return type_name in ("Log", "Sqrt", "Divide", "Power") and bool((trail.points > 0).all())
+def _are_whole_powers(reader: _Reader, domain: PowerBase) -> bool:
+    """Return True if all exponents are constants and integers of at least 0."""
+    position = next(i for i, declared in enumerate(reader.op.inputs) if declared.name == domain.exponent)
+    exponents = reader.flow.extent(reader.node.inputs[position])
+    return exponents is not None and bool((exponents == np.round(exponents)).all() and (exponents >= 0).all())
 
 
 def _divided_by_sum(trail: Trail) -> Iterator[Use]:
@@ -280,35 +291,28 @@ def _divided_by_sum(trail: Trail) -> Iterator[Use]:
         yield Use("probabilities", "divided by their sum", 0, 1)
 
 
-def _masks(flow: Flow, node: Node, type_name: str) -> Iterator[tuple[int, Use]]:
+def _masks(flow: Flow, node: Node, op: Op) -> Iterator[tuple[int, Use]]:
     """Inputs whose elements 0 or 1 become a number so low that a softmax hides the element."""
-    if type_name in ("Add", "Subtract", "Select"):
+    if op.is_elementwise and (op.neutral == 0 or op.is_data_movement):
+        text = "mask" if op.is_data_movement else "additive mask"
         for number in {number for value in node.values_in for number in flow.trails(value)}:
             points, is_pure = flow.image(node, number)
             if points is not None and not is_pure:
-                yield from [(number, use) for use in _hiding(points, type_name)]
-    elif type_name == "Multiply":
+                yield from [(number, use) for use in _hiding(points, text)]
+    elif op.neutral == 1 and op.absorbing == 0 and flow.type(node.outputs[0]).element_type not in BOOLEAN:
         yield from _factors(flow, node)
-    elif type_name == "CumSum":
+    elif op.is_cumulative:
         for number, trail in flow.trails(node.inputs[0]).items():
             if len(trail.points) == 2 or trail.points[:3].reshape(-1).tolist() == [0.0, 1.0, 1.0]:
                 yield number, Use("weak mask", "mask whose elements are counted", 1, 1)
-    elif type_name == "ScaledDotProductAttention" and len(node.inputs) > 3:
-        for number, trail in flow.trails(node.inputs[3]).items():
-            is_truth = flow.type(node.values_in[3]).element_type is ElementType.boolean
-            if is_truth and trail.points[:2].tolist() in ([[0.0], [1.0]], [[1.0], [0.0]]):
-                keep = float(trail.points[1, 0])
-                yield number, Use("mask", "mask of attention", keep, keep)
-            else:
-                yield from [(number, use) for use in _hiding(trail.points, type_name)]
 
 
-def _hiding(points: np.ndarray[Any, Any], type_name: str) -> Iterator[Use]:
+def _hiding(points: np.ndarray[Any, Any], text: str) -> Iterator[Use]:
     lows = [float(np.nanmin(row)) if not np.isnan(row).all() else 0.0 for row in points[:2]]
     hidden = [low <= _EXTREME for low in lows]
     if hidden in ([True, False], [False, True]):
         keep = float(hidden.index(False))
-        yield Use("mask", "additive mask" if type_name != "Select" else "mask", keep, keep)
+        yield Use("mask", text, keep, keep)
 
 
 def _factors(flow: Flow, node: Node) -> Iterator[tuple[int, Use]]:
@@ -322,15 +326,19 @@ def _factors(flow: Flow, node: Node) -> Iterator[tuple[int, Use]]:
                 yield number, Use("weak mask", "mask that data are multiplied by", ends[1], ends[1])
 
 
-def _compared(flow: Flow, node: Node, type_name: str) -> Iterator[tuple[int, Use]]:
+def _compared(flow: Flow, node: Node, op: Op) -> Iterator[tuple[int, Use]]:
     """Lengths: one number for each row, compared with a counting sequence."""
-    if type_name not in COMPARING:
+    if op.steps != "operands" or not op.monotone:
         return
     for value, other in (node.values_in, node.values_in[::-1]):
         if not flow.counts(other):
             continue
-        sizes, count = sizes_of(flow, value), max(sizes_of(flow, other), default=1)
+        sizes, count = _sizes_of(flow, value), max(_sizes_of(flow, other), default=1)
         if sum(size > 1 for size in sizes) > 1 or count < 2 or (sizes and sizes[-1] > 1 and len(sizes) > 1):
             continue
         for number, trail in flow.trails(value).items():
             yield from [(number, use) for use in _lengths(trail, count)]
+
+
+def _sizes_of(flow: Flow, value: Value) -> list[int]:
+    return [max(dim.lo, 1) for dim in flow.type(value).shape.dims or ()]

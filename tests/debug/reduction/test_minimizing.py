@@ -52,7 +52,7 @@ IMPORTANCES = st.sampled_from([None, ord, lambda item: -ord(item), lambda item: 
 
 
 @given(monotone() | arbitrary(), IMPORTANCES, st.integers(0, 1))
-def test_no_item_of_the_result_can_be_removed(
+def test_the_result_holds_and_no_smaller_one_does(
     problem: tuple[str, Predicate], importance: Importance, min_items: int
 ) -> None:
     items, predicate = problem
@@ -60,7 +60,7 @@ def test_no_item_of_the_result_can_be_removed(
     assert minimum.is_minimal
     assert predicate(minimum.items)
     assert minimum.items == [item for item in items if item in minimum.items]
-    smaller = [[one for one in minimum.items if one != item] for item in minimum.items]
+    smaller = [[remaining for remaining in minimum.items if remaining != item] for item in minimum.items]
     assert not any(predicate(subset) for subset in smaller if len(subset) >= min_items)
 
 
