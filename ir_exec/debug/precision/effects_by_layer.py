@@ -37,7 +37,7 @@ from ir_exec.graph.compressed import CompressedWeight, compressed_weights
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["quantization_report"]
@@ -83,8 +83,8 @@ def quantization_report(
     require_same_ports(model, other, "the quantized model", "the model before quantization")
     is_drawn = not calls
     given = list(calls) if calls else [drawn_inputs(other, seed, shapes)]
-    model, rows, _ = for_calls(model, *given)
-    other, _, _ = for_calls(other, *given)
+    model, rows, _ = bind_calls(model, *given)
+    other, _, _ = bind_calls(other, *given)
     units = _units(model, other, given)
     study = _Study(model, other, rows, given, units, progress)
     deadline = None if seconds is None else start + seconds
@@ -307,7 +307,7 @@ class _Study:
         self._units = units
         self._progress = progress or (lambda step: None)
         self._walker = Walker(plain, precision="f32")
-        plain, self._calls, _ = for_calls(plain, *calls)
+        plain, self._calls, _ = bind_calls(plain, *calls)
         self.runs = 0
         self.is_stopped = False
         outputs = self._run({})

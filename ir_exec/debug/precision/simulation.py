@@ -19,7 +19,7 @@ from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["PrecisionReport", "RoundedLayer", "lower_precision"]
@@ -154,7 +154,7 @@ def lower_precision(
     """
     model = model if isinstance(model, Model) else read_model(model)
     is_drawn = inputs is None
-    model, (arrays,), _ = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    model, (arrays,), _ = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     settings = Settings(rtol=rtol, atol=atol, threads=threads, progress=progress)
     rounding = RoundedRuns(model, ElementType[precision], arrays, settings)
     report = rounding.report(seed if is_drawn else None)

@@ -27,8 +27,8 @@ from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.plan.passes.fold import constant_values
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import compile_model
-from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
 __all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
@@ -108,9 +108,9 @@ def reduce(
     model = model if isinstance(model, Model) else read_model(model)
     arrays: list[Array] | None = None
     if inputs is None:
-        model.require_whole()
+        model.require_complete()
     else:
-        model, (arrays,), _ = for_calls(model, inputs)
+        model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
         whole = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
