@@ -17,6 +17,7 @@ from ir_exec.ir.array_weights import ArrayWeights, reserve_offset
 from ir_exec.model import Loaded, Model
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.report.numbers import format_count
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["downgrade_operators"]
@@ -168,6 +169,5 @@ def _position(op: Op, name: str) -> int:
 def _error(unsupported: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:
     named = [f'{node.type} "{node.name}" ({why})' for node, why in unsupported[:_MOST_NAMED]]
     named += [f"{len(unsupported) - _MOST_NAMED} more"] if len(unsupported) > _MOST_NAMED else []
-    layers = f"{len(unsupported)} layer{'s' * (len(unsupported) > 1)}"
-    message = f"{layers} cannot be written for {reader}: {'; '.join(named)}"
+    message = f"{format_count(len(unsupported), 'layer')} cannot be written for {reader}: {'; '.join(named)}"
     return GraphError(message, code=Code.newer_than_target, location=Location(path))
