@@ -114,7 +114,7 @@ Runner: TypeAlias = "Callable[[Model, Mapping[str, Array]], Sequence[Array]]"
 
 
 class Specializer(Protocol):
-    """Conversions of a model for the inputs of calls. Readers implement it, and the runtime asks for it.
+    """Conversions of a model for the inputs of calls. Readers implement it, and only the runtime uses it.
 
     Attributes:
         has_general_model: True if the model itself fits all inputs that do not contradict its assumptions. A
