@@ -65,6 +65,7 @@ class Identity(Op):
     """
 
     inputs = (In("data"),)
+    is_permutation = True
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -176,6 +177,7 @@ class PReLU(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
+    is_elementwise = True
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
