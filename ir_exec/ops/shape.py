@@ -11,6 +11,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import TargetShape
 from ir_exec.ops.base.shapes import (
     ints,
@@ -96,11 +97,11 @@ class _Squeeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
-    is_permutation = True
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None:
@@ -167,6 +168,8 @@ class Squeeze(_Squeeze):
     Specification: shape/squeeze-15.
     """
 
+    older = OlderVersion(1, without=(("allow_axis_skip", (False,)),))
+
     allow_axis_skip: Bool = False
 
     @property
@@ -198,11 +201,11 @@ class Unsqueeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
-    is_permutation = True
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         require_rank(axes, (0, 1), "axes")
@@ -261,11 +264,11 @@ class Reshape(Op):
     """
 
     inputs = (In("data"), In("shape", types=INTEGER, domain=TargetShape(leading=1)))
-    is_permutation = True
-    shape_inputs = ("shape",)
+    arranging_inputs = ("shape",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     special_zero: Bool
 

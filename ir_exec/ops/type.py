@@ -73,6 +73,7 @@ class Convert(Op):
     rounds = True
     is_discontinuous = True
     is_conversion = True
+    preserves_order = True
 
     destination_type: ElementTypeName
 
@@ -115,6 +116,7 @@ class ConvertLike(Op):
     may_alias = True
     rounds = True
     is_discontinuous = True
+    preserves_order = True
 
     def infer(self, data: TensorType, like: TensorType) -> TensorType:
         if like.element_type.is_known:

@@ -21,6 +21,7 @@ from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, er
 from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.command import Outcome
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -173,8 +174,8 @@ def _terminated_as_interrupted() -> Iterator[None]:
 
 def _show(found: Reduced, written: list[str]) -> None:
     nodes = [node for node in found.model.graph.nodes if is_counted(node)]
-    others = Counter(node.type for node in found.model.graph.nodes if not is_counted(node))
-    beside = ", ".join(counted(others[type], type) for type in ("Parameter", "Const", "Result") if others[type])
+    others = Counter(type(node.op) for node in found.model.graph.nodes if not is_counted(node))
+    beside = ", ".join(counted(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
     echo(f"{counted(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {counted(found.runs, 'run')}")
     for node in nodes[:_MOST_SHOWN]:
         echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))

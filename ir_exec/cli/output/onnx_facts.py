@@ -149,7 +149,9 @@ class NodesAndLayers:
         self._nodes = {node.name: node for node in reversed(listing.nodes)}
         self._made_of: dict[str, str] = {}
         for one in placed:
-            name = None if one.node.type in ("Parameter", "Result") else node_of_layer(one.node.name, self._nodes)
+            cls = one.node.op_class
+            is_end = cls.is_parameter or cls.is_result
+            name = None if is_end else node_of_layer(one.node.name, self._nodes)
             if name is not None:
                 self._layers.setdefault(name, []).append(one)
                 self._made_of[one.id] = name

@@ -31,7 +31,7 @@ class LayerBar:
 
     def __init__(self, graph: Graph | None) -> None:
         self.is_wanted = shows_progress()
-        self._total = None if graph is None else sum(node.type != "Result" for node in graph.all_nodes())
+        self._total = None if graph is None else sum(not node.op_class.is_result for node in graph.all_nodes())
         self._done = 0
         self._seen: set[str] = set()
         self._start = perf_counter()

@@ -104,7 +104,7 @@ class Uses:
             if isinstance(declared.domain, AxisIndices):
                 self._indices(flow, node, value, declared.domain, types)
                 continue
-            if declared.name in op.shape_inputs:
+            if declared.name in (*op.sized_by, *op.arranging_inputs):
                 self._hidden.update(flow.reached(value))
             if declared.domain is not None:
                 reader = _Reader(flow, node, op, types, value)

@@ -75,9 +75,10 @@ class Demands:
         found = set(pending)
         while pending:
             layer = pending.pop()
-            if layer.type == "Parameter" and self._parameters.get(layer) not in self._arrays:
+            if layer.is_parameter and self._parameters.get(layer) not in self._arrays:
                 return None
-            if _is_random(layer) or (layer.type == "ShapeOf" and not self._has_shapes):
+            reads_shapes = any(declared.only_shape for declared in layer.op.inputs)
+            if _is_random(layer) or (reads_shapes and not self._has_shapes):
                 return None
             for value in layer.inputs:
                 if value not in self._known and value.layer not in found:

@@ -496,7 +496,7 @@ def _has_name_of(node: NodeProto, value: Value) -> bool:
 
     Inputs keep a single name, because OpenVINO shows any of several.
     """
-    return node.domain != STATES and value.layer.type != "Parameter"
+    return node.domain != STATES and not value.layer.is_parameter
 
 
 def _call_key(

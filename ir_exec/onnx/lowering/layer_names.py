@@ -11,22 +11,12 @@ from collections.abc import Container, Iterable, Iterator
 
 from ir_exec.build.values import BuiltLayer, Value
 from ir_exec.onnx.lowering.values import Appended, GraphValue, Narrow, Sequence, Stack
+from ir_exec.ops import Op
+from ir_exec.ops.arithmetic.binary import Add
 
 __all__ = ["WITHOUT_BIASES", "name_layers", "node_of_layer"]
 
 WITHOUT_BIASES = "WithoutBiases"
-
-_PRODUCTS = frozenset(
-    {
-        "Convolution",
-        "ConvolutionBackpropData",
-        "DeformableConvolution",
-        "GroupConvolution",
-        "GroupConvolutionBackpropData",
-        "MatMul",
-    }
-)
-"""Types of layers to whose output a bias is added."""
 
 
 def name_layers(outputs: Iterable[GraphValue], node: str, mark: int) -> None:
@@ -69,10 +59,11 @@ def _made_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:
 
 def _product_of(layer: BuiltLayer, mark: int) -> BuiltLayer | None:
     """The product to which a layer adds a bias, if both belong to the node."""
-    if layer.type != "Add":
+    if not isinstance(layer.op, Add):
         return None
     below = layer.inputs[0].layer
-    return below if below.type in _PRODUCTS and below.serial > mark else None
+    is_product = type(below.op).multiply_adds is not Op.multiply_adds
+    return below if is_product and below.serial > mark else None
 
 
 def node_of_layer(name: str, nodes: Container[str]) -> str | None:

@@ -152,7 +152,7 @@ def _dead_ends(results: list[Value], scope: NameScope, converter: Converter) -> 
     ends: list[Value] = []
     reached = set(needed_layers(results))
     for value in reversed(scope.tensors()):
-        if value.layer not in reached and value.layer.type not in ("Parameter", "Const"):
+        if value.layer not in reached and not (value.layer.is_parameter or value.layer.constant is not None):
             ends.append(build.result(value))
             reached.update(needed_layers([value]))
     if not results and not ends:
@@ -297,7 +297,7 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
     for one in results:
         if name in one.layer.output_names:
             return one.layer.inputs[0]
-    is_input = tensor.layer.type == "Parameter" and tensor.layer.name != name
+    is_input = tensor.layer.is_parameter and tensor.layer.name != name
     is_output = any(one.layer.inputs[0] is tensor for one in results)
     if not (is_input or is_output) or tensor.element_type is ElementType.string:
         return tensor

@@ -65,10 +65,10 @@ class Identity(Op):
     """
 
     inputs = (In("data"),)
-    is_permutation = True
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data
@@ -178,6 +178,7 @@ class PReLU(Op):
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
     is_elementwise = True
+    redundant_attributes = "channel_shared filler_type filler_value max mean min sparse std variance_norm"
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):

@@ -163,10 +163,10 @@ class ElementFacts(_Inputs):
             broadcast together.
         moved_inputs: Inputs whose elements are the elements of the outputs, also if operators select or blend them, as
             an average does. If an operator declares none, they are all inputs of `is_data_movement` that may be floats.
-        is_permutation: Each element of the first input is exactly one element of the output.
+        changes_order: The output has the elements of the first input in another order; see `preserves_order`.
         is_distribution: The elements of the output along an axis are probabilities, or their logarithms.
-        shape_inputs: Inputs of sizes, axes or positions, which determine the shapes of the outputs, or must suit those
-            of other inputs.
+        arranging_inputs: Inputs of axes or positions, which arrange or select elements, and must suit the shapes of
+            other inputs. `sized_by` has the inputs of sizes.
         neutral: The value of the second of two inputs for which the output is the first one.
         absorbing: The value of either of two inputs for which the output is this value.
         is_idempotent: The output of two equal inputs is this input.
@@ -176,9 +176,9 @@ class ElementFacts(_Inputs):
 
     is_elementwise: ClassVar[bool] = False
     moved_inputs: ClassVar[tuple[str, ...]] = ()
-    is_permutation: ClassVar[bool] = False
+    changes_order: ClassVar[bool] = False
     is_distribution: ClassVar[bool] = False
-    shape_inputs: ClassVar[tuple[str, ...]] = ()
+    arranging_inputs: ClassVar[tuple[str, ...]] = ()
     neutral: ClassVar[float | None] = None
     absorbing: ClassVar[float | None] = None
     is_idempotent: ClassVar[bool] = False

@@ -36,6 +36,7 @@ from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttribute
 from ir_exec.ops.base.attributes import Field, fields_of
 from ir_exec.ops.base.facts import ElementFacts, NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
+from ir_exec.ops.base.graph_facts import GraphFacts
 from ir_exec.ops.base.inputs import In
 from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
@@ -49,11 +50,11 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class Op(NumericFacts, ElementFacts):
+class Op(GraphFacts, NumericFacts, ElementFacts):
     """The base of all operators, which are immutable; the module's docstring describes a class.
 
     `NumericFacts` adds the facts from which the tolerances between two implementations follow, `ElementFacts` those
-    from which generated inputs follow.
+    from which generated inputs follow, `GraphFacts` those about versions, notations and sizes.
 
     Attributes: Bounds of the output from bounds of the inputs
         increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the

@@ -33,6 +33,8 @@ class Convolving(Windowed):
         dilations: The distance between neighbouring elements of a window.
     """
 
+    redundant_attributes = "output_padding output group kernel pad_value mode"
+
     filter_axes: ClassVar[int] = 2
     """The number of filter axes before the spatial ones."""
 

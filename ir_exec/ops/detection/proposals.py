@@ -33,6 +33,7 @@ class _Proposal(Op):
         In("image_shape", types=CALCULABLE_FLOAT),
     )
     is_discontinuous = True
+    redundant_attributes = "for_deformable version"
 
     base_size: NonNegative
     pre_nms_topn: NonNegative

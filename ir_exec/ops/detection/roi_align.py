@@ -18,6 +18,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.facts import SAMPLED
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import AxisIndices, BoxCorners
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
@@ -348,6 +349,8 @@ class ROIAlign9(ROIAlign3):
     gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is then NaN. Specification:
     detection/roi-align-9.
     """
+
+    older = OlderVersion(3, without=(("aligned_mode", ("asymmetric",)),))
 
     aligned_mode: Annotated[Literal["asymmetric", "half_pixel_for_nn", "half_pixel"], LOWER] = "asymmetric"
 

@@ -178,6 +178,7 @@ class PSROIPooling(_RegionPooling):
 
     term_inputs = ("data",)
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT))
+    redundant_attributes = "no_trans part_size trans_std"
 
     output_dim: Positive
     group_size: Positive = 1

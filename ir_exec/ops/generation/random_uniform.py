@@ -70,8 +70,8 @@ class RandomUniform(Op):
         In("minval", types=DRAWN, domain=Usual(0, "the least value")),
         In("maxval", types=DRAWN, like="minval", domain=Usual(1, "the greatest value")),
     )
-    shape_inputs = ("shape",)
     deterministic = False
+    sized_by = ("shape",)
 
     output_type: Annotated[ElementTypeName, among(DRAWN, "i32, i64, f16, bf16, f32 or f64")]
     global_seed: Seed = 0

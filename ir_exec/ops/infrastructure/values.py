@@ -38,6 +38,7 @@ class Parameter(Op):
 
     is_parameter = True
     is_data_movement = True
+    redundant_attributes = "cacheable"
 
     element_type: ElementTypeName
     shape: ShapeText
@@ -99,7 +100,6 @@ class Result(Op):
     """
 
     inputs = (In("value"),)
-    is_permutation = True
     may_alias = True
     is_result = True
     is_data_movement = True

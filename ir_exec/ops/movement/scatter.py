@@ -31,6 +31,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import FIRST_AXIS, AxisIndices, IndexTuples
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
@@ -308,6 +309,10 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
             for an axis out of range.
     """
 
+    older = OlderVersion(
+        3, without=(("reduction", ("none",)), ("use_init_val", (True, False))), nonnegative=("indices",)
+    )
+
     negative: ClassVar[Negative] = "counted"
 
     reduction: Annotated[Literal["none", "sum", "prod", "min", "max", "mean"], LOWER] = "none"
@@ -498,6 +503,8 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     Raises:
         IRError: IR401 for an element type that the reduction does not support, IR701 for an index out of range.
     """
+
+    older = OlderVersion(4, without=(("reduction", ("none",)),), nonnegative=("indices",))
 
     negative: ClassVar[Negative] = "counted"
 

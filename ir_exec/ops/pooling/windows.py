@@ -18,6 +18,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, window_extent
@@ -46,6 +47,7 @@ class _Pooling(Windowed):
     """
 
     inputs = (In("data", types=CALCULABLE),)
+    redundant_attributes = "exclude-pad pool-method"
 
     kernel_sizes: Annotated[Positives, Named("kernel")]
     pads_begin: NonNegatives = ()
@@ -144,6 +146,7 @@ class _IndexedMaxPool(_Pooling):
     outputs = ("output", "indices")
     moved_inputs = ("data",)
     fills_with_lowest = True
+    declared_as_f32 = ("indices",)
 
     dilations: Positives = ()
     index_element_type: IndexTypeName = ElementType.i64
@@ -195,6 +198,8 @@ class MaxPool14(_IndexedMaxPool):
 
     Specification: pooling/max-pool-14.
     """
+
+    older = OlderVersion(8, refused=(("rounding_type", "ceil_torch"),))
 
     rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
 
@@ -274,6 +279,8 @@ class AvgPool14(_AvgPool):
     Specification: pooling/avg-pool-14.
     """
 
+    older = OlderVersion(1, refused=(("rounding_type", "ceil_torch"),))
+
     rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
 
 
@@ -286,6 +293,8 @@ class AvgPool16(AvgPool14):
     Attributes:
         dilations: The distance between neighbouring elements, by default 1.
     """
+
+    older = OlderVersion(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),))
 
     dilations: Positives = ()
 

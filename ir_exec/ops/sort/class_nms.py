@@ -21,6 +21,7 @@ from ir_exec.kernels.boxes import (
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import SCORES, BoxCorners
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
@@ -264,6 +265,7 @@ class MulticlassNms9(_MulticlassNms):
         In("scores", types=_REAL, like="boxes", domain=SCORES),
         In("roisnum", types=INDEX, optional=True),
     )
+    older = OlderVersion(8, inputs=2)
 
     def infer(self, boxes: TensorType, scores: TensorType, roisnum: TensorType | None = None) -> tuple[TensorType, ...]:
         if roisnum is None:

@@ -27,6 +27,7 @@ from ir_exec.kernels.rotated_boxes import RotatedOverlaps
 from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import SCORES, BoxCorners, Usual
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
@@ -148,7 +149,7 @@ class _IndicesOnlyNms(_BoxNms):
         In("iou_threshold", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0.5, "a threshold")),
         In("score_threshold", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0.1, "a threshold")),
     )
-    shape_inputs = ("max_output_boxes_per_class",)
+    arranging_inputs = ("max_output_boxes_per_class",)
     outputs = ("selected_indices",)
     number_ranks: ClassVar[tuple[int, ...]] = (0,)
     pads_to_static = True
@@ -275,6 +276,8 @@ class NonMaxSuppression9(_SoftNms):
         selected_scores: f32, [n, 3], rows of batch, class and score.
         valid_outputs: `output_type`, [1], n.
     """
+
+    older = OlderVersion(5)
 
 
 @op("NMSRotated", since=13)

@@ -14,6 +14,7 @@ from ir_exec.text.folders.compression import PackedWeight, format_differences, p
 from ir_exec.text.folders.folder import Folder, FolderPart
 from ir_exec.text.folders.pipeline_rules import templates_of
 from ir_exec.text.folders.vocabularies import embedding_of, entries_of
+from ir_exec.text.ops.base import TextOp
 from ir_exec.types import ElementType
 
 __all__ = ["FolderFacts", "PartFacts", "WeightFormat", "facts_of_folder"]
@@ -87,20 +88,11 @@ class FolderFacts(_FolderRecord):
     differences: dict[str, tuple[str, ...]] = {}
 
 
-_KINDS = {
-    "BPETokenizer": "byte pair encoding",
-    "WordpieceTokenizer": "WordPiece",
-    "UnigramTokenizer": "unigram",
-    "TrieTokenizer": "longest entries",
-    "VocabEncoder": "whole words",
-    "SentencepieceTokenizer": "SentencePiece",
-}
-
-
 def facts_of_folder(folder: Folder) -> FolderFacts:
     """Return the description of a folder; unknown facts are None."""
     tokenizer = folder.parts.get("tokenizer")
-    nodes = list(tokenizer.of_type(*_KINDS)) if tokenizer is not None else []
+    nodes = tokenizer.nodes if tokenizer is not None else ()
+    algorithms = [node.op.algorithm for node in nodes if isinstance(node.op, TextOp) and node.op.algorithm]
     entries = entries_of(tokenizer)
     embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
     networks = [part for name, part in folder.parts.items() if name not in ("tokenizer", "detokenizer")]
@@ -117,7 +109,7 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
             or folder.setting("config.json", "n_positions")
         ),
         cache_bytes=_cache_bytes(folder.decoder),
-        tokenizer=_KINDS[nodes[0].type] if nodes else None,
+        tokenizer=algorithms[0] if algorithms else None,
         tokens=max(entries) + 1 if entries else None,
         rows=embedding[1] if embedding is not None else None,
         templates=tuple([name for name, _, _ in templates_of(folder)]),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -29,6 +29,8 @@ from ir_exec.ir.regular_files import open_regular
 from ir_exec.kernels.limits import limited_memory
 from ir_exec.model import Loaded, load
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.ops.type import StringTensorUnpack
+from ir_exec.text.ops.strings import OldStringTensorUnpack
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Folder", "FolderPart", "SettingsFile", "constant_of", "open_folder", "read_part"]
@@ -157,10 +159,6 @@ class FolderPart:
         """Return the rt_info value at this path, written by the producer of the file."""
         return None if self.loaded is None else self.loaded.document.rt_info.value(*path)
 
-    def of_type(self, *types: str) -> Iterator[Node]:
-        """Return the layers of these types."""
-        return (node for node in self.nodes if node.type in types)
-
     def constants_end(self) -> int:
         """Return the offset of the end of the last constant in the .bin."""
         ends = [node.op.offset + node.op.size for node in self.nodes if isinstance(node.op, Const)]
@@ -260,7 +258,7 @@ def constant_of(part: FolderPart, value: Value | None) -> Array | None:
         if isinstance(node.op, Const):
             weights = part.loaded.weights
             return None if weights is None else node.op.evaluate(weights=weights)
-        if node.type not in ("StringTensorUnpack", "Convert", "Reshape", "Squeeze", "Unsqueeze"):
+        if not node.op.preserves_order and not isinstance(node.op, StringTensorUnpack | OldStringTensorUnpack):
             return None
         arrays = [constant_of(part, one) for one in node.inputs]
         if any(array is None for array in arrays):

@@ -2,61 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ir_exec.errors import IRError
-from ir_exec.graph import Node
+from ir_exec.graph import Node, Value
 from ir_exec.kernels.limits import limited_memory
+from ir_exec.ops.base.inputs import AxisIndices
 from ir_exec.text.folders.folder import MOST_CONSTANT_BYTES, Folder, FolderPart, constant_of
-from ir_exec.text.ops.base import strings_of
+from ir_exec.text.ops.base import TextOp, strings_of
 from ir_exec.text.ops.splitting import chars_of_bytes
 
 __all__ = ["embedding_of", "entries_of", "json_tokens", "logits_of", "share_of_equal"]
 
-_PLACES = {
-    "BPETokenizer": 5,
-    "WordpieceTokenizer": 5,
-    "UnigramTokenizer": 5,
-    "TrieTokenizer": 5,
-    "VocabEncoder": 3,
-    "VocabDecoder": 1,
-}
-"""The position of the first vocabulary input of each operator."""
-
-_ADDED = {15: 11, 18: 14}
-"""The position of the first input with added tokens of a BPETokenizer, by its number of inputs."""
+_ENTRIES = ("vocab_begins", "vocab_ends", "vocab_chars")
+_ADDED = ("added_begins", "added_ends", "added_chars")
 
 
 def entries_of(part: FolderPart | None) -> dict[int, bytes] | None:
     """Return the text of each token of a tokenizer or detokenizer; None if it is unknown."""
     if part is None or part.loaded is None:
         return None
-    for node in part.of_type(*_PLACES):
-        texts = _strings(part, node, _PLACES[node.type])
+    for node in part.nodes:
+        inputs = _inputs_by_name(node)
+        texts = _strings(part, inputs, _ENTRIES)
         if texts is None:
             continue
-        if node.type in ("TrieTokenizer", "VocabEncoder"):
-            place = 8 if node.type == "TrieTokenizer" else 6
-            ids = constant_of(part, node.inputs[place]) if place < len(node.inputs) else None
+        token_input = node.op.token_input if isinstance(node.op, TextOp) else ""
+        if token_input:
+            ids = constant_of(part, inputs.get(token_input))
             return None if ids is None else dict(zip(ids.ravel().tolist(), texts, strict=False))
         entries = dict(enumerate(texts))
-        added = _ADDED.get(len(node.inputs)) if node.type == "BPETokenizer" else None
-        if added is not None:
-            names, ids = _strings(part, node, added), constant_of(part, node.inputs[added + 3])
-            if names is not None and ids is not None:
-                entries |= dict(zip(ids.ravel().tolist(), names, strict=False))
+        names, ids = _strings(part, inputs, _ADDED), constant_of(part, inputs.get("added_ids"))
+        if names is not None and ids is not None:
+            entries |= dict(zip(ids.ravel().tolist(), names, strict=False))
         return entries
     return None
 
 
-def _strings(part: FolderPart, node: Node, first: int) -> list[bytes] | None:
-    arrays = [constant_of(part, value) for value in node.inputs[first : first + 3]]
-    if len(arrays) != 3 or arrays[0] is None or arrays[1] is None or arrays[2] is None:
+def _inputs_by_name(node: Node) -> dict[str, Value | None]:
+    op = node.op
+    if op is None:
+        return {}
+    if isinstance(op, TextOp):
+        return op.named(node.inputs) if op.generation(len(node.inputs)) else {}
+    return {declared.name: value for declared, value in zip(op.inputs, node.inputs, strict=False)}
+
+
+def _strings(part: FolderPart, inputs: Mapping[str, Value | None], names: Sequence[str]) -> list[bytes] | None:
+    """Return the strings of begins, ends and chars; None if the inputs are missing or not constant."""
+    if not inputs.keys() >= set(names):
+        return None
+    begins, ends, chars = (constant_of(part, inputs[name]) for name in names)
+    if begins is None or ends is None or chars is None:
         return None
     try:
         with limited_memory(MOST_CONSTANT_BYTES):
-            return strings_of(arrays[0], arrays[1], arrays[2])
+            return strings_of(begins, ends, chars)
     except IRError:
         return None
 
@@ -116,14 +118,23 @@ def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:
         if node.outputs and ("ids" in node.name or any("ids" in name for name in node.outputs[0].names))
     }
     for node in part.loaded.graph.nodes:
-        if node.type in ("Convert", "Reshape", "Squeeze", "Unsqueeze") and node.inputs and node.inputs[0] in reached:
+        if node.op is not None and node.op.preserves_order and node.inputs and node.inputs[0] in reached:
             reached |= set(node.outputs)
-        if node.type == "Gather" and len(node.inputs) > 1 and node.inputs[1] in reached and node.inputs[0] is not None:
+        if _looks_up_rows(node) and len(node.inputs) > 1 and node.inputs[1] in reached and node.inputs[0] is not None:
             table = part.types[node.inputs[0].number].shape
             if table.rank == 2 and table.is_static:
                 rows, columns = table.static
                 return node, rows, columns
     return None
+
+
+def _looks_up_rows(node: Node) -> bool:
+    """Return True if the second input has indices of rows of the first one."""
+    op = node.op
+    if op is None or len(op.inputs) < 2:
+        return False
+    domain = op.inputs[1].domain
+    return isinstance(domain, AxisIndices) and domain.selects_slices
 
 
 def logits_of(part: FolderPart | None) -> tuple[Node, int] | None:

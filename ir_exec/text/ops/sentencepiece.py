@@ -74,6 +74,7 @@ class SentencepieceTokenizer(TextOp):
     any_kind = frozenset({"text"})
     outputs = ("indices", "tokens", "shape")
     deterministic = False
+    algorithm = "SentencePiece"
 
     nbest_size: int = 0
     alpha: float = 1.0

@@ -141,6 +141,7 @@ class BPETokenizer(Tokenizer):
         (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_ADDED),
         (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_RIGHT, *_ADDED),
     )
+    algorithm = "byte pair encoding"
 
     unk_token: str = ""
     fuse_unk: bool = False
@@ -200,6 +201,7 @@ class WordpieceTokenizer(Tokenizer):
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "unknown"),)
     any_kind = frozenset({"unknown"})
+    algorithm = "WordPiece"
 
     suffix_indicator: str = "##"
     max_bytes_per_word: int = 100
@@ -258,6 +260,8 @@ class TrieTokenizer(Tokenizer):
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "ids"),)
+    algorithm = "longest entries"
+    token_input = "ids"
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
         def made() -> LongestEntry:
@@ -311,6 +315,7 @@ class UnigramTokenizer(Tokenizer):
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "scores"),)
+    algorithm = "unigram"
     any_kind: ClassVar[frozenset[str]] = frozenset({"scores"})
 
     byte_fallback: bool = False

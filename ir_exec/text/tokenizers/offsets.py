@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from ir_exec.text.folders.folder import FolderPart, read_part
 from ir_exec.text.folders.vocabularies import entries_of
-from ir_exec.text.ops.splitting import chars_of_bytes
+from ir_exec.text.ops.splitting import BytesToChars, chars_of_bytes
 from ir_exec.text.tokenizers.charsmap import normalized
 from ir_exec.types import Array
 
@@ -44,7 +44,7 @@ def byte_offsets(part: FolderPart, text: str, ids: Sequence[int], added: tuple[i
     data = text.encode("utf-8", "surrogatepass")
     if entries is None:
         return [None] * len(ids)
-    is_coded = any(True for _ in part.of_type("BytesToChars"))
+    is_coded = any(isinstance(node.op, BytesToChars) for node in part.nodes)
     found: Offsets = [(0, 0)] * front
     at: int | None = 0
     for token in ids[front : len(ids) - back]:
