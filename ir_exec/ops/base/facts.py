@@ -81,7 +81,7 @@ Steps: TypeAlias = Literal["integers", "halves", "zero", "multiples", "operands"
 halfway between the levels of a quantization; equal elements, whose order is a tie."""
 
 
-class _Inputs:
+class _DeclaredInputs:
     """The declarations of inputs that facts refer to by name."""
 
     inputs: ClassVar[tuple[In, ...]] = ()
@@ -92,7 +92,7 @@ class _Inputs:
         return cls.inputs[min(position, len(cls.inputs) - 1)]
 
 
-class NumericFacts(_Inputs):
+class NumericFacts(_DeclaredInputs):
     """The base of `Op` that declares its numeric facts.
 
     Attributes:
@@ -137,7 +137,7 @@ class NumericFacts(_Inputs):
         """The sum of the magnitudes of the terms of each element of the first output; None without sums.
 
         A rounding error is relative to the magnitudes of the terms, which may cancel. By default the magnitudes are
-        `evaluate` of those of the `term_inputs`, or those of the argument if `accuracy.argument` is not 0.
+        `evaluate` of the magnitudes of the `term_inputs`; if `accuracy.argument` is not 0, those of the argument.
 
         Args:
             inputs: The arrays of one run, whose types `infer` accepts, but with f64 for all floats.
@@ -155,7 +155,7 @@ class NumericFacts(_Inputs):
         return np.asarray(output[0] if isinstance(output, tuple) else output)
 
 
-class ElementFacts(_Inputs):
+class ElementFacts(_DeclaredInputs):
     """The base of `Op` that declares the way of elements from the inputs to the outputs.
 
     Attributes:

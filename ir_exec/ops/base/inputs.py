@@ -87,7 +87,7 @@ class PowerBase(ValueRange):
 
 @dataclass(frozen=True)
 class Usual(Domain):
-    """The same number in every element, such as a threshold or a step, that suits inputs of any shape."""
+    """A number for every element, such as a threshold or a step, that suits inputs of any shape."""
 
     value: float
     text: str

@@ -76,7 +76,7 @@ ALONG_NO_AXES = {"DFT", "IDFT", "ExperimentalDetectronPriorGridGenerator"}
 @parametrize_classes(
     [cls for cls in sampled if not (cls.is_data_movement or cls.moved_inputs or cls.type_name in ALONG_NO_AXES)]
 )
-def test_elements_depend_on_their_position_alone_if_declared(cls: type[Op]) -> None:
+def test_elements_depend_on_their_position_alone(cls: type[Op]) -> None:
     results = [is_elementwise(sample) for sample in samples_by_class()[cls]]
     # Windows and transforms of one element are element-wise.
     is_always = False not in results and results.count(True) > len(results) / 2
@@ -92,11 +92,11 @@ def test_a_selection_is_elementwise() -> None:
 
 def arrays_of(cls: type[Op]) -> Iterator[Array]:
     """A few different numbers in each element type."""
-    for kind in sorted(cls.inputs[0].types & cls.inputs[1].types, key=lambda kind: kind.name):
-        if kind in BOOLEAN:
+    for element_type in sorted(cls.inputs[0].types & cls.inputs[1].types, key=lambda element_type: element_type.name):
+        if element_type in BOOLEAN:
             yield np.array([False, True])
-        elif kind.dtype.kind in "iufV" and kind.bits >= 8 and not kind.name.startswith("f8"):
-            yield np.array([3, 1, 0, 5] if not kind.is_signed else [3, 1, -2, 5]).astype(kind.dtype)
+        elif element_type.dtype.kind in "iufV" and element_type.bits >= 8 and not element_type.name.startswith("f8"):
+            yield np.array([3, 1, 0, 5] if not element_type.is_signed else [3, 1, -2, 5]).astype(element_type.dtype)
 
 
 def keeps(cls: type[Op], value: float) -> bool:
@@ -159,7 +159,7 @@ def has_wide_types(sample: Sample) -> bool:
     return all(ElementType.of(array).bits not in (1, 2, 3) and array.size for array in sample.inputs)
 
 
-def count_moved(sample: Sample, positions: list[int], value: float = 3) -> tuple[int, int]:
+def count_matches(sample: Sample, positions: list[int], value: float = 3) -> tuple[int, int]:
     """The elements of the outputs that are this number, and those that are neither this number nor fill values."""
     moved = others = 0
     for output in filled_outputs(sample, positions, value) or ():
@@ -176,9 +176,9 @@ def count_moved(sample: Sample, positions: list[int], value: float = 3) -> tuple
 
 
 @parametrize_classes([cls for cls in sampled if any(map(moved_positions, samples_by_class()[cls]))])
-def test_elements_are_moved_or_blended(cls: type[Op]) -> None:
+def test_outputs_of_movements_have_elements_of_inputs(cls: type[Op]) -> None:
     rows = [sample for sample in samples_by_class()[cls] if has_wide_types(sample) and moved_positions(sample)]
-    counts = [count_moved(sample, moved_positions(sample)) for sample in rows]
+    counts = [count_matches(sample, moved_positions(sample)) for sample in rows]
     assert [others for _, others in counts if others] == []
     assert not rows or any(moved for moved, _ in counts)
 
@@ -190,7 +190,7 @@ def may_move(cls: type[Op]) -> bool:
         positions = [i for i, array in enumerate(sample.inputs) if ElementType.of(array).is_float]
         (output, *_) = sample.evaluate(sample.inputs)
         if positions and has_wide_types(sample) and output.dtype == sample.inputs[positions[0]].dtype:
-            results += [count_moved(sample, positions, value) for value in (3, 0.25)]
+            results += [count_matches(sample, positions, value) for value in (3, 0.25)]
     return sum(moved > 0 for moved, _ in results) > len(results) / 2 and not any(others for _, others in results)
 
 
@@ -242,7 +242,7 @@ def test_distributions_sum_to_1(cls: type[Op]) -> None:
 
 
 @parametrize_classes(sampled)
-def test_elements_matter_unless_declared(cls: type[Op]) -> None:
+def test_elements_of_all_other_inputs_matter(cls: type[Op]) -> None:
     never = {declared.name for declared in cls.inputs if declared.only_shape or declared.only_type}
     ignored, read = split_inputs(samples_by_class()[cls])
     if ignored != never:
@@ -282,8 +282,8 @@ def inputs_of_shapes(cls: type[Op]) -> set[str]:
     names = set()
     for sample in samples_by_class().get(cls, []):
         types = [TensorType.of(array) for array in sample.inputs]
-        for position, known in enumerate(types):
-            others = [known.without_values() if i == position else other for i, other in enumerate(types)]
+        for position, input_type in enumerate(types):
+            others = [input_type.without_values() if i == position else other for i, other in enumerate(types)]
             try:
                 is_static = [
                     all(output.shape.is_static for output in inferred(sample.layer, *row)) for row in (types, others)
@@ -296,7 +296,7 @@ def inputs_of_shapes(cls: type[Op]) -> set[str]:
 
 
 @parametrize_classes(registered())
-def test_inputs_that_determine_shapes_are_declared(cls: type[Op]) -> None:
+def test_no_other_inputs_determine_shapes(cls: type[Op]) -> None:
     assert inputs_of_shapes(cls) - DATA.get(cls.type_name, set()) <= get_shape_inputs(cls)
 
 
@@ -338,7 +338,7 @@ def test_equal_sizes_are_equal_in_every_sample(cls: type[Op]) -> None:
 
 
 @parametrize_classes([cls for cls in sampled if cls.equal_sizes is not Op.equal_sizes])
-def test_other_sizes_are_rejected(cls: type[Op]) -> None:
+def test_infer_rejects_other_sizes(cls: type[Op]) -> None:
     sample = max(samples_by_class()[cls], key=lambda sample: sum(array.size for array in sample.inputs))
     first, *others = sample.inputs
     longer = [np.concatenate([first, first], axis) for axis in range(first.ndim)]
