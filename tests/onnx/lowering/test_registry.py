@@ -53,7 +53,7 @@ def test_attributes_are_those_of_the_definition(schema: Any) -> None:
     assert set(declared) == set(schema.attributes)
     for name, attribute in declared.items():
         wanted = schema.attributes[name]
-        assert attribute.kind == wanted.type.name, name
+        assert attribute.type_name == wanted.type.name, name
         if name != "consumed_inputs":
             # The inputs that may be overwritten: files need not declare them.
             assert attribute.is_required == wanted.required, name
