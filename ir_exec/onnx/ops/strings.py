@@ -28,6 +28,7 @@ from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, chosen
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import as_i64, cast, ints, known, known_rank, number, numbers, shape_of
 from ir_exec.onnx.ops.lookups import look_up
+from ir_exec.report.text import shorten
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["numbers_of_strings", "strings_of_numbers"]
@@ -208,7 +209,7 @@ class _Expression:
             self._compiled = library.compile(pattern)
         except (library.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            shown = repr(pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}...")
+            shown = repr(shorten(pattern, _SHOWN))
             raise InvalidAttributeError(f"{attribute} {shown} is not a regular expression: {reason}") from None
         self._timer = MatchTimer(sum(map(len, texts)), self._compiled)
 
