@@ -23,11 +23,14 @@ from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, TRAINING
 from ir_exec.onnx.reading import signatures
 from ir_exec.onnx.reading.tensors import element_type_of
 
-__all__ = ["PATH", "describe_operators", "render"]
+__all__ = ["CORRECTIONS", "PATH", "describe_operators", "render"]
 
 PATH = Path(signatures.__file__).with_suffix(".json")
 
 Entry = dict[str, Any]
+
+CORRECTIONS: dict[tuple[str, str], Any] = {("GRU-1", "direction"): "forward"}
+"""Defaults that replace those of a definition: the definition of GRU-1 has "foward"."""
 
 
 def describe_operators() -> dict[str, dict[str, Entry]]:
@@ -86,6 +89,9 @@ def _runtime_schemas(domain: str) -> list[Any]:
 
 def _entry(inputs: str, schema: Any) -> Entry:
     attributes = {name: _attribute(declared) for name, declared in sorted(schema.attributes.items())}
+    for (operator, name), default in CORRECTIONS.items():
+        if operator == f"{schema.name}-{schema.since_version}":
+            attributes[name][1] = default
     return {"inputs": inputs, "attributes": attributes} if attributes else {"inputs": inputs}
 
 
