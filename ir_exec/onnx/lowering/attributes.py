@@ -123,11 +123,11 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
     from onnx import AttributeProto
 
     kind = AttributeProto.AttributeType.Name(attribute.type)
-    if kind != declared.kind:
+    if kind != declared.type_name:
         # An empty list has no inherent type: exporters write different ones.
-        if declared.kind in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
+        if declared.type_name in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
-        message = f"attribute {attribute.name} has type {kind}, expected {declared.kind}"
+        message = f"attribute {attribute.name} has type {kind}, expected {declared.type_name}"
         raise InvalidAttributeError(message, code=Code.invalid_attribute)
     match kind:
         case "INT":
