@@ -22,13 +22,14 @@ from ir_exec.debug.precision.weights import (
     weight_line,
     weight_side,
 )
-from ir_exec.debug.values.facts import Record
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, chain_of, numbers_of
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource
-from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.report.numbers import format_count
+from ir_exec.report.records import Record
 from ir_exec.types import STRING, Shape, TensorType
 
 __all__ = [
@@ -122,13 +123,13 @@ class NetworkDiff(Record):
         """Summary in one line."""
         constants = sum(layer.constant is not None for layer in self.changed)
         parts = [f"{len(self.added):,} added, {len(self.removed):,} removed, {len(self.changed):,} changed"]
-        parts[0] += f" ({constants:,} constant{'s'[: constants != 1]})" if constants else ""
+        parts[0] += f" ({format_count(constants, 'constant', ',')})" if constants else ""
         if self.consequences:
             parts.append(f"{len(self.consequences):,} with different types as a consequence")
         parts.append(f"{self.unchanged:,} unchanged")
         if self.constants_not_compared:
             count = self.constants_not_compared
-            parts.append(f"{count:,} constant{'s'[: count != 1]} not compared because a .bin is missing")
+            parts.append(f"{format_count(count, 'constant', ',')} not compared because a .bin is missing")
         stored = "" if self.weights is None else f"{self.weights}; "
         stored += "".join(f"{one}; " for one in summary_of(self.quantized))
         if self.ranges:
@@ -367,7 +368,8 @@ class _Diff:
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
-        if canonical(a.type) in ("Convert", "Subtract", "Multiply", "Reshape") or None in self._weights:
+        is_inside = any(chain_of(value) is not None for value in a.outputs)
+        if is_inside or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
             values = (self._source(node, position) for node in (a, b))

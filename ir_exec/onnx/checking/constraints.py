@@ -16,6 +16,7 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.onnx.lowering.values import GraphValue
+from ir_exec.report.numbers import format_count
 from ir_exec.types import Array, Shape
 
 __all__ = [
@@ -357,7 +358,7 @@ def elements(name: str, count: int) -> Constraint:
         return ShapeError(
             f"{name} has shape",
             actual=facts.shown(name),
-            expected=f"{count} element{'s' * (count != 1)}",
+            expected=format_count(count, "element"),
             code=Code.dims_differ,
             port=name,
         )

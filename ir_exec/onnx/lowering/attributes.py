@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, Report
-from ir_exec.onnx.lowering.registry import Attribute, Version
+from ir_exec.hints import closest_names, did_you_mean
+from ir_exec.onnx.lowering.versions import Attribute, Version
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
-__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "chosen", "read_attributes", "resolved"]
+__all__ = [
+    "Body",
+    "Floats",
+    "Ints",
+    "Sparse",
+    "Strings",
+    "Tensor",
+    "Type",
+    "chosen",
+    "read_attributes",
+    "resolve_references",
+    "resolved",
+]
 
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
@@ -37,7 +49,7 @@ def read_attributes(
         InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, and for one that
             this version does not have.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(version.defaults)
     for attribute in node.attribute:
         found = resolved(attribute, given)
         if found is None:
@@ -48,9 +60,11 @@ def read_attributes(
                 raise _unknown(attribute.name, version)
             warn(_ignored(attribute.name, version))
             continue
-        values[declared.name] = _value(found, declared)
+        value = _value(found, declared)
+        if declared.parameter:
+            values[declared.parameter] = value
     for name, declared in version.attributes.items():
-        if declared.is_required and declared.name not in values:
+        if declared.is_required and declared.parameter not in values:
             raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
     return values
 
@@ -74,6 +88,22 @@ def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> 
     return given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
 
 
+def resolve_references(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    """The node with attributes that refer to attributes of a function replaced by their values."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    resolved_node = type(node)()
+    resolved_node.CopyFrom(node)
+    del resolved_node.attribute[:]
+    for attribute in node.attribute:
+        value = resolved(attribute, given)
+        if value is not None:
+            copied = resolved_node.attribute.add()
+            copied.CopyFrom(value)
+            copied.name = attribute.name
+    return resolved_node
+
+
 def _unknown(name: str, version: Version) -> InvalidAttributeError:
     from ir_exec.onnx.lowering.registry import versions
 
@@ -84,8 +114,7 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
 
 
 def _ignored(name: str, version: Version) -> InvalidAttributeError:
-    near = get_close_matches(name, version.attributes, n=1)
-    hint = f"did you mean {near[0]}?" if near else None
+    hint = did_you_mean(closest_names(name, version.attributes))
     message = f"{version} has no attribute {name}; it is ignored"
     return InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning", hint=hint)
 
@@ -94,12 +123,15 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
     from onnx import AttributeProto
 
     kind = AttributeProto.AttributeType.Name(attribute.type)
-    if kind != declared.kind:
+    if kind != declared.type_name:
         # An empty list has no inherent type: exporters write different ones.
-        if declared.kind in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
+        if declared.type_name in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
         raise InvalidAttributeError(
-            f"attribute {attribute.name} has type", actual=kind, expected=declared.kind, code=Code.invalid_attribute
+            f"attribute {attribute.name} has type",
+            actual=kind,
+            expected=declared.type_name,
+            code=Code.invalid_attribute,
         )
     match kind:
         case "INT":
