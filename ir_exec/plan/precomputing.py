@@ -197,6 +197,7 @@ def use_compressed_weights(compiler: Compiler, draft: Draft) -> None:
         )
     results = [node.values_in[0] for node in compiler.graph.results]
     draft.set_nodes(compiler.compressed.replaced(draft.nodes, results))
+    draft.skipped += compiler.compressed.skipped
 
 
 def eliminate_known_values(compiler: Compiler, draft: Draft) -> None:
