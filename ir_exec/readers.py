@@ -43,7 +43,7 @@ def _is_onnx(start: bytes) -> bool:
     return len(start) > 2 and start[0] == 8 and 0 < start[1] <= 32 and start[2] in b"\x12\x1a\x22\x28\x32\x3a\x42"
 
 
-_READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading:read_onnx"),)
+_READERS = (Reader("ONNX", ".onnx", _is_onnx, "onnx", "ir_exec.onnx.reading.files:read_onnx"),)
 
 OLDER_IR = Reader("IR of versions 2 to 7", ".xml", lambda start: False, "lxml", "ir_exec.older.reading:load_older")
 """The reader of the older layout. `ir_exec.model` selects it by the version in the parsed .xml."""

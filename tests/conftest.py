@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import Phase, settings
 
-from ir_exec.onnx import registry as onnx_registry
+from ir_exec.onnx.lowering import registry as onnx_registry
 from ir_exec.ops.base import registry as opsets
 from ir_exec.plan.compiler import Compiler
 from tests.conformance.networks import COLLECTION

@@ -53,7 +53,7 @@ def test_the_debugger_loads_what_is_asked_for() -> None:
     assert "ir_exec.debug.drawing" in loaded
     assert not loaded & {
         "ir_exec.debug.comparison.comparing",
-        "ir_exec.debug.cuts.reducing",
+        "ir_exec.debug.reduction.reducing",
         "ir_exec.debug.traces.tracing",
     }
 

@@ -23,7 +23,7 @@ from ir_exec.ir.packing import decode, packed_size
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import ModelPort
-from ir_exec.onnx.tensor_files import data_set_files, read_tensor_file
+from ir_exec.onnx.reading.tensor_files import data_set_files, read_tensor_file
 from ir_exec.types import STRING, Array, Dim
 
 __all__ = ["SUFFIXES", "Pixels", "input_of_file", "inputs_of_data_set", "outputs_of_data_set"]

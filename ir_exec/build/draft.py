@@ -10,11 +10,10 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.hints import suggested
 from ir_exec.ir import Edge, Layer
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.base.registry import newest
+from ir_exec.ops.infrastructure.values import AssignsVariable
 
 __all__ = ["LayerDraft", "LayerPort", "unused_name"]
-
-_SINKS = frozenset({"Result", "Assign"})
 
 
 class LayerPort(NamedTuple):
@@ -32,6 +31,14 @@ def unused_name(name: str, taken: Collection[str]) -> str:
         number += 1
         found = f"{name}_{number}"
     return found
+
+
+def _is_end(layer: Layer) -> bool:
+    """Return True for inputs and outputs of a graph, and for Assigns, which are needed without readers."""
+    if layer.is_parameter or layer.is_result:
+        return True
+    cls = newest(layer.type)
+    return cls is not None and issubclass(cls, AssignsVariable)
 
 
 class LayerDraft:
@@ -67,8 +74,7 @@ class LayerDraft:
 
     def needed(self) -> set[str]:
         """Return the ids of the inputs, the outputs, the Assigns, and of all layers that these need."""
-        ends = [layer.id for layer in self.layers.values() if canonical(layer.type) in _SINKS or layer.is_parameter]
-        return self.reachable(ends)
+        return self.reachable([layer.id for layer in self.layers.values() if _is_end(layer)])
 
     def reachable(self, ends: Iterable[str]) -> set[str]:
         """Return the ids of these layers and of the layers that they depend on."""

@@ -14,36 +14,9 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, IRError, Location
 from ir_exec.ops import Op
 from ir_exec.ops.base.docstrings import describe, sections_text
-from ir_exec.ops.base.registry import names_of_types
+from ir_exec.ops.base.registry import names_of_types, spelled_functions
 
 __all__ = ["docstring_for", "function_for", "function_name", "function_names", "has_one_output", "parameters_of"]
-
-_OWN = frozenset({"Assign", "Const", "If", "Loop", "Parameter", "ReadValue", "Result", "TensorIterator"})
-"""Types for which the builder has functions of a different form."""
-
-_SPELT = {
-    "BGRtoNV12": "bgr_to_nv12",
-    "Col2Im": "col2im",
-    "ErfInv": "erfinv",
-    "GroupedMatMul": "grouped_matmul",
-    "HSigmoid": "hsigmoid",
-    "HSwish": "hswish",
-    "I420toBGR": "i420_to_bgr",
-    "I420toRGB": "i420_to_rgb",
-    "IsNaN": "is_nan",
-    "MatMul": "matmul",
-    "NV12toBGR": "nv12_to_bgr",
-    "NV12toRGB": "nv12_to_rgb",
-    "PReLU": "prelu",
-    "RGBtoNV12": "rgb_to_nv12",
-    "ReLU": "relu",
-    "SoftMax": "softmax",
-    "SoftPlus": "softplus",
-    "SoftSign": "softsign",
-    "TopK": "topk",
-    "ExperimentalDetectronTopKROIs": "experimental_detectron_topk_rois",
-}
-"""Types whose words are not separable by capitals; these are the names of OpenVINO's Python functions."""
 
 _COMMON = {
     "opset": "The opset, such as `opset8`, whose version of the operator is used; by default the newest version.",
@@ -58,13 +31,14 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 def function_name(type_name: str) -> str:
     """Return the name of the function for an operator type: `gather_elements` for `GatherElements`."""
-    return _SPELT.get(type_name) or _WORDS.sub("_", type_name).lower()
+    return spelled_functions().get(type_name) or _WORDS.sub("_", type_name).lower()
 
 
 @cache
 def function_names() -> dict[str, str]:
-    """Return the operator type of each function."""
-    return {function_name(one): one for one in names_of_types() if one not in _OWN}
+    """Return the operator type of each function; types with functions of a different form are missing."""
+    spelled = spelled_functions()
+    return {function_name(one): one for one in names_of_types() if spelled.get(one, one) is not None}
 
 
 def parameters_of(cls: type[Op]) -> list[Parameter]:

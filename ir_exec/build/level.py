@@ -143,15 +143,15 @@ class Level:
         needed = needed_layers(values)
         placeholders = [layer for layer in needed if layer in self._shared.placeholders]
         ids = {layer: self._read_here(*self._shared.placeholders[layer]) for layer in placeholders}
-        made = [layer for layer in needed if layer not in ids and layer.type != "Result"]
+        made = [layer for layer in needed if layer not in ids and not layer.is_result]
         for layer in made:
             if layer.scope.outer is not None and layer.constant is None:
                 raise GraphError("a value of a body is used outside the body").located(layer.location)
-            if self.outer is not None and layer.type == "Parameter":
+            if self.outer is not None and layer.is_parameter:
                 message = "a body takes its inputs from the enclosing layer: a Parameter in it would have no value"
                 raise GraphError(message).located(layer.location)
             self._splice(layer, ids)
-        sources = [value.layer.inputs[0] if value.layer.type == "Result" else value for value in values]
+        sources = [value.layer.inputs[0] if value.layer.is_result else value for value in values]
         return [_place(value, ids) for value in sources]
 
     def _read_here(self, level: Level, place: LayerPort) -> LayerPort:
@@ -234,7 +234,7 @@ class Level:
         element = layer_element(layer, id, self.draft.new_name(layer.name or f"{layer.type}_{id}"), names)
         sources = [_place(value, ids) for value in layer.inputs]
         behind = [source.layer for source in sources]
-        if layer.type == "Parameter":
+        if layer.is_parameter:
             behind = [one.id for one in self.draft.layers.values() if one.is_parameter]
         self.draft.put_after([element], behind)
         for place, source in zip(self.draft.inputs(element), sources, strict=True):

@@ -62,12 +62,12 @@ def model(
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
         raise GraphError("the model has no Result and would compute nothing", code=Code.no_result)
-    ends = [one if one.layer.type == "Result" else result(one) for one in ends]
+    ends = [one if one.layer.is_result else result(one) for one in ends]
     layers = needed_layers([*ends, *sinks, *(parameters or ())])
     for layer in layers:
         if layer.scope.outer is not None and layer.constant is None:
             raise GraphError("a value of a body is used outside the body").located(layer.location)
-    found = [layer.outputs[0] for layer in layers if layer.type == "Parameter"]
+    found = [layer.outputs[0] for layer in layers if layer.is_parameter]
     ordered = found if parameters is None else list(parameters)
     missing = [one for one in found if one not in ordered]
     if missing:
@@ -153,7 +153,7 @@ def assemble(
         node.inputs = [nodes[places[value.layer]].outputs[value.position] for value in layer.inputs]
         node.declared_inputs = tuple([value.type.without_values() for value in layer.inputs])
         node.bodies = tuple([body.graph for body in layer.bodies])
-        outputs_of = () if layer.type == "Result" else layer.outputs
+        outputs_of = () if layer.is_result else layer.outputs
         node.outputs = tuple([_graph_value(node, one, len(values), tensor_names) for one in outputs_of])
         types += [value.type for value in outputs_of]
         values += node.outputs
@@ -168,7 +168,7 @@ def assemble(
 
 def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[Value, tuple[str, ...]]) -> Layer:
     """Return the layer as an element of a file. It is not validated again."""
-    outputs = () if layer.type == "Result" else layer.outputs
+    outputs = () if layer.is_result else layer.outputs
     count = len(layer.inputs)
     return Layer.model_construct(
         id=str(id),
@@ -227,7 +227,7 @@ def _tensor_names(layers: Sequence[BuiltLayer]) -> dict[Value, tuple[str, ...]]:
     found: dict[Value, dict[str, None]] = {}
     for layer in layers:
         for value in layer.outputs:
-            if value.tensor_names and layer.type != "Result":
+            if value.tensor_names and not layer.is_result:
                 found.setdefault(value, {}).update(dict.fromkeys(value.tensor_names))
         if layer.output_names:
             found.setdefault(layer.inputs[0], {}).update(dict.fromkeys(layer.output_names))
@@ -251,10 +251,11 @@ def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
         places[layer] = id
         name = layer.name
         other = given.setdefault(name, layer) if name else layer
-        if other is not layer and {"Parameter", "Result"} & {layer.type} and other.type == layer.type:
+        is_end = layer.is_parameter or layer.is_result
+        if other is not layer and is_end and other.type == layer.type:
             message = f"two layers of type {layer.type} are named {name!r}, expected unique names"
             raise GraphError(message, code=Code.duplicate_layer_name).located(layer.location)
-        if not name and layer.type == "Result":
+        if not name and layer.is_result:
             source = layer.inputs[0]
             name = f"{names[places[source.layer]]}/sink_port_{source.position}"
         elif not name:

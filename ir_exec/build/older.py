@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,8 @@ from ir_exec.infer import infer_types
 from ir_exec.ir import Body, Document, Edge, Layer, Port
 from ir_exec.ir.array_weights import ArrayWeights, reserve_offset
 from ir_exec.model import Loaded, Model
-from ir_exec.ops import Op
+from ir_exec.ops import Op, resolve
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["in_older_versions"]
@@ -24,43 +25,6 @@ IsReadable: TypeAlias = Callable[[str, str], bool]
 """Return True if the reader supports a type of an opset: `("Pad", "opset12")`."""
 
 _MOST_NAMED = 10
-
-
-class _Older(NamedTuple):
-    """An older version of an operator.
-
-    Attributes:
-        since: The first opset of the older version.
-        without: Attributes that it lacks, each with the values that have no effect.
-        refused: Values of its other attributes that it does not accept.
-        counted: Inputs for which it accepts only numbers of 0 or more, which therefore must be known.
-    """
-
-    since: int
-    without: tuple[tuple[str, Collection[object]], ...] = ()
-    refused: tuple[tuple[str, str], ...] = ()
-    counted: tuple[str, ...] = ()
-    inputs: int | None = None
-
-
-_OLDER: dict[tuple[str, int], _Older] = {
-    ("AvgPool", 16): _Older(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),)),
-    ("AvgPool", 14): _Older(1, refused=(("rounding_type", "ceil_torch"),)),
-    ("Interpolate", 11): _Older(4, refused=(("mode", "bilinear_pillow"), ("mode", "bicubic_pillow"))),
-    ("MaxPool", 14): _Older(8, refused=(("rounding_type", "ceil_torch"),)),
-    ("MulticlassNms", 9): _Older(8, inputs=2),
-    ("NonMaxSuppression", 9): _Older(5),
-    ("OneHot", 16): _Older(1, without=(("negative_indices_mode", ("ignore_negative",)),)),
-    ("Pad", 12): _Older(1, counted=("pads_begin", "pads_end")),
-    ("ROIAlign", 9): _Older(3, without=(("aligned_mode", ("asymmetric",)),)),
-    ("ScatterElementsUpdate", 12): _Older(
-        3, without=(("reduction", ("none",)), ("use_init_val", (True, False))), counted=("indices",)
-    ),
-    ("ScatterNDUpdate", 15): _Older(4, without=(("reduction", ("none",)),), counted=("indices",)),
-    ("Squeeze", 15): _Older(1, without=(("allow_axis_skip", (False,)),)),
-    ("TopK", 11): _Older(3, without=(("stable", (False,)),)),
-}
-"""By type and version, the next older version that can replace it."""
 
 
 def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Model:
@@ -108,18 +72,23 @@ class _Rewriting:
         added: list[Edge] = []
         for layer in layers:
             changed = self._layer(nodes[layer.id], layer)
-            if changed.version != layer.version and layer.type == "Interpolate":
-                constant, changed = self._split(nodes[layer.id], changed)
+            separated = _separated_input(nodes[layer.id], changed)
+            if separated is not None:
+                constant, changed = self._split(nodes[layer.id], changed, separated)
                 made.append(constant)
                 added.append(edge(constant.id, "0", changed.id, constant.id))
             made.append(changed)
         return tuple(made), (*edges, *added)
 
-    def _split(self, node: Node, layer: Layer) -> tuple[Layer, Layer]:
-        """Return a constant for the ignored input, and the layer that reads it."""
-        data, target, *axes = layer.inputs
+    def _split(self, node: Node, layer: Layer, position: int) -> tuple[Layer, Layer]:
+        """Return a constant for the ignored input, and the layer that reads it.
+
+        Args:
+            position: The position of the input that the older version has as two.
+        """
+        before, target, after = layer.inputs[:position], layer.inputs[position], layer.inputs[position + 1 :]
         is_of_sizes = layer.data.get("shape_calculation_mode", "").lower() == "sizes"
-        count = self._types[node.values_in[1]].shape.static[0]
+        count = self._types[node.values_in[position]].shape.static[0]
         unread = np.ones(count, np.float32 if is_of_sizes else np.int64)
         offset = reserve_offset(unread.nbytes)
         self.arrays[offset] = unread
@@ -133,7 +102,7 @@ class _Rewriting:
         self._next_id += 1
         further = port.model_copy(update={"id": constant.id})
         pair = (target, further) if is_of_sizes else (further, target)
-        return constant, layer.model_copy(update={"inputs": (data, *pair, *axes)})
+        return constant, layer.model_copy(update={"inputs": (*before, *pair, *after)})
 
     def _layer(self, node: Node, layer: Layer) -> Layer:
         if layer.bodies:
@@ -143,14 +112,16 @@ class _Rewriting:
         op, data = node.op, dict(layer.data)
         if op is None or layer.version is None or self._is_readable(layer.type, layer.version):
             return layer
-        since = type(op).since
+        cls = type(op)
+        since = cls.since
         while not self._is_readable(layer.type, f"opset{since}"):
-            older = _OLDER.get((layer.type, since))
+            older = cls.older
             why = f"version {since} is the oldest" if older is None else self._refusal(node, op, older)
             if older is None or why is not None:
                 self.left.append((node, why or ""))
                 return layer
             since = older.since
+            cls = resolve(layer.type, f"opset{since}")
             for name, _ in older.without:
                 data.pop(name, None)
         return layer.model_copy(update={"version": f"opset{since}", "data": data})
@@ -159,7 +130,7 @@ class _Rewriting:
         layers, edges = self.network(graph, body.layers, body.edges)
         return body.model_copy(update={"layers": layers, "edges": edges})
 
-    def _refusal(self, node: Node, op: Op, older: _Older) -> str | None:
+    def _refusal(self, node: Node, op: Op, older: OlderVersion) -> str | None:
         """Return the reason for a different meaning of the older version; None if it is equivalent."""
         for name, harmless in older.without:
             if getattr(op, name) not in harmless:
@@ -169,15 +140,25 @@ class _Rewriting:
                 return f"version {older.since} has no {name} {value!r}"
         if older.inputs is not None and len(node.values_in) > older.inputs:
             return f"version {older.since} has no {op.inputs[older.inputs].name}"
-        if node.type == "Interpolate" and not self._types[node.values_in[1]].shape.is_static:
-            return f"version {older.since} requires a known number of sizes and scales"
-        for name in older.counted:
+        if older.separated:
+            separated = node.values_in[_position(op, older.separated)]
+            if not self._types[separated].shape.is_static:
+                return f"version {older.since} requires a known number of sizes and scales"
+        for name in older.nonnegative:
             known = self._types[node.values_in[_position(op, name)]].value
             if known is None or (known.size and known.min() < 0):
                 return f"version {older.since} requires {name} of 0 or more" + (
                     ", which are not known" * (known is None)
                 )
         return None
+
+
+def _separated_input(node: Node, layer: Layer) -> int | None:
+    """Return the position of the input that the older version of a layer has as two; None if there is none."""
+    op = node.op
+    if op is None or op.older is None or not op.older.separated or layer.version == node.layer.version:
+        return None
+    return _position(op, op.older.separated)
 
 
 def _position(op: Op, name: str) -> int:

@@ -110,6 +110,16 @@ class BuiltLayer:
         """The layer in messages."""
         return Location(layer_name=self.name or None, layer_type=self.type)
 
+    @property
+    def is_parameter(self) -> bool:
+        """Return True for an input of the model or body."""
+        return self.op.is_parameter
+
+    @property
+    def is_result(self) -> bool:
+        """Return True for an output of the model or body."""
+        return self.op.is_result
+
     def __repr__(self) -> str:
         return f"<{self.type} {self.name!r}>"
 
@@ -198,7 +208,7 @@ def new_layer(
         tensor_names: The tensor names of the only output, or one list for each output.
     """
     # A Result stands for its input here, because files have no layers that read Results.
-    inputs = tuple([one.layer.inputs[0] if one.layer.type == "Result" else one for one in inputs])
+    inputs = tuple([one.layer.inputs[0] if one.layer.is_result else one for one in inputs])
     layer = BuiltLayer(
         type_name,
         version or f"opset{op.since}",

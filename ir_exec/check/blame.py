@@ -18,8 +18,9 @@ import numpy as np
 from ir_exec.errors import Location
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.ops.movement.join import Concat
+from ir_exec.ops.shape import Reshape
 from ir_exec.types import TensorType
 
 __all__ = ["FARTHEST", "Blame", "Cause", "Stray", "path_down", "sizes_of", "stray"]
@@ -86,7 +87,7 @@ def path_down(node: Node, reached: dict[Node, Node | None]) -> list[Node]:
 
 def _fixed_axis(node: Node, before: Types, after: Types) -> int | None:
     """The output axis of a Reshape that kept its size although the corresponding input axis changed."""
-    if canonical(node.type) != "Reshape" or len(node.inputs) != 2 or node.op is None:
+    if not isinstance(node.op, Reshape) or len(node.inputs) != 2:
         return None
     data, out = node.values_in[0], node.outputs[0]
     old, old_out, new_out = _sizes(data, before), _sizes(out, before), after[out.number].shape.dims
@@ -135,13 +136,12 @@ def _supplier(value: Value, index: int, types: Types) -> list[Node] | None:
     while not isinstance(value.node.op, Const):
         node = value.node
         below.append(node)
-        type_name = canonical(node.type)
-        if type_name == "Concat":
+        if isinstance(node.op, Concat):
             found = _part(node, index, types)
             if found is None:
                 return None
             value, index = found
-        elif type_name in ("Unsqueeze", "Squeeze", "Convert", "Reshape") and node.inputs[0] is not None:
+        elif node.op is not None and node.op.preserves_order and node.inputs[0] is not None:
             value = node.values_in[0]
         else:
             return None

@@ -152,10 +152,6 @@ def layer_of(node: Node) -> str:
     return str(Location(layer_id=node.id, layer_name=node.name, layer_type=node.type))
 
 
-_WRITTEN_AS_F32 = {("DetectionOutput", 0), ("MaxPool", 1)}
-"""Outputs that Model Optimizer, POT and NNCF always declare as f32: boxes of f16 models, and indices."""
-
-
 def joined_types(node: Node) -> dict[Value, TensorType]:
     """Values in the bodies of a layer that are concatenated over the iterations, with the type of the joined output."""
     joined = {}
@@ -177,7 +173,7 @@ def severity_at_source(
             declares this type inside the body as well.
     """
     if code == Code.declared_element_type:
-        is_habit = value.declared.element_type is ElementType.f32 and _place(value) in _WRITTEN_AS_F32
+        is_habit = value.declared.element_type is ElementType.f32 and _is_habitually_f32(value)
         return "warning" if is_habit or not readers else "error"
     return "warning" if code == Code.declared_dims and joined.get(value) == value.declared else "error"
 
@@ -190,9 +186,10 @@ def severity_at_reader(reader: End) -> Severity:
     return "warning" if reader.node.op_class.is_result and reader.port.precision is None else "error"
 
 
-def _place(value: Value) -> tuple[str, int]:
-    node = value.node
-    return (node.op_class.type_name if node.op is not None else node.type), value.position
+def _is_habitually_f32(value: Value) -> bool:
+    """Return True for outputs that Model Optimizer, POT and NNCF declare as f32: boxes of f16 models, and indices."""
+    cls = value.node.op_class
+    return value.position < len(cls.outputs) and cls.outputs[value.position] in cls.declared_as_f32
 
 
 _OTHER_PRECISIONS = ("U1", "bin", "UNSPECIFIED", "undefined")

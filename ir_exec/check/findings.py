@@ -17,6 +17,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import Citation, IRError, Location, Severity
 from ir_exec.graph import Node
 from ir_exec.ir import Layer, Port
+from ir_exec.ops.base.registry import newest
 from ir_exec.printable import printable
 from ir_exec.types import TensorType
 
@@ -70,39 +71,6 @@ class Diagnostic(ReportRecord):
         return f"{where}: {self.severity}[{self.code} {self.name}]: {printable(self.message)}"
 
 
-_CONVOLUTIONS = (
-    "Convolution",
-    "GroupConvolution",
-    "BinaryConvolution",
-    "DeformableConvolution",
-    "ConvolutionBackpropData",
-    "GroupConvolutionBackpropData",
-)
-_OF_CONVOLUTIONS = "output_padding output group kernel auto_pad pad_value mode"
-_OF_PRIORS = "flip img_h img_w img_size step_h step_w width height aspect_ratio"
-_OF_POOLING = "exclude-pad pool-method"
-
-_LEFTOVERS: dict[str, str] = {
-    **dict.fromkeys(_CONVOLUTIONS, _OF_CONVOLUTIONS),
-    "PriorBox": _OF_PRIORS,
-    "PriorBoxClustered": _OF_PRIORS,
-    "MaxPool": _OF_POOLING,
-    "AvgPool": _OF_POOLING,
-    "DetectionOutput": "eta height height_scale interp_mode label_map_file name_size_file num_classes num_test_image "
-    "output_directory output_format output_name_prefix pad_mode pad_value prob resize_mode save_file visualize "
-    "visualize_threshold width width_scale",
-    "Interpolate": "factor height pad_beg pad_end shrink_factor width zoom_factor",
-    "NormalizeL2": "across_spatial channel_shared",
-    "Parameter": "cacheable",
-    "PReLU": "channel_shared filler_type filler_value max mean min sparse std variance_norm",
-    "Proposal": "for_deformable version",
-    "PSROIPooling": "no_trans part_size trans_std",
-    "RegionYolo": "bias_term",
-    "LSTMCell": "input_forget",
-    "LSTMSequence": "input_forget",
-}
-"""Redundant attributes by type, including attributes of older opsets that newer ones no longer have."""
-
 _UNKNOWN = re.compile(r"(\w+) has no attribute ([\w-]+); it is ignored")
 
 
@@ -133,7 +101,10 @@ def _leftover(diagnostic: Diagnostic) -> tuple[str, str] | None:
     if diagnostic.code != Code.unknown_attribute:
         return None
     match = _UNKNOWN.fullmatch(diagnostic.message)
-    return (match[1], match[2]) if match is not None and match[2] in _LEFTOVERS.get(match[1], "").split() else None
+    cls = newest(match[1]) if match is not None else None
+    if match is None or cls is None or match[2] not in cls.redundant_attributes.split():
+        return None
+    return match[1], match[2]
 
 
 _OF_DATA_FILES: dict[str, str] = {Code.weights_missing: "need it", Code.weights_short: "read data past its end"}
@@ -279,7 +250,7 @@ class Findings:
             one.location.line for one in of_file if one.code in (Code.unreadable_number, Code.missing_markup)
         }
         lost_results = Code.duplicate_layer_id in self._codes or any(
-            one.code == Code.missing_markup and one.location.layer_type == "Result" for one in self._found
+            one.code == Code.missing_markup and _is_result(one.location.layer_type) for one in self._found
         )
         weights_said = any(one.code in _NO_WEIGHTS for one in of_file)
 
@@ -295,6 +266,11 @@ class Findings:
             )
 
         return follows
+
+
+def _is_result(type_name: str | None) -> bool:
+    cls = None if type_name is None else newest(type_name)
+    return cls is not None and cls.is_result
 
 
 def _may_follow(found: Diagnostic) -> bool:

@@ -20,7 +20,7 @@ from ir_exec.check.report import Demand, Requirement
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location
 from ir_exec.ir import Document, Layer
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.base.registry import canonical, newest
 from ir_exec.types import ElementType
 
 __all__ = [
@@ -151,21 +151,20 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
     """The needs of each layer; first the need of the file for its IR version, without a layer."""
     table = _table()
     yield None, [_Need(table.ir_versions[version], f"IR version {version}")]
-    told: dict[tuple[str, str | None], tuple[str, list[_Need], list[_Novelty]]] = {}
+    told: dict[tuple[str, str | None], tuple[list[_Need], list[_Novelty]]] = {}
     for layer in document.all_layers():
         key = (layer.type, layer.version)
         known = told.get(key)
         if known is None:
             known = told[key] = _of_operator(layer.type, layer.version or "")
-        type_name, needs, novelties = known
+        needs, novelties = known
         kinds = [port.precision for port in layer.outputs]
-        if type_name != "FakeConvert":  # Its attribute is the type that it rounds to; no value has this type.
-            kinds += [text for name, text in layer.data.items() if name in _TYPE_ATTRIBUTES]
+        kinds += [text for name, text in layer.data.items() if name in _element_type_attributes(layer.type)]
         if new_types := _new_types(frozenset(kinds)):
             needs = [*needs, *new_types]
         for port in layer.outputs or layer.inputs:
             # Empty constants were always read; the input of a Result counts as its output.
-            if 0 in port.dims and type_name != "Const":
+            if 0 in port.dims and not layer.is_constant:
                 needs = [*needs, _Need(table.dim_of_0, "a dim of 0")]
                 break
         for novelty in novelties:
@@ -174,12 +173,20 @@ def _needs(document: Document, version: int) -> Iterator[tuple[Layer | None, Seq
         yield layer, needs
 
 
-def _of_operator(type_name: str, opset: str) -> tuple[str, list[_Need], list[_Novelty]]:
-    """The canonical name of an operator, the needs of all its layers, and the novelties that only some layers have."""
-    name, release = canonical(type_name), first_release(type_name, opset)
+@lru_cache(maxsize=2**10)
+def _element_type_attributes(type_name: str) -> frozenset[str]:
+    """The attributes that name the element type of a value, in contrast to a type to whose precision it is rounded."""
+    cls = newest(type_name)
+    others = () if cls is None else [field.attribute for field in cls.fields() if not field.is_element_type]
+    return _TYPE_ATTRIBUTES.difference(others)
+
+
+def _of_operator(type_name: str, opset: str) -> tuple[list[_Need], list[_Novelty]]:
+    """The needs of all layers of an operator, and the novelties that only some layers have."""
+    release = first_release(type_name, opset)
     owner = "openvino_tokenizers" if opset == EXTENSION else opset
     needs = [] if release is None else [_Need(release, f"{type_name} of {owner}")]
-    return name, needs, _table().novelties.get(name, [])
+    return needs, _table().novelties.get(canonical(type_name), [])
 
 
 @lru_cache(maxsize=2**10)

@@ -67,7 +67,7 @@ class _Context(click.Context):
         is_writer = any("--force" in parameter.opts for parameter in self.command.params)
         if not is_writer or callback != self.command.callback:
             return super().invoke(callback, *args, **kwargs)
-        from ir_exec.cli.outputs import protect_files  # imported for commands that write files
+        from ir_exec.cli.output.writing import protect_files  # imported for commands that write files
 
         with protect_files(self):
             return super().invoke(callback, *args, **kwargs)
@@ -112,7 +112,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command = import_module(f"ir_exec.cli.{cmd_name.replace('-', '_')}").command
+        command = import_module(f"ir_exec.cli.commands.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command), "every command module defines `command`"
         command.context_class = _Context
         add_no_config(command)

@@ -18,7 +18,7 @@ from ir_exec.batch.items import IMAGES, port_of_key
 from ir_exec.cli.extensions import extension_options
 from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input, weights_option
-from ir_exec.cli.terminal import Unusable, echo
+from ir_exec.cli.output.terminal import Unusable, echo
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import Drawer, Drawn, Redraw
 from ir_exec.debug.values.files import NATIVE, RECORDS, storable, store_npz

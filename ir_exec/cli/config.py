@@ -35,7 +35,7 @@ from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.check import code_prefix
 from ir_exec.check.releases import target_release
 from ir_exec.cli.files import read_toml
-from ir_exec.cli.terminal import Unusable, echo
+from ir_exec.cli.output.terminal import Unusable, echo
 from ir_exec.errors import Severity
 from ir_exec.printable import printable
 

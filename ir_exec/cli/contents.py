@@ -120,7 +120,7 @@ def _format_of_text(path: str, start: bytes) -> str:
     if os.path.basename(path) in ("index.json", "manifest.jsonl"):
         return "the index of a folder"
     if path.lower().endswith(".json"):
-        from ir_exec.text.folder import SETTINGS_FILES  # few outputs replace a .json
+        from ir_exec.text.folders.folder import SETTINGS_FILES  # few outputs replace a .json
 
         if os.path.basename(path) in SETTINGS_FILES:
             return "a settings file"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.output.terminal import Unusable
 
 __all__ = ["engine_arguments", "engine_options", "option_value"]
 

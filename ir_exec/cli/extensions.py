@@ -19,9 +19,9 @@ from typing import Any
 import click
 
 from ir_exec.cli.config import Config, find_config, is_foreign, read_config
-from ir_exec.cli.outputs import add_sources
+from ir_exec.cli.output.terminal import Unusable, echo
+from ir_exec.cli.output.writing import add_sources
 from ir_exec.cli.settings_options import ignores_settings, trust_option, trusts_settings
-from ir_exec.cli.terminal import Unusable, echo
 from ir_exec.printable import printable
 
 __all__ = ["extension_options", "import_extensions", "load_extensions", "resolve_extensions", "settings_path"]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
-from ir_exec.cli.terminal import Unusable, print_report
+from ir_exec.cli.output.terminal import Unusable, print_report
 from ir_exec.ir.storage import reason_of, replacing
 from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
 from ir_exec.readers import ENDINGS

@@ -16,7 +16,7 @@ from click.shell_completion import CompletionItem
 
 from ir_exec.check.what_if import join_shapes
 from ir_exec.cli.files import read_json, read_toml
-from ir_exec.cli.terminal import Unusable, terminal_width
+from ir_exec.cli.output.terminal import Unusable, terminal_width
 from ir_exec.errors import IRError
 from ir_exec.hints import completed
 from ir_exec.ir.urls import is_url
@@ -262,7 +262,7 @@ def complete_rules(context: click.Context, parameter: click.Parameter, incomplet
 
 def complete_operators(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete operator types, and versions after a hyphen: `Gather`, `Gather-8`."""
-    from ir_exec.cli.ops import name_of
+    from ir_exec.cli.commands.ops import name_of
     from ir_exec.ops import registered
 
     classes = registered()

@@ -17,7 +17,7 @@ from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.batch.pools import Pool, pool_of
 from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
-from ir_exec.cli.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, internal_error
 from ir_exec.hints import install_hint

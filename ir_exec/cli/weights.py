@@ -12,8 +12,8 @@ from ir_exec.build.compress import SHORT_NAMES, Compression, StoredWeight, compr
 from ir_exec.build.weight_formats import FORMATS
 from ir_exec.cli.arrays import read_arrays
 from ir_exec.cli.files import read_json
-from ir_exec.cli.progress import LayerBar
-from ir_exec.cli.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
+from ir_exec.cli.output.progress import LayerBar
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.model import Model
 from ir_exec.printable import printable
 
@@ -78,7 +78,7 @@ def compressed(network: Model, compression: Compression, archives: Sequence[str]
     importance = None
     with errors_as_messages(exit_code=UNUSABLE), LayerBar(network.graph) as bar:
         if archives:
-            from ir_exec.debug.quantization.activations import activation_powers  # imported for --inputs only
+            from ir_exec.debug.precision.activations import activation_powers  # imported for --inputs only
 
             calls = [read_arrays(path, network.inputs) for path in archives]
             importance = activation_powers(network, calls, bar.advance if bar.is_wanted else None)

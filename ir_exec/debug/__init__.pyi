@@ -1,18 +1,18 @@
 # The public names. Each is imported on first use, as in ir_exec itself.
 
-from ir_exec.debug.cuts.anonymizing import anonymous as anonymous
+from ir_exec.debug.reduction.anonymizing import anonymous as anonymous
 from ir_exec.debug.comparison.api import compare as compare
-from ir_exec.debug.cuts.bundling import (
+from ir_exec.debug.reduction.bundling import (
     Bundle as Bundle,
     Rerun as Rerun,
     bundle as bundle,
     rerun as rerun,
 )
-from ir_exec.debug.cuts.command import Command as Command
+from ir_exec.debug.reduction.command import Command as Command
 from ir_exec.debug.diffs.diffing import NetworkDiff as NetworkDiff
 from ir_exec.debug.diffs.diffing import diff as diff
 from ir_exec.debug.drawing import drawn_inputs as drawn_inputs
-from ir_exec.debug.cuts.extracting import (
+from ir_exec.debug.reduction.extracting import (
     Extracted as Extracted,
     extract as extract,
 )
@@ -21,7 +21,7 @@ from ir_exec.debug.comparison.items_report import (
     Comparisons as Comparisons,
 )
 from ir_exec.debug.comparison.metrics import Difference as Difference
-from ir_exec.debug.passes.bisecting import (
+from ir_exec.debug.reduction.bisecting import (
     PassLayer as PassLayer,
     PassOutput as PassOutput,
     PassBisection as PassBisection,
@@ -30,7 +30,7 @@ from ir_exec.debug.passes.bisecting import (
 )
 from ir_exec.debug.profiles.profile_report import Profile as Profile
 from ir_exec.debug.profiles.profiling import profile as profile
-from ir_exec.debug.cuts.reducing import (
+from ir_exec.debug.reduction.reducing import (
     Reduced as Reduced,
     ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
@@ -44,24 +44,24 @@ from ir_exec.debug.comparison.report import (
     LayerFault as LayerFault,
     Unmatched as Unmatched,
 )
-from ir_exec.debug.input_sizes.shaping import ShapesReport as ShapesReport
-from ir_exec.debug.input_sizes.shaping import shapes as shapes
-from ir_exec.debug.isolation.report import (
+from ir_exec.debug.inputs.shaping import ShapesReport as ShapesReport
+from ir_exec.debug.inputs.shaping import shapes as shapes
+from ir_exec.debug.device.records import (
     Isolation as Isolation,
     RunPart as RunPart,
 )
-from ir_exec.debug.tables.report import (
+from ir_exec.debug.device.tables.report import (
     Conformance as Conformance,
     FailedCase as FailedCase,
     OperatorResult as OperatorResult,
 )
-from ir_exec.debug.tables.running import conformance as conformance
-from ir_exec.debug.quantization.effects import (
+from ir_exec.debug.device.tables.running import conformance as conformance
+from ir_exec.debug.precision.effects import (
     LayerEffect as LayerEffect,
     QuantizationReport as QuantizationReport,
 )
-from ir_exec.debug.quantization.sensitivity import quantization_report as quantization_report
-from ir_exec.debug.references.torch_hooks import (
+from ir_exec.debug.precision.effects_by_layer import quantization_report as quantization_report
+from ir_exec.debug.comparison.references.torch_hooks import (
     Recording as Recording,
     torch_recorder as torch_recorder,
 )

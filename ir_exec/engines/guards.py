@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Set
 
 import numpy as np
 
@@ -10,23 +10,12 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import MOST_ITERATIONS
 from ir_exec.model import Model
+from ir_exec.ops import Op
+from ir_exec.ops.base.inputs import Divisor
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, Parameter, ReadsVariable, Result
 from ir_exec.types import ElementType, TensorType
 
 __all__ = ["guarded"]
-
-_SIZED_BY: Mapping[str, tuple[int, ...]] = {
-    "Broadcast": (1,),
-    "Eye": (0, 1),
-    "Interpolate": (1, 2),
-    "OneHot": (1,),
-    "Pad": (1, 2),
-    "Range": (0, 1, 2),
-    "Tile": (1,),
-}
-"""The inputs whose elements determine the size of the output, by the type of the layer."""
-
-_DIVIDES = frozenset({"Divide", "FloorMod", "Mod"})
 
 
 def guarded(model: Model, *, sees_zeros: bool = False) -> dict[Node, str]:
@@ -76,13 +65,19 @@ def _reason(node: Node, types: Types, shaped: Set[Value], *, sees_zeros: bool) -
     read = [types[value.number] for value in node.values_in]
     # The lowest integer, which overflows, is not a dim, and is not computed from dims.
     is_small = sees_zeros and all(value in shaped for value in node.values_in)
-    if node.type in _DIVIDES and len(read) > 1 and not is_small and not _divides_safely(read[1]):
+    divisors = [types[value.number] for value in _divisors(node, op)]
+    if not is_small and not all(map(_divides_safely, divisors)):
         return "a division of integers by zero is found only during a run"
-    if node.type in _SIZED_BY and not _is_sized(node, types, shaped):
+    if op.sized_by and not _is_sized(node, op, types, shaped):
         return "the size of its output depends on values, and may exceed every limit"
-    if node.type == "Loop" and not _is_bounded(read):
+    if op.has_condition and not _is_bounded(read):
         return "its number of iterations is known only during a run"
     return None
+
+
+def _divisors(node: Node, op: Op) -> list[Value]:
+    ports = zip(op.inputs, node.inputs, strict=False)
+    return [value for declared, value in ports if value is not None and isinstance(declared.domain, Divisor)]
 
 
 def _divides_safely(divisor: TensorType) -> bool:
@@ -96,8 +91,10 @@ def _divides_safely(divisor: TensorType) -> bool:
     return bool(np.all(lower > 0)) or (lower is upper and bool(np.all((lower != 0) & (lower != -1))))
 
 
-def _is_sized(node: Node, types: Types, shaped: Set[Value]) -> bool:
-    sizes = [node.values_in[place] for place in _SIZED_BY[node.type] if place < len(node.values_in)]
+def _is_sized(node: Node, op: Op, types: Types, shaped: Set[Value]) -> bool:
+    """Return True if the sizes of the outputs follow from shapes, are known, or are small."""
+    ports = zip(op.inputs, node.inputs, strict=False)
+    sizes = [value for declared, value in ports if value is not None and declared.name in op.sized_by]
     if all(value in shaped or types[value.number].value is not None for value in sizes):
         return True
     return all(types[value.number].shape.size.hi <= _ANY_SIZE for value in node.outputs)
@@ -119,7 +116,7 @@ def _following_from_shapes(graph: Graph) -> set[Value]:
         op = node.op
         if op is None or op.evaluate_context - {"weights"} or not op.deterministic:
             continue
-        is_shape = node.type == "ShapeOf"
-        if is_shape or isinstance(op, Const) or (node.inputs and all(value in found for value in node.values_in)):
+        read = [value for position, value in enumerate(node.inputs) if op.reads_elements(position)]
+        if isinstance(op, Const) or (node.inputs and all(value is None or value in found for value in read)):
             found.update(node.outputs)
     return found

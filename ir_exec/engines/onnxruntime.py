@@ -29,6 +29,7 @@ from ir_exec.graph import Graph, Node
 from ir_exec.hints import install_hint
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
@@ -50,9 +51,6 @@ _NAMES_FOLDER = (1, 21)
 _FOLDER = "session.model_external_initializers_file_folder_path"
 _GIVEN = "given"
 """The location of constants that are in no file."""
-
-_SLOWER = frozenset({"NV12toRGB", "NV12toBGR", "I420toRGB", "I420toBGR"})
-"""Layer types, usual at the beginning of models, that are slower there."""
 
 _LARGEST = 2**31 - 2**16
 """Maximum bytes of a message."""
@@ -122,9 +120,11 @@ class OnnxRuntime:
         for node in model.graph.nodes:
             if node in found or node.op is None or node.op.is_parameter or node.op.is_result:
                 continue
-            if find_lowering(type(node.op)) is None and node.type != "Const":
-                found[node] = reason_unsayable(type(node.op))
-            elif node.type in _SLOWER:
+            lowering = find_lowering(type(node.op))
+            if lowering is None:
+                if not isinstance(node.op, Const):
+                    found[node] = reason_unsayable(type(node.op))
+            elif lowering.is_slow:
                 found[node] = "the interpreter is faster: ONNX composes this operator from many others"
         return found
 

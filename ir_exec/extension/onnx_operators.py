@@ -10,7 +10,7 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.onnx.export import registry as lowerings
-from ir_exec.onnx.registry import register, unregister
+from ir_exec.onnx.lowering.registry import register, unregister
 from ir_exec.ops import Op
 
 __all__ = ["onnx_lowering", "onnx_op", "unregister_onnx_lowering", "unregister_onnx_op"]

@@ -100,6 +100,12 @@ class Node:
         """The inputs that have an edge; all of them if the node is whole."""
         return [value for value in self.inputs if value is not None]
 
+    @property
+    def values_read(self) -> list[Value]:
+        """The inputs that have an edge and whose elements matter, not only their type or shape."""
+        reads = self.op_class.reads_elements
+        return [value for position, value in enumerate(self.inputs) if value is not None and reads(position)]
+
     def __repr__(self) -> str:
         return f"<Node {self.id} {self.name!r} {self.type}>"
 

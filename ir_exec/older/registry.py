@@ -33,7 +33,7 @@ FAMILIES = (
     "reduction",
     "resampling",
     "shape",
-    "sorting",
+    "sort",
 )
 """The modules of `ir_exec.older.ops`."""
 

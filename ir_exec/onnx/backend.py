@@ -16,8 +16,8 @@ from onnx import ModelProto
 from onnx.backend.base import Backend, BackendRep
 
 from ir_exec.errors import EvaluationError, UnsupportedError
-from ir_exec.onnx.partial_model import OnnxFile, model_of
-from ir_exec.onnx.tensors import is_narrow, wider_type_of
+from ir_exec.onnx.lowering.partial_model import OnnxFile, model_of
+from ir_exec.onnx.reading.tensors import is_narrow, wider_type_of
 from ir_exec.runtime import Results, compile_model
 
 __all__ = ["Prepared", "Runtime", "is_compatible", "prepare", "run_model", "run_node", "supports_device"]

@@ -18,7 +18,16 @@ __all__ = ["BitwiseAnd", "BitwiseLeftShift", "BitwiseNot", "BitwiseOr", "Bitwise
 BITS = CALCULABLE & INTEGER
 
 
-def _bitwise(type_name: str, function: Function, word: str, page: str) -> type[Op]:
+def _bitwise(
+    type_name: str,
+    function: Function,
+    word: str,
+    page: str,
+    *,
+    neutral: float,
+    absorbing: float | None = None,
+    is_idempotent: bool = False,
+) -> type[Op]:
     return binary(
         type_name,
         function,
@@ -26,14 +35,19 @@ def _bitwise(type_name: str, function: Function, word: str, page: str) -> type[O
         page=f"bitwise/{page}",
         since=13,
         types=BITS | BOOLEAN,
+        neutral=neutral,
+        absorbing=absorbing,
+        is_idempotent=is_idempotent,
     )
 
 
-BitwiseAnd = _bitwise("BitwiseAnd", np.bitwise_and, "and", "bitwise-and-13")
+BitwiseAnd = _bitwise(
+    "BitwiseAnd", np.bitwise_and, "and", "bitwise-and-13", neutral=-1, absorbing=0, is_idempotent=True
+)
 
-BitwiseOr = _bitwise("BitwiseOr", np.bitwise_or, "or", "bitwise-or-13")
+BitwiseOr = _bitwise("BitwiseOr", np.bitwise_or, "or", "bitwise-or-13", neutral=0, absorbing=-1, is_idempotent=True)
 
-BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or", "bitwise-xor-13")
+BitwiseXor = _bitwise("BitwiseXor", np.bitwise_xor, "exclusive or", "bitwise-xor-13", neutral=0)
 
 
 @op("BitwiseNot", since=13)
@@ -71,6 +85,7 @@ class _Shift(Binary):
     """
 
     inputs = (In("a", types=BITS), In("b", types=BITS, like="a"))
+    neutral = 0
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if a.size:

@@ -109,6 +109,7 @@ class _Test(Op):
     """A boolean for every element of a tensor of floats."""
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
+    is_elementwise = True
 
     def infer(self, data: TensorType) -> TensorType:
         return TensorType(ElementType.boolean, data.shape)

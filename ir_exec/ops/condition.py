@@ -15,6 +15,7 @@ from ir_exec.kernels.sorting import comparable, search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named
 from ir_exec.ops.base.bodies import AnyValue, RunningBody, Ties, TypedBody, by_position, either, known_truth
+from ir_exec.ops.base.inputs import Ascending
 from ir_exec.ops.base.shapes import (
     LARGEST_SEARCHED,
     Broadcasting,
@@ -50,6 +51,7 @@ class Select(Op):
     """
 
     inputs = (In("cond", types=BOOLEAN), In("then"), In("else_", like="then"))
+    is_elementwise = True
     increasing_in = ("then", "else_")
     is_data_movement = True
 
@@ -149,7 +151,7 @@ class Bucketize(Op):
         output: The shape of data, element type `output_type`.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("buckets", types=CALCULABLE))
+    inputs = (In("data", types=CALCULABLE), In("buckets", types=CALCULABLE, domain=Ascending()))
 
     output_type: IndexTypeName = ElementType.i64
     with_right_bound: Bool = True

@@ -19,6 +19,9 @@ LogicalAnd = binary(
     page="logical/logical-and-1",
     types=BOOLEAN,
     is_increasing=True,
+    neutral=1,
+    absorbing=0,
+    is_idempotent=True,
 )
 
 LogicalOr = binary(
@@ -28,6 +31,9 @@ LogicalOr = binary(
     page="logical/logical-or-1",
     types=BOOLEAN,
     is_increasing=True,
+    neutral=0,
+    absorbing=1,
+    is_idempotent=True,
 )
 
 LogicalXor = binary(
@@ -37,6 +43,7 @@ LogicalXor = binary(
     page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
+    neutral=0,
 )
 
 Xor = binary(
@@ -46,6 +53,7 @@ Xor = binary(
     page="logical/logical-xor-1",
     types=BOOLEAN,
     is_monotone=True,
+    neutral=0,
 )
 
 

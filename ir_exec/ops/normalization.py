@@ -20,6 +20,7 @@ from ir_exec.kernels.reduce import mean
 from ir_exec.ops.base import Family, In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
 from ir_exec.ops.base.dims import AXES, axes_of, distinct_axes
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import Array, Dim, Shape, TensorType
 
@@ -87,6 +88,8 @@ class NormalizeL2(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    redundant_attributes = "across_spatial channel_shared"
+    shape_inputs = ("axes",)
 
     eps: Float
     eps_mode: Annotated[Literal["add", "max"], LOWER]
@@ -148,6 +151,7 @@ class LRN(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    shape_inputs = ("axes",)
 
     alpha: Float
     beta: Float
@@ -236,6 +240,10 @@ class MVN1(Op):
             result /= np.sqrt(variance + variance.dtype.type(self.eps))
         return rounded(result, data.dtype)
 
+    def sum_magnitudes(self, inputs: Sequence[Array]) -> Array:
+        data = inputs[0]
+        return _sum_magnitudes(data, self._axes(data.ndim), self.eps if self.normalize_variance else None)
+
     def _axes(self, rank: int) -> tuple[int, ...]:
         if self.reduction_axes:
             return distinct_axes(self.reduction_axes, rank)
@@ -264,6 +272,7 @@ class MVN6(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
+    shape_inputs = ("axes",)
 
     eps: Float
     normalize_variance: Bool
@@ -283,6 +292,11 @@ class MVN6(Op):
 
     def evaluate(self, data: Array, axes: Array) -> Array:
         return self._normalized(axes_of(axes, data.ndim), data)
+
+    def sum_magnitudes(self, inputs: Sequence[Array]) -> Array:
+        data, axes = inputs
+        eps = self.eps if self.normalize_variance else None
+        return _sum_magnitudes(data, axes_of(axes, data.ndim), eps, self.eps_mode)
 
     def kernel(self, *types: TensorType, unread: frozenset[str] = frozenset()) -> Callable[..., Any]:
         axes = known_ints(types[1])
@@ -304,6 +318,15 @@ def _centred(data: Array, axes: tuple[int, ...], normalize_variance: bool) -> tu
     wide = widened(data)
     centred = np.asarray(wide - mean(wide, axes))
     return centred, mean(np.square(centred), axes) if normalize_variance else None
+
+
+def _sum_magnitudes(data: Array, axes: tuple[int, ...], eps: float | None, eps_mode: str = "inside_sqrt") -> Array:
+    """The magnitudes of an element and of the mean of its slice, both divided by the deviation unless eps is None."""
+    magnitudes = np.abs(data) + np.abs(data).mean(axes, keepdims=True)
+    if eps is None:
+        return np.asarray(magnitudes)
+    variance = data.var(axes, keepdims=True)
+    return np.asarray(magnitudes / (np.sqrt(variance + eps) if eps_mode == "inside_sqrt" else np.sqrt(variance) + eps))
 
 
 @op("GroupNormalization", since=12)
@@ -346,6 +369,12 @@ class GroupNormalization(Op):
     def count_terms(self, inputs: Sequence[Array]) -> int:
         return int(prod(inputs[0].shape[1:]) // self.num_groups)
 
+    def sum_magnitudes(self, inputs: Sequence[Array]) -> Array:
+        data, scale, bias = inputs
+        groups = data.reshape(len(data), self.num_groups, -1)
+        magnitudes = _sum_magnitudes(groups, (2,), self.epsilon).reshape(data.shape)
+        return magnitudes * _by_channel(np.abs(scale), data.ndim) + _by_channel(np.abs(bias), data.ndim)
+
     def evaluate(self, data: Array, scale: Array, bias: Array) -> Array:
         batch = len(data)
         wide = widened(data)
@@ -360,6 +389,9 @@ class GroupNormalization(Op):
 
 class _BatchNorm(Family):
     """The base of both versions of BatchNormInference; see BatchNormInference5."""
+
+    term_inputs = ("data", "gamma", "beta", "mean")
+    subtracted_inputs = ("mean",)
 
     epsilon: Annotated[Float, at_least(0)]
 
@@ -376,6 +408,9 @@ class _BatchNorm(Family):
         result *= _by_channel(scale, data.ndim)
         result += _by_channel(widened(beta), data.ndim)
         return rounded(result, data.dtype)
+
+
+_VARIANCE = ValueRange(0.5, 2, "a variance", defined_above=0)
 
 
 @op("BatchNormInference", since=5)
@@ -403,7 +438,7 @@ class BatchNormInference5(_BatchNorm):
         In("gamma", types=CALCULABLE_FLOAT, like="data"),
         In("beta", types=CALCULABLE_FLOAT, like="data"),
         In("mean", types=CALCULABLE_FLOAT, like="data"),
-        In("variance", types=CALCULABLE_FLOAT, like="data"),
+        In("variance", types=CALCULABLE_FLOAT, like="data", domain=_VARIANCE),
     )
 
 
@@ -419,7 +454,7 @@ class BatchNormInference1(_BatchNorm):
         In("beta", types=CALCULABLE_FLOAT, like="gamma"),
         In("data", types=CALCULABLE_FLOAT, like="gamma"),
         In("mean", types=CALCULABLE_FLOAT, like="gamma"),
-        In("variance", types=CALCULABLE_FLOAT, like="gamma"),
+        In("variance", types=CALCULABLE_FLOAT, like="gamma", domain=_VARIANCE),
     )
 
 

@@ -16,6 +16,7 @@ from ir_exec.kernels.precision import CALCULABLE, accumulator, rounded, type_lim
 from ir_exec.kernels.quantize import Levels, level_numbers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, at_least
+from ir_exec.ops.base.inputs import Usual
 from ir_exec.ops.base.shapes import broadcast_shapes, broadcasts_to, merge_shapes
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, ElementType, Shape, TensorType, convert, element_types
@@ -61,11 +62,12 @@ class FakeQuantize(Op):
 
     inputs = (
         In("data", types=CALCULABLE),
-        In("input_low", types=CALCULABLE),
-        In("input_high", types=CALCULABLE),
-        In("output_low", types=CALCULABLE),
-        In("output_high", types=CALCULABLE),
+        In("input_low", types=CALCULABLE, domain=Usual(-1, "the least level")),
+        In("input_high", types=CALCULABLE, domain=Usual(1, "the greatest level")),
+        In("output_low", types=CALCULABLE, domain=Usual(-1, "the least level")),
+        In("output_high", types=CALCULABLE, domain=Usual(1, "the greatest level")),
     )
+    is_elementwise = True
     is_discontinuous = True
 
     levels: Annotated[Int, at_least(2)]

@@ -52,6 +52,7 @@ class _Reduction(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("axes", types=AXES))
+    shape_inputs = ("axes",)
 
     keep_dims: Bool = False
 
@@ -122,6 +123,7 @@ class ReduceSum(_Reduction):
     Specification: reduction/reduce-sum-1.
     """
 
+    term_inputs = ("data",)
     increasing_in = ("data",)
     saturates = True
 
@@ -139,6 +141,8 @@ class ReduceMean(_Reduction):
 
     Specification: reduction/reduce-mean-1.
     """
+
+    term_inputs = ("data",)
 
     def _reduce(self, data: Array, axes: tuple[int, ...]) -> Array:
         return mean(data, axes, self.keep_dims)
@@ -173,6 +177,7 @@ class ReduceProd(_Reduction):
 class _Extreme(_Reduction):
     """NaN among the elements gives NaN; in OpenVINO this depends on its place."""
 
+    moved_inputs = ("data",)
     increasing_in = ("data",)
 
     extreme: ClassVar[np.ufunc]
@@ -253,6 +258,7 @@ class ReduceL2(_Reduction):
 
 class _LogicalReduction(_Reduction):
     inputs = (In("data", types=BOOLEAN), In("axes", types=AXES))
+    moved_inputs = ("data",)
 
 
 @op("ReduceLogicalAnd", since=1)

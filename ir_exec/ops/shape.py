@@ -11,6 +11,8 @@ import numpy as np
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import TargetShape
 from ir_exec.ops.base.shapes import (
     ints,
     known_bounds,
@@ -37,7 +39,7 @@ class ShapeOf1(Op):
         data: Any shape, any type.
     """
 
-    inputs = (In("data"),)
+    inputs = (In("data", only_shape=True),)
     is_data_movement = True
 
     def infer(self, data: TensorType) -> TensorType:
@@ -57,7 +59,7 @@ class ShapeOf(Op):
         data: Any shape, any type.
     """
 
-    inputs = (In("data"),)
+    inputs = (In("data", only_shape=True),)
     is_data_movement = True
 
     output_type: IndexTypeName = ElementType.i64
@@ -95,9 +97,11 @@ class _Squeeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
+    shape_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType, axes: TensorType | None = None) -> TensorType:
         if axes is not None:
@@ -164,6 +168,8 @@ class Squeeze(_Squeeze):
     Specification: shape/squeeze-15.
     """
 
+    older = OlderVersion(1, without=(("allow_axis_skip", (False,)),))
+
     allow_axis_skip: Bool = False
 
     @property
@@ -195,9 +201,11 @@ class Unsqueeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
+    shape_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType, axes: TensorType) -> TensorType:
         require_rank(axes, (0, 1), "axes")
@@ -255,10 +263,12 @@ class Reshape(Op):
         IRError: IR501 for a shape that is not a vector, IR505 and IR704 for one that does not match data.
     """
 
-    inputs = (In("data"), In("shape", types=INTEGER))
+    inputs = (In("data"), In("shape", types=INTEGER, domain=TargetShape(leading=1)))
+    shape_inputs = ("shape",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     special_zero: Bool
 

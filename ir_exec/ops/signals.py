@@ -49,6 +49,8 @@ class _Fourier(Op):
         In("axes", types=INDEX),
         In("signal_size", types=INDEX, optional=True),
     )
+    shape_inputs = ("axes", "signal_size")
+    sized_by = ("signal_size",)
 
     complex_input: ClassVar[bool] = True
     complex_output: ClassVar[bool] = True
@@ -321,6 +323,8 @@ class STFT(Op):
         In("frame_size", types=INDEX),
         In("frame_step", types=INDEX),
     )
+    shape_inputs = ("frame_size", "frame_step")
+    sized_by = ("frame_size", "frame_step")
 
     transpose_frames: Bool = False
 
@@ -394,6 +398,8 @@ class ISTFT(Op):
         In("frame_step", types=INDEX),
         In("signal_length", types=INDEX, optional=True),
     )
+    shape_inputs = ("frame_size", "frame_step", "signal_length")
+    sized_by = ("frame_size", "frame_step", "signal_length")
 
     center: Bool = False
     normalized: Bool = False

@@ -19,6 +19,7 @@ from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import merged_dims
+from ir_exec.ops.base.inputs import AxisIndices, BagOffsets, SegmentIds, ValueRange
 from ir_exec.ops.base.segments import (
     given_count,
     number_of_rows,
@@ -45,9 +46,9 @@ _NUMBERS = element_types("bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64")
 
 _TABLE = In("emb_table", types=_NUMBERS)
 
-_INDICES = In("indices", types=INDEX)
+_INDICES = In("indices", types=INDEX, domain=AxisIndices(selects_slices=True))
 
-_DEFAULT = In("default_index", types=INDEX, like="indices", optional=True)
+_DEFAULT = In("default_index", types=INDEX, like="indices", optional=True, domain=AxisIndices(selects_slices=True))
 
 _WEIGHTS = In("per_sample_weights", types=_NUMBERS, like="emb_table", optional=True)
 
@@ -58,6 +59,7 @@ class _Packed(Op):
     """Bags with equal numbers of elements; `reduction` is a field only if the operator has the attribute."""
 
     inputs = (_TABLE, _INDICES, _WEIGHTS)
+    term_inputs = ("emb_table", "per_sample_weights")
 
     reduction = "sum"
 
@@ -122,7 +124,14 @@ class EmbeddingBagPacked(_Packed):
 class _Offsets(Op):
     """Bags that are ranges of `indices`; `offsets` is the beginning of each. `reduction` is as in `_Packed`."""
 
-    inputs = (_TABLE, _INDICES, In("offsets", types=INDEX, like="indices"), _DEFAULT, _WEIGHTS)
+    inputs = (
+        _TABLE,
+        _INDICES,
+        In("offsets", types=INDEX, like="indices", domain=BagOffsets("indices")),
+        _DEFAULT,
+        _WEIGHTS,
+    )
+    term_inputs = ("emb_table", "per_sample_weights")
 
     reduction = "sum"
 
@@ -234,11 +243,14 @@ class EmbeddingSegmentsSum(Op):
     inputs = (
         _TABLE,
         _INDICES,
-        In("segment_ids", types=INDEX, like="indices"),
-        In("num_segments", types=INDEX, like="indices"),
+        In("segment_ids", types=INDEX, like="indices", domain=SegmentIds("num_segments")),
+        In("num_segments", types=INDEX, like="indices", domain=ValueRange(4, 4, "the number of segments")),
         _DEFAULT,
         _WEIGHTS,
     )
+    term_inputs = ("emb_table", "per_sample_weights")
+    shape_inputs = ("num_segments",)
+    sized_by = ("num_segments",)
 
     def infer(
         self,
@@ -425,7 +437,9 @@ class SparseFillEmptyRows(Op):
         In("indices", types=INDEX, like="dense_shape"),
         In("default_value"),
     )
+    shape_inputs = ("dense_shape",)
     outputs = ("output_indices", "output_values", "empty_row_indicator")
+    sized_by = ("dense_shape",)
 
     def infer(
         self, values: TensorType, dense_shape: TensorType, indices: TensorType, default_value: TensorType

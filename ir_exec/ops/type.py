@@ -68,10 +68,12 @@ class Convert(Op):
     steps = "integers"
 
     inputs = (In("data", types=CONVERTIBLE),)
+    is_elementwise = True
     may_alias = True
     rounds = True
     is_discontinuous = True
     is_conversion = True
+    preserves_order = True
 
     destination_type: ElementTypeName
 
@@ -110,9 +112,11 @@ class ConvertLike(Op):
     steps = "integers"
 
     inputs = (In("data", types=CONVERTIBLE), In("like", only_type=True))
+    is_elementwise = True
     may_alias = True
     rounds = True
     is_discontinuous = True
+    preserves_order = True
 
     def infer(self, data: TensorType, like: TensorType) -> TensorType:
         if like.element_type.is_known:

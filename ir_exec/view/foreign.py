@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from ir_exec.codes import Code
-from ir_exec.debug.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import matched
 from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
 from ir_exec.hints import install_hint
@@ -126,16 +126,15 @@ def _onnx_layers(graph: Any, types: Mapping[str, str]) -> Iterator[LayerView]:
     made: dict[str, tuple[int, int]] = {}
     count = 0
     stored = {one.name: one for one in graph.initializer}
-    ends = [(one.name, "Parameter") for one in graph.input if one.name not in stored]
-    for name, kind in [*((name, "Constant") for name in stored), *ends]:
+    for name in [*stored, *(one.name for one in graph.input if one.name not in stored)]:
         made[name] = (count, 0)
         type = types.get(name) or _stored_type(stored[name]) if name in stored else types.get(name, "")
         yield LayerView(
             key=str(count),
             name=shown(name),
-            type=kind,
+            type="Constant" if name in stored else "Parameter",
             outputs=(OutputView(declared=type, names=(shown(name),)),),
-            constant=kind == "Constant",
+            constant=name in stored,
         )
         count += 1
     for node in graph.node:

@@ -14,13 +14,14 @@ from ir_exec.codes import Code
 from ir_exec.debug import ComparedLayer, Comparison, Comparisons
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import counts, details, headline
+from ir_exec.debug.precision.effects import QuantizationReport, loss_text
 from ir_exec.debug.profiles.profile_report import Profile, slowest, summary
-from ir_exec.debug.quantization.effects import QuantizationReport, loss_text
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.facts import as_numbers, facts_of, pieces
 from ir_exec.errors import ParseError
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model
+from ir_exec.ops.activation.functions import Clamp
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.types import STRING, Array, ElementType
@@ -304,8 +305,8 @@ def _limits(array: Array, node: Node) -> set[float]:
     """The values of saturated elements: the limits of short element types, and those of Clamp."""
     kind = ElementType.of(array)
     found: set[float] = set()
-    if node.type == "Clamp":
-        found |= {float(getattr(node.op, name)) for name in ("min", "max") if hasattr(node.op, name)}
+    if isinstance(node.op, Clamp):
+        found |= {node.op.min, node.op.max}
     if kind.name in ("f16", "bf16") or kind.name.startswith("f8"):
         most = float(as_numbers(_greatest(array)))
         found |= {most, -most}

@@ -26,9 +26,9 @@ WITHOUT_FILE = {
     Code.opset_import: "tests/onnx/test_onnx_check.py",
     Code.repeated_value_name: "tests/onnx/test_onnx_check.py",
     Code.deprecated_operator: "tests/onnx/test_onnx_deprecated.py",
-    Code.operator_not_in_opset: "tests/onnx/test_unknown.py",
-    Code.repeated_node_name: "tests/onnx/test_names.py",
-    Code.shadowed_name: "tests/onnx/test_names.py",
+    Code.operator_not_in_opset: "tests/onnx/checking/test_unknown.py",
+    Code.repeated_node_name: "tests/onnx/checking/test_names.py",
+    Code.shadowed_name: "tests/onnx/checking/test_names.py",
     Code.value_info: "tests/onnx/test_onnx_check.py",
     Code.internal_error: "a fault of ir_exec itself",
 }

@@ -105,7 +105,12 @@ def test_interrupted(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object, **more: object) -> None:
         raise KeyboardInterrupt
 
-    for place in ("check.check_all", "inspect.load", "arrays.read_model", "explain.find_rule"):
+    for place in (
+        "commands.check.check_all",
+        "commands.inspect.load",
+        "arrays.read_model",
+        "commands.explain.find_rule",
+    ):
         monkeypatch.setattr(f"ir_exec.cli.{place}", interrupt)
     result = CliRunner().invoke(main, [command, "IR601" if command == "explain" else str(GOOD)])
     assert result.exit_code == 130

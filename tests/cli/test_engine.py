@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ir_exec.cli import main
 from ir_exec.cli.engine import engine_arguments, option_value
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.output.terminal import Unusable
 from ir_exec.debug.profiles.blocks import CALLS, PAUSE
 
 ROOT = Path(__file__).parents[2]

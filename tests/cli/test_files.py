@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 from ir_exec import build
 from ir_exec.cli import main
 from ir_exec.cli.files import write_bytes, writing
-from ir_exec.cli.terminal import Unusable
+from ir_exec.cli.output.terminal import Unusable
 from tests.helpers.facts import mentions
 
 BAD = Path(__file__).parents[1] / "bad" / "IR601-declared-dims.xml"

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.cli import main
 from tests.helpers.facts import mentions
-from tests.text.folders import pipeline
+from tests.text.model_folders import pipeline
 
 NETWORK = str(Path(__file__).parents[1] / "networks" / "lstm.xml")
 DEEP = {

@@ -79,7 +79,7 @@ def test_a_signal_deletes_the_new_file(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("arguments", "function"),
     [
-        (["bundle", "M", "-o", "b.zip"], "ir_exec.debug.cuts.bundling.current_versions"),
+        (["bundle", "M", "-o", "b.zip"], "ir_exec.debug.reduction.bundling.current_versions"),
         (["run", "M", "--inputs", "*.npz", "-o", "out", "--jobs", "1"], "ir_exec.batch.folder.write_npz"),
     ],
 )

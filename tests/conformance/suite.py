@@ -9,13 +9,13 @@ import lzma
 from pathlib import Path
 
 import ir_exec
-from ir_exec.debug.tables.cases import OperatorCase, pack_cases
+from ir_exec.debug.device.tables.cases import OperatorCase, pack_cases
 from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 
 __all__ = ["PATH", "shipped"]
 
-PATH = Path(ir_exec.__file__).parent / "debug" / "tables" / "cases.xz"
+PATH = Path(ir_exec.__file__).parent / "debug" / "device" / "tables" / "cases.xz"
 
 _MOST_BYTES = 20_000
 """Of the inputs of a row."""

@@ -12,8 +12,8 @@ import pytest
 from ir_exec import EvaluationError, Model, ShapeError, build, compile_model, read_model
 from ir_exec.build import Value
 from ir_exec.debug import drawn_inputs, shapes
-from ir_exec.debug.draw import sizes
-from ir_exec.debug.input_sizes.shaping import InputDim
+from ir_exec.debug.inputs import sizes
+from ir_exec.debug.inputs.shaping import InputDim
 from tests.helpers.facts import mentions, naming
 from tests.helpers.network_text import NetworkText
 

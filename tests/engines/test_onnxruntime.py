@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from ir_exec import (
     compile_model,
     read_model,
 )
+from ir_exec.build import Value
 from ir_exec.engines import onnxruntime as module
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.types import Array
@@ -195,6 +197,41 @@ def test_a_size_that_follows_from_values_is_interpreted() -> None:
     assert found([X[0, :1], np.array([3])])["y"].shape == (3,)
 
 
+def _resize(x: Value, sizes: Value) -> Value:
+    return build.interpolate(x, sizes, mode="nearest", shape_calculation_mode="sizes", name="large")
+
+
+def _count_segments(x: Value, sizes: Value) -> Value:
+    count = build.multiply(build.gather(sizes, 0, 0), 2**14)
+    return build.embedding_segments_sum(build.squeeze(x, np.array([0, 1])), [0, 1], [0, 1], count, name="large")
+
+
+SIZED: dict[str, Callable[[Value, Value], Value]] = {
+    "AdaptiveAvgPool": lambda x, sizes: build.adaptive_avg_pool(x, build.gather(sizes, [2, 3], 0), name="large"),
+    "DFT": lambda x, sizes: build.dft(x, [0, 1, 2], build.gather(sizes, [0, 1, 2], 0), name="large"),
+    "EmbeddingSegmentsSum": _count_segments,
+    "Interpolate": _resize,
+    "PriorBox": lambda x, sizes: build.prior_box(
+        build.gather(sizes, [2, 3], 0), [9, 9], offset=0.5, min_size=[1.0], name="large"
+    ),
+    "SpaceToBatch": lambda x, sizes: build.space_to_batch(
+        x, [1, 1, 1, 1], build.multiply(sizes, [0, 0, 1, 1]), [0, 0, 0, 0], name="large"
+    ),
+}
+
+
+@pytest.mark.parametrize("build_layer", SIZED.values(), ids=SIZED)
+def test_outputs_whose_sizes_are_values_are_limited(build_layer: Callable[[Value, Value], Value]) -> None:
+    x, sizes = build.parameter([1, 1, 4, 2], name="x"), build.parameter([4], "i64", name="sizes")
+    output = build.result(build.abs(build_layer(x, sizes)), name="y")
+    model = compiled(build.model(output, [x, sizes]), max_memory=10**8)
+    data = np.ones((1, 1, 4, 2), np.float32)
+    with pytest.raises(ResourceError):
+        model([data, np.array([2**13] * 4)])
+    assert "large" in [node.name for node in model.partition.interpreted]
+    assert model([data, np.array([2] * 4)])["y"].size
+
+
 def test_the_time_is_limited() -> None:
     x = build.parameter([1, 8, None, None], name="x")
     value = x
@@ -230,7 +267,7 @@ def test_compressed_weights() -> None:
     model = build.model(build.result(build.matmul(x, decoded, transpose_b=True), name="y"))
     values = RANDOM.normal(size=(2, 64)).astype(np.float32)
     for mode in ("expand", "keep"):
-        found = compiled(model, weights=mode)([values])["y"]
+        found = compiled(model, weight_mode=mode)([values])["y"]
         np.testing.assert_allclose(found, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.model import Model, read_model
-from ir_exec.onnx.partial_model import OnnxModel
+from ir_exec.onnx.lowering.partial_model import OnnxModel
 from ir_exec.types import ElementType
 from tests.onnx.files import model as onnx_text
 

@@ -25,8 +25,8 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from ir_exec import compile_model
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
-from ir_exec.onnx.functions import schema_of
-from ir_exec.onnx.registry import Version, registered
+from ir_exec.onnx.lowering.registry import Version, registered
+from ir_exec.onnx.reading.functions import schema_of
 from tests.onnx import cases
 from tests.onnx.runtime import Node, model_of_node
 
@@ -103,7 +103,7 @@ def _tables() -> Iterator[Node]:
     for one in iter_modules(cases.__path__):
         if one.name != "values":
             yield from import_module(f"tests.onnx.cases.{one.name}").CASES
-    values, microsoft = (import_module(f"tests.onnx.{name}") for name in ("test_values", "ops.test_microsoft"))
+    values, microsoft = (import_module(f"tests.onnx.{name}") for name in ("lowering.test_values", "ops.test_microsoft"))
     for table in (values.MOVEMENT, values.ARITHMETIC, values.REDUCTIONS, values.LAYERS, values.STATIC):
         yield from table
     for table in (microsoft.FUSED, microsoft.ATTENTION, microsoft.GROUPS, microsoft.QUANTIZED):

@@ -8,8 +8,8 @@ import pytest
 from onnx import NodeProto
 
 from ir_exec import IRError, check_model
-from ir_exec.onnx import convert
-from ir_exec.onnx.definitions import broken_constraints
+from ir_exec.onnx.checking.definitions import broken_constraints
+from ir_exec.onnx.lowering import graphs
 from tests.onnx.files import model
 
 FAULT = "Softmax<axis = 7>"
@@ -24,7 +24,7 @@ def converted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(node.op_type)
         return broken_constraints(node, *arguments)
 
-    monkeypatch.setattr(convert, "broken_constraints", counted)
+    monkeypatch.setattr(graphs, "broken_constraints", counted)
     return found
 
 

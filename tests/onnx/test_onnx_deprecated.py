@@ -10,8 +10,8 @@ import pytest
 from onnx import defs, helper, numpy_helper
 
 from ir_exec import IRError, check_model, compile_model
-from ir_exec.onnx.functions import deprecated
-from ir_exec.onnx.registry import ML, STANDARD
+from ir_exec.onnx.lowering.registry import ML, STANDARD
+from ir_exec.onnx.reading.functions import deprecated
 from tests.helpers.facts import mentions
 from tests.onnx.runtime import Node, assert_as_onnxruntime, node
 

@@ -8,7 +8,7 @@ import onnxruntime
 import pytest
 
 from ir_exec import IRError, check_model, compile_model
-from ir_exec.onnx.registry import ML, NEWEST_VERSIONS, STANDARD, registered
+from ir_exec.onnx.lowering.registry import ML, NEWEST_VERSIONS, STANDARD, registered
 from tests.onnx.files import model
 
 X = np.array([[1.0, -2.0, 3.0]], np.float32)

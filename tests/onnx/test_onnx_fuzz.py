@@ -10,7 +10,7 @@ import pytest
 
 from ir_exec import IRError, compile_model
 from ir_exec.codes import Code
-from ir_exec.onnx.registry import registered
+from ir_exec.onnx.lowering.registry import registered
 from tests.onnx.fuzz import fault, from_signatures, from_tables, without_bodies
 from tests.onnx.runtime import Node, model_of_node, node
 

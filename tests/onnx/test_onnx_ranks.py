@@ -11,8 +11,8 @@ import pytest
 from onnx import defs, helper
 
 from ir_exec import check_model, compile_model
-from ir_exec.onnx.constraint_table import CONSTRAINTS
-from ir_exec.onnx.microsoft_table import OPERATORS, parameters
+from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
+from ir_exec.onnx.checking.microsoft_table import OPERATORS, parameters
 from ir_exec.types import Array, ElementType
 from tests.onnx.files import model
 

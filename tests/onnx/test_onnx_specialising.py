@@ -18,7 +18,7 @@ from ir_exec.build import Editor
 from ir_exec.codes import Code
 from ir_exec.debug import bundle, compare, extract, profile, reduce, shapes, trace
 from ir_exec.errors import EvaluationError, NotKnownError, ResourceError, ShapeError
-from ir_exec.runtime.simplify import simplified
+from ir_exec.rewrite import simplified
 from ir_exec.testing import assert_same
 from tests.onnx.files import external, model, stored
 

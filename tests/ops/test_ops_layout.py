@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import ir_exec.ops
-from ir_exec.cli.ops import name_of, specification_of
+from ir_exec.cli.commands.ops import name_of, specification_of
 from ir_exec.ops import Op, registered, resolve
 from tests.conformance.checks import families, table
 

@@ -10,7 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.check import check_model
-from ir_exec.cli.schema import MODELS
+from ir_exec.cli.commands.schema import MODELS
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.view import PageView, html_of, page_of_reports, view

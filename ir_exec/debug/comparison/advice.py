@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ir_exec.debug.comparison.metrics import difference
+from ir_exec.debug.comparison.references.reference import Adviser, Reference
 from ir_exec.debug.comparison.tolerances import Tolerance
-from ir_exec.debug.references.reference import Adviser, Reference
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 

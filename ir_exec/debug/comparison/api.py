@@ -12,11 +12,9 @@ from typing import Any, Literal, TypeAlias
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
-from ir_exec.debug.comparison.report import Comparison, FailOn
-from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
-from ir_exec.debug.pairing.ports import require_same_ports
-from ir_exec.debug.references.modules import RecordingReference, is_recording
-from ir_exec.debug.references.reference import (
+from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.references.modules import RecordingReference, is_recording
+from ir_exec.debug.comparison.references.reference import (
     ArraysReference,
     IRReference,
     Reference,
@@ -24,6 +22,8 @@ from ir_exec.debug.references.reference import (
     arrays_in,
     kinds_of,
 )
+from ir_exec.debug.comparison.report import Comparison, FailOn
+from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
 from ir_exec.errors import EvaluationError, IRError
@@ -115,7 +115,7 @@ def compare(
         message = f"lowered requires an .onnx file, and expected the reference {' or '.join(_RUNTIMES)}"
         raise EvaluationError(message, code=Code.unknown_input)
     if isolate:
-        from ir_exec.debug.isolation.api import compare_isolated  # it imports the records of comparisons
+        from ir_exec.debug.device.api import compare_isolated  # it imports the records of comparisons
 
         settings = Settings(
             rtol=_general(rtol),
@@ -318,10 +318,10 @@ def _by_onnxruntime(
         own: The .onnx file of the model, which runs as it is unless `lowered`; None for IR.
     """
     if own is not None and not lowered:
-        from ir_exec.debug.references.onnx_reference import ONNXReference
+        from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
         return ONNXReference(own, timeout=timeout, engine="only onnxruntime", title="onnxruntime", model=model)
-    from ir_exec.debug.references.exported_reference import ExportedReference
+    from ir_exec.debug.comparison.references.exported_reference import ExportedReference
 
     title = "onnxruntime (exported)" if own is None else "onnxruntime (lowered by ir_exec)"
     return ExportedReference(model, timeout=timeout, precision=precision, title=title)
@@ -335,10 +335,10 @@ def _by_openvino(model: Model, own: Path | None, lowered: bool, **options: Any) 
         options: Those of OpenVINOReference.
     """
     if own is not None and not lowered:
-        from ir_exec.debug.references.openvino_onnx import OpenVINOONNXReference
+        from ir_exec.debug.comparison.references.openvino_onnx import OpenVINOONNXReference
 
         return OpenVINOONNXReference(model, own, **options)
-    from ir_exec.debug.references.openvino import OpenVINOReference
+    from ir_exec.debug.comparison.references.openvino import OpenVINOReference
 
     return OpenVINOReference(model, is_lowered=own is not None, **options)
 
@@ -374,7 +374,7 @@ def _reference(
         return _by_onnxruntime(model, own, lowered, timeout=timeout, precision=options["precision"])
     by_reference = os.fspath(reference).removeprefix(ONNX_REFERENCE)
     if by_reference != os.fspath(reference) or path.suffix.lower() == ".onnx":
-        from ir_exec.debug.references.onnx_reference import ONNXReference
+        from ir_exec.debug.comparison.references.onnx_reference import ONNXReference
 
         path = Path(by_reference)
         engine: Any = "onnxruntime" if by_reference == os.fspath(reference) else "reference"

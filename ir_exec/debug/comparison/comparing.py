@@ -32,16 +32,16 @@ from ir_exec.debug.comparison.metrics import (
     Settings,
     Tolerance,
 )
+from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
 from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter
 from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.same_engine import floor_of
 from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
 from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
-from ir_exec.debug.draw.record import Drawn
-from ir_exec.debug.pairing.partners import given_by_key, partners_of
-from ir_exec.debug.quantization.pairing import FoldedWeights
-from ir_exec.debug.references.reference import Adviser, IRReference, Reference, TraceReference
+from ir_exec.debug.inputs.record import Drawn
+from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.errors import EvaluationError, IRError

@@ -11,13 +11,13 @@ from pydantic import model_validator
 
 from ir_exec.debug.comparison.discontinuities import Jump
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
+from ir_exec.debug.comparison.pairing.ends import Pairing
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.comparison.sensitivity import Untested
-from ir_exec.debug.draw.record import Drawn
-from ir_exec.debug.isolation.report import Isolation, PartStatus
-from ir_exec.debug.pairing.ends import Pairing
-from ir_exec.debug.quantization.ranges import QuantizedRange
-from ir_exec.debug.quantization.weights import QuantizedWeight
+from ir_exec.debug.device.records import Isolation, PartStatus
+from ir_exec.debug.inputs.record import Drawn
+from ir_exec.debug.precision.ranges import QuantizedRange
+from ir_exec.debug.precision.weights import QuantizedWeight
 from ir_exec.debug.values.facts import Record
 
 __all__ = [

@@ -8,8 +8,8 @@ from math import inf
 
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison, LayerFault
-from ir_exec.debug.quantization.ranges import range_line
-from ir_exec.debug.quantization.weights import summary_of, weight_line
+from ir_exec.debug.precision.ranges import range_line
+from ir_exec.debug.precision.weights import summary_of, weight_line
 
 __all__ = [
     "beyond",
@@ -292,7 +292,7 @@ def beyond(report: Comparison) -> Iterator[str]:
 def details(report: Comparison) -> Iterator[str]:
     """Yield the lines that explain the verdict: faults, steps and ties, layers without a partner, and notes."""
     if report.isolation is not None:
-        from ir_exec.debug.isolation.report_text import isolation_lines  # it imports this module
+        from ir_exec.debug.device.text import isolation_lines  # it imports this module
 
         yield from isolation_lines(report.isolation)
     if report.verdict == "equal":

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
+from ir_exec.debug.comparison.references.reference import IRReference, Reference, TraceReference
 from ir_exec.debug.comparison.tolerances import SAME_ENGINE, Tolerance
-from ir_exec.debug.quantization.pairing import FoldedWeights
-from ir_exec.debug.quantization.weights import QuantizedWeight
-from ir_exec.debug.references.reference import IRReference, Reference, TraceReference
+from ir_exec.debug.precision.partners import FoldedWeights
+from ir_exec.debug.precision.weights import QuantizedWeight
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.types import ElementType
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from ir_exec.debug.values.facts import as_numbers, not_finite_in, pieces
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, Array, ElementType
 
@@ -27,9 +26,9 @@ def driven_values(graph: Graph) -> frozenset[Value]:
     """Return the values of a graph that depend on the values of its Parameters, not only on their shapes."""
     driven: set[Value] = set()
     for node in graph.nodes:
-        if isinstance(node.op, Const) or canonical(node.type) == "ShapeOf":
+        if isinstance(node.op, Const):
             continue
-        if not node.values_in or node.bodies or any(value in driven for value in node.values_in):
+        if not node.values_in or node.bodies or any(value in driven for value in node.values_read):
             driven.update(node.outputs)
     return frozenset(driven)
 

@@ -17,13 +17,13 @@ from ir_exec.debug.comparison.metrics import (
     no_difference,
     same_bits,
 )
+from ir_exec.debug.comparison.references.reference import Reference
 from ir_exec.debug.comparison.report import ComparedLayer, Status
 from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
 from ir_exec.debug.comparison.same_engine import compression_tolerance
-from ir_exec.debug.quantization.pairing import FoldedWeights
-from ir_exec.debug.quantization.ranges import RangeCounter, range_line
-from ir_exec.debug.quantization.weights import QuantizedNote, QuantizedWeight, weight_line
-from ir_exec.debug.references.reference import Reference
+from ir_exec.debug.precision.partners import FoldedWeights
+from ir_exec.debug.precision.ranges import RangeCounter, range_line
+from ir_exec.debug.precision.weights import QuantizedNote, QuantizedWeight, weight_line
 from ir_exec.debug.traces.walk import Visit
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Node

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ir_exec.codes import Code
-from ir_exec.debug.pairing.structure import plain_attributes
+from ir_exec.debug.comparison.pairing.structure import plain_attributes
 from ir_exec.errors import IRError, raise_error
 from ir_exec.graph import Graph, Node
 from ir_exec.ir import RtInfo, Weights

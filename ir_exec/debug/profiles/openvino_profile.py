@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any
 
 from ir_exec.codes import Code
+from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused, store_arrays
+from ir_exec.debug.comparison.references.devices import require_device, require_openvino
+from ir_exec.debug.comparison.references.openvino import original_layers, what_to_run
 from ir_exec.debug.profiles.profile_report import OpenVINOLayer, OpenVINOProfile
-from ir_exec.debug.references.child import Child, ChildCrashed, ChildRefused, store_arrays
-from ir_exec.debug.references.devices import require_device, require_openvino
-from ir_exec.debug.references.openvino import original_layers, what_to_run
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.onnx.export.writer import free_names
+from ir_exec.ops.base.elementwise import Binary
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import TensorType
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from onnx import NodeProto
 
 __all__ = ["OPTIONAL_OUTPUTS", "merge_scales", "pruned", "readers_of", "vector_shape"]
-
-_BROADCASTS = frozenset({"Add", "Divide", "Multiply", "Subtract"})
-"""Types of layers that align inputs of lower rank at the last axis."""
 
 OPTIONAL_OUTPUTS = frozenset({"MaxPool", "Dropout", "LayerNormalization", "LSTM", "GRU", "RNN", "BatchNormalization"})
 """Operators that may omit their last outputs."""
@@ -51,13 +49,14 @@ def _is_broadcast(
     value: Value, rank: int, readers: Mapping[Value, list[Node]], types: Mapping[Value, TensorType]
 ) -> bool:
     for reader in readers.get(value, ()):
-        if reader.type == "Convert":
+        if reader.op_class.is_conversion:
             if not _is_broadcast(reader.outputs[0], rank, readers, types):
                 return False
             continue
         others = [types.get(one, one.declared).rank for one in reader.values_in if one is not value]
-        is_numpy = getattr(reader.op, "auto_broadcast", "numpy") == "numpy"
-        if reader.type not in _BROADCASTS or not is_numpy or not others or any((one or 0) < rank for one in others):
+        # Inputs of lower rank are aligned at the last axis.
+        is_numpy = isinstance(reader.op, Binary) and reader.op.auto_broadcast == "numpy"
+        if not is_numpy or not others or any((one or 0) < rank for one in others):
             return False
     return bool(readers.get(value))
 

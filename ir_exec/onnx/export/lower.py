@@ -31,8 +31,8 @@ from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
-from ir_exec.onnx.registry import NEWEST
-from ir_exec.onnx.states import NOTE
+from ir_exec.onnx.lowering.registry import NEWEST
+from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.runtime.precision import file_types

@@ -77,11 +77,13 @@ class Lowering(NamedTuple):
 
     Attributes:
         inline: Its nodes are always added to the graph itself, regardless of their number.
+        is_slow: onnxruntime takes longer for its nodes than the interpreter for the layer.
     """
 
     function: Callable[[ExportNode], Outputs]
     opset: int
     inline: bool
+    is_slow: bool
 
 
 _lowerings: dict[type[Op], Lowering] = {}
@@ -92,7 +94,9 @@ UNSAYABLE: dict[type[Op], str] = {}
 Function = TypeVar("Function", bound="Callable[[ExportNode], Outputs]")
 
 
-def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) -> Callable[[Function], Function]:
+def export(
+    *classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False, is_slow: bool = False
+) -> Callable[[Function], Function]:
     """Register a function as the lowering of operator classes.
 
     Raises:
@@ -101,14 +105,19 @@ def export(*classes: type[Op], opset: int = OLDEST_OPSET, inline: bool = False) 
 
     def decorate(function: Function) -> Function:
         for cls in classes:
-            register(cls, function, opset=opset, inline=inline)
+            register(cls, function, opset=opset, inline=inline, is_slow=is_slow)
         return function
 
     return decorate
 
 
 def register(
-    cls: type[Op], function: Callable[[ExportNode], Outputs], *, opset: int = OLDEST_OPSET, inline: bool = False
+    cls: type[Op],
+    function: Callable[[ExportNode], Outputs],
+    *,
+    opset: int = OLDEST_OPSET,
+    inline: bool = False,
+    is_slow: bool = False,
 ) -> None:
     """Register the lowering of an operator class.
 
@@ -118,7 +127,7 @@ def register(
     if cls in _lowerings or cls in UNSAYABLE:
         other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
         raise TypeError(f"the lowering of {cls.__name__} is already {other}; {function.__name__} cannot replace it")
-    _lowerings[cls] = Lowering(function, opset, inline)
+    _lowerings[cls] = Lowering(function, opset, inline, is_slow)
 
 
 def unregister(cls: type[Op]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.onnx.values import checked_gather, concat, ints, known_size, number, shape_of, size_along
+from ir_exec.onnx.lowering.values import checked_gather, concat, ints, known_size, number, shape_of, size_along
 from ir_exec.types import ElementType
 
 __all__ = [

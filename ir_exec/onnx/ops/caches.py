@@ -8,8 +8,8 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
+from ir_exec.onnx.lowering.values import as_i64, concat, ints, known_size, number, reshape, shape_of
 from ir_exec.onnx.ops.attention import size_of
-from ir_exec.onnx.values import as_i64, concat, ints, known_size, number, reshape, shape_of
 
 __all__ = ["Cache", "Extended", "cached", "extend_cache", "from_beams", "up_to"]
 

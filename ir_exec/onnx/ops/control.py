@@ -18,11 +18,11 @@ from ir_exec.errors import (
     ShapeError,
     UnsupportedError,
 )
-from ir_exec.onnx.attributes import Body, Ints
-from ir_exec.onnx.convert import Call, Unsaid
-from ir_exec.onnx.demands import asked_value, is_asking
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Body, Ints
+from ir_exec.onnx.lowering.demands import asked_value, is_asking
+from ir_exec.onnx.lowering.graphs import Call, Unsaid
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import (
     Appended,
     GraphValue,
     Missing,

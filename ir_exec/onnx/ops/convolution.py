@@ -13,9 +13,20 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints, chosen
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, dims_of, ints, known_ints, known_rank, number, reshape, shape_of
+from ir_exec.onnx.lowering.attributes import Ints, chosen
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import (
+    as_i64,
+    cast,
+    concat,
+    dims_of,
+    ints,
+    known_ints,
+    known_rank,
+    number,
+    reshape,
+    shape_of,
+)
 from ir_exec.types import ElementType
 
 __all__ = ["convolve", "halves", "padding", "per_axis"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.onnx.values import as_i64
+from ir_exec.onnx.lowering.values import as_i64
 from ir_exec.types import Array
 
 __all__ = ["KnownAxis", "exact_nearest", "exact_places", "nearest_of_sizes"]

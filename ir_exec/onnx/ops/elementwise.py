@@ -10,9 +10,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, in_floats, known_rank, normal_axis, number
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import cast, in_floats, known_rank, normal_axis, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

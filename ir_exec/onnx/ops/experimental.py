@@ -12,12 +12,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Floats, Ints
-from ir_exec.onnx.ops.elementwise import thresholded_relu
-from ir_exec.onnx.ops.movement import slice_10
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Floats, Ints
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import (
     cast,
     concat,
     in_floats,
@@ -29,6 +26,9 @@ from ir_exec.onnx.values import (
     shape_of,
     size_along,
 )
+from ir_exec.onnx.ops.elementwise import thresholded_relu
+from ir_exec.onnx.ops.movement import slice_10
+from ir_exec.onnx.reading.tensors import element_type_of
 
 __all__: list[str] = []
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import cast, ints, shape_of
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import cast, ints, shape_of
+from ir_exec.onnx.reading.tensors import element_type_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

@@ -10,10 +10,10 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, chosen
+from ir_exec.onnx.lowering.attributes import Floats, Ints, chosen
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import as_i64, cast, concat, ints, known_rank, number, shape_of
 from ir_exec.onnx.ops.resampling import Resampling, resampled
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, number, shape_of
 
 __all__: list[str] = []
 

@@ -7,7 +7,7 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError
-from ir_exec.onnx.values import as_i64, ints
+from ir_exec.onnx.lowering.values import as_i64, ints
 from ir_exec.types import Array
 
 __all__ = ["look_up"]

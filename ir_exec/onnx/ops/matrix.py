@@ -5,8 +5,8 @@ from __future__ import annotations
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import cast, ints, known_size, number, shape_of
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import cast, ints, known_size, number, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

@@ -7,14 +7,9 @@ from collections.abc import Callable
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, chosen
-from ir_exec.onnx.ops.convolution import convolve
-from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
-from ir_exec.onnx.ops.image import grid_sample_16
-from ir_exec.onnx.ops.matrix import gemm
-from ir_exec.onnx.ops.normalization import normalized
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Floats, Ints, chosen
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import (
     as_i64,
     cast,
     concat,
@@ -25,6 +20,11 @@ from ir_exec.onnx.values import (
     number,
     shape_of,
 )
+from ir_exec.onnx.ops.convolution import convolve
+from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
+from ir_exec.onnx.ops.image import grid_sample_16
+from ir_exec.onnx.ops.matrix import gemm
+from ir_exec.onnx.ops.normalization import normalized
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

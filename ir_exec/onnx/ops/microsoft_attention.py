@@ -7,8 +7,19 @@ from typing import NamedTuple
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import UnsupportedError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import (
+    as_i64,
+    cast,
+    concat,
+    ints,
+    known_rank,
+    known_size,
+    number,
+    shape_of,
+)
 from ir_exec.onnx.ops.attention import (
     attended,
     causal,
@@ -21,17 +32,6 @@ from ir_exec.onnx.ops.attention import (
 )
 from ir_exec.onnx.ops.caches import Extended, extend_cache
 from ir_exec.onnx.ops.microsoft_quantized import matmul_integer_to_float
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import (
-    as_i64,
-    cast,
-    concat,
-    ints,
-    known_rank,
-    known_size,
-    number,
-    shape_of,
-)
 
 __all__: list[str] = []
 

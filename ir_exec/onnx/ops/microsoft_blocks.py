@@ -8,8 +8,18 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, known, known_rank, normal_axis, number, shape_of, size_along
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import (
+    as_i64,
+    cast,
+    ints,
+    known,
+    known_rank,
+    normal_axis,
+    number,
+    shape_of,
+    size_along,
+)
 from ir_exec.types import ElementType
 
 __all__ = ["spread_blocks", "unpacked"]

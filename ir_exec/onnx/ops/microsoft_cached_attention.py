@@ -5,7 +5,9 @@ from __future__ import annotations
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import as_i64, cast, ints, known_size, number, reshape, shape_of
 from ir_exec.onnx.ops.attention import (
     attended,
     heads_of,
@@ -18,8 +20,6 @@ from ir_exec.onnx.ops.attention import (
     size_of,
 )
 from ir_exec.onnx.ops.caches import cached, up_to
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, known_size, number, reshape, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

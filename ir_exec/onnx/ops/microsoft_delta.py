@@ -10,11 +10,11 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import chosen
+from ir_exec.onnx.lowering.attributes import chosen
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import as_i64, cast, concat, ints, known_rank, known_size, number, reshape, shape_of
 from ir_exec.onnx.ops.attention import size_of
 from ir_exec.onnx.ops.microsoft_linear import UPDATE_RULES
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, concat, ints, known_rank, known_size, number, reshape, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

@@ -6,11 +6,11 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints, chosen
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.lowering.attributes import Ints, chosen
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import cast, ints, known_rank, number, shape_of
 from ir_exec.onnx.ops.pooling import max_pool
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, ints, known_rank, number, shape_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

@@ -8,10 +8,10 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import chosen
+from ir_exec.onnx.lowering.attributes import chosen
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import cast, concat, dims_of, ints, known_rank, known_size, number, shape_of
 from ir_exec.onnx.ops.convolution import convolve
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, concat, dims_of, ints, known_rank, known_size, number, shape_of
 from ir_exec.types import ElementType
 
 __all__ = ["UPDATE_RULES"]

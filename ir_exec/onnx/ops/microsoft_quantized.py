@@ -8,7 +8,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, Strings
+from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import cast, ints, known_rank, number
 from ir_exec.onnx.ops.pooling import average_pool
 from ir_exec.onnx.ops.quantization import (
     dequantized,
@@ -18,8 +20,6 @@ from ir_exec.onnx.ops.quantization import (
     quantized,
 )
 from ir_exec.onnx.ops.recurrent_layers import lstm_layer
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, ints, known_rank, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

@@ -8,14 +8,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.ops.attention import heads_of, heads_of_size, joined, rotate_pairs
-from ir_exec.onnx.ops.microsoft import embed_layer_normalization
-from ir_exec.onnx.ops.movement import gather_nd_11, pad_11, trilu
-from ir_exec.onnx.ops.quantization import dequantized
-from ir_exec.onnx.ops.shape import range_
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import (
     cast,
     checked_gather,
     ints,
@@ -27,6 +22,11 @@ from ir_exec.onnx.values import (
     reshape,
     shape_of,
 )
+from ir_exec.onnx.ops.attention import heads_of, heads_of_size, joined, rotate_pairs
+from ir_exec.onnx.ops.microsoft import embed_layer_normalization
+from ir_exec.onnx.ops.movement import gather_nd_11, pad_11, trilu
+from ir_exec.onnx.ops.quantization import dequantized
+from ir_exec.onnx.ops.shape import range_
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []

@@ -8,9 +8,9 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, ShapeError, UnsupportedError
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import cast, ints, known, known_ints, known_size, number
 from ir_exec.onnx.ops.microsoft_blocks import spread_blocks
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import cast, ints, known, known_ints, known_size, number
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []

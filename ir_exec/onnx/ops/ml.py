@@ -8,11 +8,10 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor, chosen
-from ir_exec.onnx.convert import Call
-from ir_exec.onnx.ops.lookups import look_up
-from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, Tensor, chosen
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import ML, onnx_op
+from ir_exec.onnx.lowering.values import (
     as_i64,
     cast,
     checked_gather,
@@ -25,6 +24,7 @@ from ir_exec.onnx.values import (
     reshape,
     size_along,
 )
+from ir_exec.onnx.ops.lookups import look_up
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []

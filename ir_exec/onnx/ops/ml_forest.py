@@ -11,7 +11,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ResourceError, ShapeError
-from ir_exec.onnx.values import ints, number, shape_of, size_along
+from ir_exec.onnx.lowering.values import ints, number, shape_of, size_along
 from ir_exec.types import Array, ElementType
 
 __all__ = ["LEAF", "MODES", "Forest", "Leaves", "equal_lengths", "walked"]

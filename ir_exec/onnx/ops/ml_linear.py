@@ -10,10 +10,10 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, Strings, chosen
+from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, chosen
+from ir_exec.onnx.lowering.registry import ML, onnx_op
+from ir_exec.onnx.lowering.values import as_i64, concat, ints, number, numbers, shape_of, size_along
 from ir_exec.onnx.ops.ml_scores import as_rows, both_scores, class_labels, first_largest, labelled, probit, transformed
-from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import as_i64, concat, ints, number, numbers, shape_of, size_along
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []

@@ -9,8 +9,8 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints, Strings, chosen
-from ir_exec.onnx.values import cast, ints, known_rank, number
+from ir_exec.onnx.lowering.attributes import Ints, Strings, chosen
+from ir_exec.onnx.lowering.values import cast, ints, known_rank, number
 from ir_exec.types import Array, ElementType
 
 __all__ = [

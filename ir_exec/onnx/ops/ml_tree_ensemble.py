@@ -8,13 +8,13 @@ import numpy as np
 
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError
-from ir_exec.onnx.attributes import Ints, Tensor
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.lowering.attributes import Ints, Tensor
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import ML, onnx_op
+from ir_exec.onnx.lowering.values import cast
 from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths
 from ir_exec.onnx.ops.ml_scores import as_rows
 from ir_exec.onnx.ops.ml_trees import aggregated
-from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import cast
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []

@@ -9,8 +9,10 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Floats, Ints, Strings, Tensor, chosen
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, Tensor, chosen
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import ML, onnx_op
+from ir_exec.onnx.lowering.values import as_i64, cast, number, numbers
 from ir_exec.onnx.ops.ml_forest import LEAF, MODES, Forest, Leaves, equal_lengths, walked
 from ir_exec.onnx.ops.ml_scores import (
     as_rows,
@@ -22,8 +24,6 @@ from ir_exec.onnx.ops.ml_scores import (
     probit,
     transformed,
 )
-from ir_exec.onnx.registry import ML, onnx_op
-from ir_exec.onnx.values import as_i64, cast, number, numbers
 from ir_exec.types import Array, ElementType
 
 __all__ = ["aggregated"]

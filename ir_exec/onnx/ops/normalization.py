@@ -11,11 +11,10 @@ import numpy as np
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.convert import Call
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import (
     as_vector,
     cast,
     concat,
@@ -28,6 +27,7 @@ from ir_exec.onnx.values import (
     number,
     shape_of,
 )
+from ir_exec.onnx.reading.tensors import element_type_of
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []

@@ -11,11 +11,11 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.convert import Call
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 from ir_exec.onnx.ops.convolution import halves, padding, per_axis
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, concat, dims_of, ints, known_rank, number, reshape, shape_of
 
 __all__ = ["average_pool", "spatial_axes"]
 

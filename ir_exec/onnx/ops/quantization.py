@@ -11,12 +11,9 @@ from ir_exec.build import Value
 from ir_exec.build.values import BuiltLayer, current_scope
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.ops.convolution import convolve
-from ir_exec.onnx.ops.types import convert_saturated, converted, type_of
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of, is_narrow
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import (
     GraphValue,
     Narrow,
     cast,
@@ -29,6 +26,9 @@ from ir_exec.onnx.values import (
     shape_of,
     size_along,
 )
+from ir_exec.onnx.ops.convolution import convolve
+from ir_exec.onnx.ops.type import convert_saturated, converted, type_of
+from ir_exec.onnx.reading.tensors import element_type_of, is_narrow
 from ir_exec.types import Array, ElementType
 
 __all__ = ["dequantized", "exact_product", "quantized", "spread"]

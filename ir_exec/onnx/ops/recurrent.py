@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ir_exec.build import Value
-from ir_exec.onnx.attributes import Floats, Strings
+from ir_exec.onnx.lowering.attributes import Floats, Strings
+from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.ops.recurrent_layers import DIRECTIONS, gru_layer, lstm_layer, rnn_layer
-from ir_exec.onnx.registry import onnx_op
 
 __all__: list[str] = []
 

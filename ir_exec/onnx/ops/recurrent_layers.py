@@ -15,9 +15,9 @@ from typing import Any, NamedTuple, NotRequired, TypeAlias, TypedDict, Unpack
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError
-from ir_exec.onnx.attributes import Floats, Strings
+from ir_exec.onnx.lowering.attributes import Floats, Strings
+from ir_exec.onnx.lowering.values import cast, concat, ints, number, shape_of, size_along
 from ir_exec.onnx.ops import elementwise
-from ir_exec.onnx.values import cast, concat, ints, number, shape_of, size_along
 
 __all__ = ["DIRECTIONS", "gru_layer", "lstm_layer", "rnn_layer"]
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, number, shape_of
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import as_i64, cast, ints, number, shape_of
 from ir_exec.types import ElementType
 
 __all__ = ["all_axes"]

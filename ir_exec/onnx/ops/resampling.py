@@ -13,9 +13,8 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Ints
-from ir_exec.onnx.ops.coordinates import KnownAxis, exact_nearest, exact_places, nearest_of_sizes
-from ir_exec.onnx.values import (
+from ir_exec.onnx.lowering.attributes import Ints
+from ir_exec.onnx.lowering.values import (
     as_i64,
     as_vector,
     cast,
@@ -26,6 +25,7 @@ from ir_exec.onnx.values import (
     shape_of,
     size_along,
 )
+from ir_exec.onnx.ops.coordinates import KnownAxis, exact_nearest, exact_places, nearest_of_sizes
 from ir_exec.types import ElementType
 
 __all__ = ["Resampling", "resampled"]

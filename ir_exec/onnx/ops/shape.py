@@ -8,11 +8,11 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.onnx.attributes import Tensor
-from ir_exec.onnx.convert import Call
-from ir_exec.onnx.registry import onnx_op
-from ir_exec.onnx.tensors import element_type_of
-from ir_exec.onnx.values import as_i64, as_vector, cast, ints, shape_of
+from ir_exec.onnx.lowering.attributes import Tensor
+from ir_exec.onnx.lowering.graphs import Call
+from ir_exec.onnx.lowering.registry import onnx_op
+from ir_exec.onnx.lowering.values import as_i64, as_vector, cast, ints, shape_of
+from ir_exec.onnx.reading.tensors import element_type_of
 from ir_exec.types import ElementType
 
 __all__: list[str] = []

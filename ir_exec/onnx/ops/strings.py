@@ -24,10 +24,10 @@ from ir_exec.errors import (
 from ir_exec.hints import install_hint
 from ir_exec.kernels.limits import MemoryMeter, current_limits
 from ir_exec.kernels.matching import MatchTimer, is_quick, require_compilable
-from ir_exec.onnx.attributes import Floats, Ints, Strings, chosen
+from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, chosen
+from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
+from ir_exec.onnx.lowering.values import as_i64, cast, ints, known, known_rank, number, numbers, shape_of
 from ir_exec.onnx.ops.lookups import look_up
-from ir_exec.onnx.registry import MICROSOFT, onnx_op
-from ir_exec.onnx.values import as_i64, cast, ints, known, known_rank, number, numbers, shape_of
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["numbers_of_strings", "strings_of_numbers"]

@@ -11,8 +11,8 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, InvalidAttributeError
-from ir_exec.onnx.registry import TRAINING, onnx_op
-from ir_exec.onnx.values import cast, number
+from ir_exec.onnx.lowering.registry import TRAINING, onnx_op
+from ir_exec.onnx.lowering.values import cast, number
 
 __all__: list[str] = []
 

@@ -68,6 +68,7 @@ class Identity(Op):
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    preserves_order = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data
@@ -176,6 +177,7 @@ class PReLU(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
+    redundant_attributes = "channel_shared filler_type filler_value max mean min sparse std variance_norm"
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):
@@ -263,6 +265,7 @@ class HardSigmoid(Op):
         In("alpha", types=CALCULABLE, like="data"),
         In("beta", types=CALCULABLE, like="data"),
     )
+    is_elementwise = True
 
     def infer(self, data: TensorType, alpha: TensorType, beta: TensorType) -> TensorType:
         require_rank(alpha, 0, "alpha")
@@ -381,6 +384,7 @@ class Selu(Op):
         In("alpha", types=CALCULABLE_FLOAT, like="data"),
         In("lambda_", types=CALCULABLE_FLOAT, like="data"),
     )
+    is_elementwise = True
 
     def infer(self, data: TensorType, alpha: TensorType, lambda_: TensorType) -> TensorType:
         for name, factor in (("alpha", alpha), ("lambda", lambda_)):

@@ -113,6 +113,7 @@ class Swish(Op):
     accuracy = GATED
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("beta", types=CALCULABLE_FLOAT, like="data", optional=True))
+    is_elementwise = True
     inplace_inputs = ("data",)
 
     def infer(self, data: TensorType, beta: TensorType | None = None) -> TensorType:

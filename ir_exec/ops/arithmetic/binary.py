@@ -15,6 +15,7 @@ from ir_exec.ops.base import op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import HUGE
 from ir_exec.ops.base.elementwise import Binary, binary, is_own_type
+from ir_exec.ops.base.inputs import Divisor, PowerBase
 from ir_exec.ops.base.shapes import known_faults
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -40,6 +41,8 @@ Add = binary(
     page="arithmetic/add-1",
     is_increasing=True,
     is_arithmetic=True,
+    neutral=0,
+    term_inputs=("a", "b"),
 )
 
 Subtract = binary(
@@ -49,6 +52,9 @@ Subtract = binary(
     page="arithmetic/subtract-1",
     is_monotone=True,
     is_arithmetic=True,
+    neutral=0,
+    term_inputs=("a", "b"),
+    subtracted_inputs=("b",),
 )
 
 Multiply = binary(
@@ -58,6 +64,8 @@ Multiply = binary(
     page="arithmetic/multiply-1",
     is_monotone=True,
     is_arithmetic=True,
+    neutral=1,
+    absorbing=0,
 )
 
 
@@ -79,6 +87,7 @@ Maximum = binary(
     "output = the greater of a and b; NaN where either is.",
     page="arithmetic/maximum-1",
     is_increasing=True,
+    is_idempotent=True,
 )
 
 Minimum = binary(
@@ -87,6 +96,7 @@ Minimum = binary(
     "output = the lesser of a and b; NaN where either is.",
     page="arithmetic/minimum-1",
     is_increasing=True,
+    is_idempotent=True,
 )
 
 
@@ -109,8 +119,10 @@ class Divide(Binary):
         IRError: IR704 for an integer divided by zero, and those of Binary.
     """
 
+    inputs = (Binary.inputs[0], Binary.inputs[1]._replace(domain=Divisor()))
     monotone = ("a",)
     saturates = True
+    neutral = 1
 
     m_pythondiv: Bool = True
 
@@ -190,6 +202,7 @@ class _Remainder(Binary):
 
     steps = "multiples"
 
+    inputs = Divide.inputs
     is_discontinuous = True
 
     def of_singles(self, a: Array, b: Array, out: Array | None) -> Array:
@@ -332,6 +345,9 @@ class Power(Binary):
     Raises:
         IRError: IR704 for the integer 0 to a negative power, and those of Binary.
     """
+
+    inputs = (Binary.inputs[0]._replace(domain=PowerBase()), Binary.inputs[1])
+    neutral = 1
 
     def evaluate(self, a: Array, b: Array, *, out: Array | None = None) -> Array:
         if _is_integer(a):

@@ -16,6 +16,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
+from ir_exec.ops.base.inputs import FIRST_AXIS
 from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, INDEX, Array, ElementType, TensorType
 
@@ -47,7 +48,12 @@ class CumSum(Op):
             axis that data does not have.
     """
 
-    inputs = (In("data", types=CALCULABLE | BOOLEAN), In("axis", types=INDEX, optional=True))
+    inputs = (
+        In("data", types=CALCULABLE | BOOLEAN),
+        In("axis", types=INDEX, optional=True, domain=FIRST_AXIS),
+    )
+    term_inputs = ("data",)
+    is_cumulative = True
 
     exclusive: Bool = False
     reverse: Bool = False

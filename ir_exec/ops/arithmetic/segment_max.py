@@ -12,6 +12,7 @@ from ir_exec.errors import IRError, ShapeError
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
+from ir_exec.ops.base.inputs import SegmentIds, ValueRange
 from ir_exec.ops.base.segments import (
     given_count,
     number_of_rows,
@@ -49,11 +50,14 @@ class SegmentMax(Op):
 
     inputs = (
         In("data", types=CALCULABLE),
-        In("segment_ids", types=INDEX),
-        In("num_segments", types=INDEX, optional=True),
+        In("segment_ids", types=INDEX, domain=SegmentIds("num_segments")),
+        In("num_segments", types=INDEX, optional=True, domain=ValueRange(4, 4, "the number of segments")),
     )
+    moved_inputs = ("data",)
+    shape_inputs = ("num_segments",)
 
     fills_with_lowest = True
+    sized_by = ("segment_ids", "num_segments")
 
     fill_mode: Annotated[Literal["zero", "lowest"], LOWER]
 

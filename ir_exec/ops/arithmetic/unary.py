@@ -16,6 +16,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.elementwise import Unary, unary
 from ir_exec.ops.base.facts import BOUNDED, SIGMOID, Accuracy
+from ir_exec.ops.base.inputs import Angles, ValueRange
 from ir_exec.types import Array, Bounds, ElementType
 
 __all__ = [
@@ -154,7 +155,13 @@ def _half_away_from_zero(x: Array) -> Array:
     return np.trunc(x, out=x)
 
 
-Sqrt = unary("Sqrt", np.sqrt, "output = √data; NaN for negative data.", page="arithmetic/sqrt-1")
+Sqrt = unary(
+    "Sqrt",
+    np.sqrt,
+    "output = √data; NaN for negative data.",
+    page="arithmetic/sqrt-1",
+    domain=ValueRange(0.1, 2, "the square root is taken", defined_above=0),
+)
 
 _LOGARITHM = Accuracy(absolute=4, reason="the logarithm of a number near 1")
 
@@ -166,11 +173,16 @@ Log = unary(
     "output = ln data; -inf for 0, NaN for negative data.",
     page="arithmetic/log-1",
     accuracy=Accuracy(absolute=2, reason="a table or polynomial for the mantissa plus the exponent"),
+    domain=ValueRange(0.1, 1, "the logarithm is taken", defined_above=0),
 )
 
-Sin = unary("Sin", np.sin, "output = sin data, with data in radians.", page="arithmetic/sin-1", accuracy=_SINE)
+Sin = unary(
+    "Sin", np.sin, "output = sin data, with data in radians.", page="arithmetic/sin-1", accuracy=_SINE, domain=Angles()
+)
 
-Cos = unary("Cos", np.cos, "output = cos data, with data in radians.", page="arithmetic/cos-1", accuracy=_SINE)
+Cos = unary(
+    "Cos", np.cos, "output = cos data, with data in radians.", page="arithmetic/cos-1", accuracy=_SINE, domain=Angles()
+)
 
 Tan = unary("Tan", np.tan, "output = tan data, with data in radians.", page="arithmetic/tan-1")
 
@@ -180,6 +192,7 @@ Asin = unary(
     "output = arcsin data, in radians; NaN beyond [-1, 1].",
     page="arithmetic/asin-1",
     accuracy=BOUNDED,
+    domain=ValueRange(-0.9, 0.9, "the arc sine is taken"),
 )
 
 Acos = unary(
@@ -188,6 +201,7 @@ Acos = unary(
     "output = arccos data, in radians; NaN beyond [-1, 1].",
     page="arithmetic/acos-1",
     accuracy=BOUNDED,
+    domain=ValueRange(-0.9, 0.9, "the arc cosine is taken"),
 )
 
 Atan = unary("Atan", np.arctan, "output = arctan data, in radians.", page="arithmetic/atan-1", accuracy=BOUNDED)
@@ -201,7 +215,13 @@ Tanh = unary("Tanh", np.tanh, "output = tanh data.", page="arithmetic/tanh-1", a
 Asinh = unary("Asinh", np.arcsinh, "output = arsinh data.", page="arithmetic/asinh-3", since=4, accuracy=_LOGARITHM)
 
 Acosh = unary(
-    "Acosh", np.arccosh, "output = arcosh data; NaN below 1.", page="arithmetic/acosh-3", since=4, accuracy=_LOGARITHM
+    "Acosh",
+    np.arccosh,
+    "output = arcosh data; NaN below 1.",
+    page="arithmetic/acosh-3",
+    since=4,
+    accuracy=_LOGARITHM,
+    domain=ValueRange(1.1, 3, "the inverse hyperbolic cosine is taken", defined_above=1),
 )
 
 Atanh = unary(
@@ -211,6 +231,7 @@ Atanh = unary(
     page="arithmetic/atanh-3",
     since=4,
     accuracy=_LOGARITHM,
+    domain=ValueRange(-0.9, 0.9, "the inverse hyperbolic tangent is taken"),
 )
 
 Erf = unary(
@@ -236,7 +257,7 @@ class ErfInv(Unary):
         output: Like data.
     """
 
-    inputs = (In("data", types=CALCULABLE_FLOAT),)
+    inputs = (In("data", types=CALCULABLE_FLOAT, domain=ValueRange(-0.9, 0.9, "the inverse error function is taken")),)
 
     def evaluate(self, data: Array) -> Array:
         return apply_real(erfinv, data)

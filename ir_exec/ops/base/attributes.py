@@ -215,6 +215,11 @@ class Field(NamedTuple):
     def is_required(self) -> bool:
         return self.default is _REQUIRED
 
+    @property
+    def is_element_type(self) -> bool:
+        """Return True for the element type of a value."""
+        return _element_type in self.steps
+
     def parse(self, text: str) -> Any:
         """Convert the text to a value.
 

@@ -29,7 +29,8 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.facts import ROUNDED, Accuracy, Steps
-from ir_exec.ops.base.operator import In, Op, op
+from ir_exec.ops.base.inputs import Domain, In
+from ir_exec.ops.base.operator import Op, op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -75,6 +76,7 @@ class Unary(Op):
     """The base of operators of one input, whose output has its shape and element type."""
 
     inputs = (In("data", types=CALCULABLE),)
+    is_elementwise = True
 
     def infer(self, data: TensorType) -> TensorType:
         return data.without_values()
@@ -95,6 +97,7 @@ def unary(
     accuracy: Accuracy = ROUNDED,
     limits: tuple[float, ...] = (),
     steps: Steps | None = None,
+    domain: Domain | None = None,
 ) -> type[Op]:
     """Register an operator that applies `function` to every element of its input, and return its class.
 
@@ -110,6 +113,7 @@ def unary(
         accuracy: As in Op.
         limits: As in Op.
         steps: As in Op.
+        domain: The elements for which the function is defined; None for all.
     """
     has_steps = is_discontinuous
     declared_accuracy, declared_limits, declared_steps = accuracy, limits, steps
@@ -117,7 +121,7 @@ def unary(
     class UnaryOperator(Unary):
         __doc__ = _UNARY_DOCSTRING.format(doc=doc, page=page, kind=_kind_of(types))
 
-        inputs = (In("data", types=types),)
+        inputs = (In("data", types=types, domain=domain),)
         increasing_in = ("data",) if is_increasing else ()
         monotone = ("data",) if is_monotone else ()
         saturates = is_monotone
@@ -163,6 +167,7 @@ class Binary(Op):
     """
 
     inputs = (In("a", types=CALCULABLE), In("b", types=CALCULABLE, like="a"))
+    is_elementwise = True
     inplace_inputs: ClassVar[tuple[str, ...]] = ("a", "b")
     function: ClassVar[Function]
 
@@ -225,6 +230,11 @@ def binary(
     is_increasing: bool = False,
     is_monotone: bool = False,
     is_arithmetic: bool = False,
+    neutral: float | None = None,
+    absorbing: float | None = None,
+    is_idempotent: bool = False,
+    term_inputs: tuple[str, ...] = (),
+    subtracted_inputs: tuple[str, ...] = (),
 ) -> type[Op]:
     """Register an operator that applies `of_elements` to every pair of elements, and return its class.
 
@@ -236,7 +246,14 @@ def binary(
         is_increasing: `increasing_in` or `monotone` of Op names both inputs.
         is_monotone: See `is_increasing`.
         is_arithmetic: `saturates` of Op.
+        neutral: As in Op.
+        absorbing: As in Op.
+        is_idempotent: As in Op.
+        term_inputs: As in Op.
+        subtracted_inputs: As in Op.
     """
+    declared_neutral, declared_absorbing, selects_equal = neutral, absorbing, is_idempotent
+    terms, subtracted = term_inputs, subtracted_inputs
 
     class BinaryOperator(base):  # type: ignore[valid-type, misc]  # mypy takes no variable for a base class
         __doc__ = _BINARY_DOCSTRING.format(
@@ -247,6 +264,11 @@ def binary(
         increasing_in = ("a", "b") if is_increasing else ()
         monotone = ("a", "b") if is_monotone else ()
         saturates = is_arithmetic
+        neutral = declared_neutral
+        absorbing = declared_absorbing
+        is_idempotent = selects_equal
+        term_inputs = terms
+        subtracted_inputs = subtracted
         function = of_elements
 
     return _registered(BinaryOperator, type_name, since)

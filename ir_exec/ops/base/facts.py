@@ -1,18 +1,34 @@
-"""Facts about the numbers of an operator, from which tolerances between two implementations follow.
+"""Facts about the numbers of an operator, and about the way of elements from its inputs to its outputs.
 
 They are declared in the class of the operator, like its inputs and attributes, and have safe defaults: an operator
-without them computes each element of its outputs from few elements of its inputs, exactly but for rounding.
+without them computes each element of its outputs from few elements of its inputs, exactly but for rounding, and nothing
+is known about the elements themselves. Tolerances between two implementations follow from `NumericFacts`, generated
+inputs from `ElementFacts`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from ir_exec.types import Array
+import numpy as np
 
-__all__ = ["BOUNDED", "GATED", "LINEAR", "ROUNDED", "SAMPLED", "SIGMOID", "Accuracy", "NumericFacts", "Steps"]
+from ir_exec.ops.base.inputs import In
+from ir_exec.types import FLOAT, Array
+
+__all__ = [
+    "BOUNDED",
+    "GATED",
+    "LINEAR",
+    "ROUNDED",
+    "SAMPLED",
+    "SIGMOID",
+    "Accuracy",
+    "ElementFacts",
+    "NumericFacts",
+    "Steps",
+]
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,18 @@ Steps: TypeAlias = Literal["integers", "halves", "zero", "multiples", "operands"
 halfway between the levels of a quantization; equal elements, whose order is a tie."""
 
 
-class NumericFacts:
+class _Inputs:
+    """The declarations of inputs that facts refer to by name."""
+
+    inputs: ClassVar[tuple[In, ...]] = ()
+
+    @classmethod
+    def declared_input(cls, position: int) -> In:
+        """The declaration of the input at this position; a variadic one covers all further positions."""
+        return cls.inputs[min(position, len(cls.inputs) - 1)]
+
+
+class NumericFacts(_Inputs):
     """The base of `Op` that declares its numeric facts.
 
     Attributes:
@@ -73,11 +100,18 @@ class NumericFacts:
         limits: The ends of the range of a bounded function that its values reach for large arguments; a layer with
             such values only shows no fault of the layers before it.
         steps: The arguments at which the function jumps, which correct implementations may round to either side.
+        term_inputs: Inputs whose elements are factors of the terms of sums. If no element of these inputs is negative,
+            nothing cancels, or little, as in cubic interpolation.
+        subtracted_inputs: Those of them that are subtracted.
     """
 
     accuracy: ClassVar[Accuracy] = ROUNDED
     limits: ClassVar[tuple[float, ...]] = ()
     steps: ClassVar[Steps | None] = None
+    term_inputs: ClassVar[tuple[str, ...]] = ()
+    subtracted_inputs: ClassVar[tuple[str, ...]] = ()
+
+    evaluate: ClassVar[Callable[..., Any]]
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         """The maximum number of terms in the sum of an output element; 1 without sums, 0 for empty ones.
@@ -98,3 +132,68 @@ class NumericFacts:
         By default it is the longest of the axes of the first input after batch and channels.
         """
         return max(inputs[0].shape[2:], default=1)
+
+    def sum_magnitudes(self, inputs: Sequence[Array]) -> Array | None:
+        """The sum of the magnitudes of the terms of each element of the first output; None without sums.
+
+        A rounding error is relative to the magnitudes of the terms, which may cancel. By default the magnitudes are
+        `evaluate` of those of the `term_inputs`, or those of the argument if `accuracy.argument` is not 0.
+
+        Args:
+            inputs: The arrays of one run, whose types `infer` accepts, but with f64 for all floats.
+        """
+        if self.accuracy.argument:
+            return np.abs(inputs[0])
+        if not self.term_inputs:
+            return None
+        magnitudes = list(inputs)
+        for position, array in enumerate(inputs):
+            name = self.declared_input(position).name
+            if name in self.term_inputs:
+                magnitudes[position] = -np.abs(array) if name in self.subtracted_inputs else np.abs(array)
+        output = self.evaluate(*magnitudes)
+        return np.asarray(output[0] if isinstance(output, tuple) else output)
+
+
+class ElementFacts(_Inputs):
+    """The base of `Op` that declares the way of elements from the inputs to the outputs.
+
+    Attributes:
+        is_elementwise: An element of the output depends only on the elements at its position of the inputs, which are
+            broadcast together.
+        moved_inputs: Inputs whose elements are the elements of the outputs, also if operators select or blend them, as
+            an average does. If an operator declares none, they are all inputs of `is_data_movement` that may be floats.
+        shape_inputs: Inputs of sizes, axes or positions, which determine the shapes of the outputs, or must suit those
+            of other inputs.
+        neutral: The value of the second of two inputs for which the output is the first one.
+        absorbing: The value of either of two inputs for which the output is this value.
+        is_idempotent: The output of two equal inputs is this input.
+        is_cumulative: Sums of all elements up to each position along an axis.
+        is_progression: The elements of the output ascend or descend by a constant step.
+    """
+
+    is_elementwise: ClassVar[bool] = False
+    moved_inputs: ClassVar[tuple[str, ...]] = ()
+    shape_inputs: ClassVar[tuple[str, ...]] = ()
+    neutral: ClassVar[float | None] = None
+    absorbing: ClassVar[float | None] = None
+    is_idempotent: ClassVar[bool] = False
+    is_cumulative: ClassVar[bool] = False
+    is_progression: ClassVar[bool] = False
+
+    is_data_movement: ClassVar[bool] = False
+
+    @classmethod
+    def reads_elements(cls, position: int) -> bool:
+        """Return True unless only the type or the shape of an input matters."""
+        if not cls.inputs:
+            return True
+        declared = cls.declared_input(position)
+        return not (declared.only_type or declared.only_shape)
+
+    def moves_input(self, position: int) -> bool:
+        """Return True if elements of an input are the elements of the outputs; see `moved_inputs`."""
+        declared = self.declared_input(position)
+        if self.moved_inputs:
+            return declared.name in self.moved_inputs
+        return self.is_data_movement and self.reads_elements(position) and bool(declared.types & FLOAT)

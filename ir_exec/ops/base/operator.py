@@ -29,16 +29,18 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
 from ir_exec.ops.base.attributes import Field, fields_of
-from ir_exec.ops.base.facts import NumericFacts
+from ir_exec.ops.base.facts import ElementFacts, NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
+from ir_exec.ops.base.graph_facts import GraphFacts
+from ir_exec.ops.base.inputs import In
 from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
-from ir_exec.types import ALL, Array, Bounds, ElementType, TensorType
+from ir_exec.types import Array, Bounds, ElementType, TensorType
 
 __all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
 
@@ -47,32 +49,12 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 """weights: the source of constants; state: the variables of a model; bodies: the graphs inside a layer."""
 
 
-class In(NamedTuple):
-    """An input port: its name, the element types it accepts, and its relation to other ports.
-
-    Attributes:
-        like: The name of an earlier input whose element type this one must share.
-        optional: The port may be left out; the parameter of both methods has a default.
-        variadic: This port and any number of further ones, at least one if it is not optional; the parameter is a
-            `*parameter`.
-        mixed: The ports of a variadic input may differ in element type; otherwise they share one.
-        only_type: Only the element type of the input matters, not its values.
-    """
-
-    name: str
-    types: frozenset[ElementType] = ALL
-    like: str | None = None
-    optional: bool = False
-    variadic: bool = False
-    mixed: bool = False
-    only_type: bool = False
-
-
 @dataclass_transform(frozen_default=True, kw_only_default=True)
-class Op(NumericFacts):
+class Op(GraphFacts, NumericFacts, ElementFacts):
     """The base of all operators, which are immutable; the module's docstring describes a class.
 
-    `NumericFacts` adds the facts from which the tolerances between two implementations follow.
+    `NumericFacts` adds the facts from which the tolerances between two implementations follow, `ElementFacts` those
+    from which generated inputs follow, `GraphFacts` those about versions, notations and sizes.
 
     Attributes: Bounds of the output from bounds of the inputs
         increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the

@@ -3,6 +3,8 @@
 `opsets.json` is the only table of types, under their names in files:
 - home: the module below `ir_exec.ops` that registers the classes of the type.
 - opsets: the opsets that contain the type. A look-up returns the newest version in the named opset.
+- function: the function of `ir_exec.build` if its name does not follow from the capitals of the type, as in OpenVINO's
+  Python functions; null if the builder has a function of a different form.
 - aliases: other names of the type. Names are compared case-insensitively, only here.
 - versions: other values of `version` that mean an opset; some files declare opset1 for types introduced in opset2.
 
@@ -42,6 +44,7 @@ __all__ = [
     "registered",
     "registered_extensions",
     "resolve",
+    "spelled_functions",
     "type_key",
     "unregister_extension",
 ]
@@ -67,6 +70,7 @@ class _Type(NamedTuple):
     home: str
     opsets: frozenset[int]
     versions: dict[str, int]
+    function: str | None
 
 
 @cache
@@ -77,7 +81,7 @@ def _table() -> dict[str, _Type]:
         rows = json.load(file)
     table = {}
     for name, row in rows.items():
-        entry = _Type(name, row["home"], frozenset(row["opsets"]), row.get("versions", {}))
+        entry = _Type(name, row["home"], frozenset(row["opsets"]), row.get("versions", {}), row.get("function", ""))
         for spelling in (name, *row.get("aliases", ())):
             table[spelling.lower()] = entry
     return table
@@ -102,6 +106,12 @@ def homes() -> list[str]:
 def names_of_types() -> list[str]:
     """Every type of OpenVINO, by its name in files."""
     return sorted({row.name for row in _table().values()})
+
+
+@cache
+def spelled_functions() -> dict[str, str | None]:
+    """The functions of `ir_exec.build` whose names do not follow from the type; None for those of a different form."""
+    return {row.name: row.function for row in _table().values() if row.function != ""}
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:

@@ -16,6 +16,7 @@ from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Positives
 from ir_exec.ops.base.dims import element_type_of
+from ir_exec.ops.base.inputs import ImagePixels
 from ir_exec.ops.base.shapes import merge_dims
 from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, spatial_dims, window_extent
 from ir_exec.types import Array, Dim, Shape, TensorType
@@ -31,6 +32,8 @@ class Convolving(Windowed):
     Attributes:
         dilations: The distance between neighbouring elements of a window.
     """
+
+    redundant_attributes = "output_padding output group kernel pad_value mode"
 
     filter_axes: ClassVar[int] = 2
     """The number of filter axes before the spatial ones."""
@@ -119,7 +122,8 @@ class Convolution(Convolving):
             of another length and for windows larger than the padded data.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
+    inputs = (In("data", types=CALCULABLE, domain=ImagePixels()), In("filters", types=CALCULABLE, like="data"))
+    term_inputs = ("data", "filters")
 
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
@@ -162,6 +166,7 @@ class GroupConvolution(Convolving):
     """
 
     inputs = (In("data", types=CALCULABLE), In("filters", types=CALCULABLE, like="data"))
+    term_inputs = ("data", "filters")
 
     filter_axes = 3
 

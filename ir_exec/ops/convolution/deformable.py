@@ -20,6 +20,7 @@ from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import Bool, Positive
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.facts import SAMPLED
+from ir_exec.ops.base.inputs import ImagePixels
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.ops.convolution.convolution import Convolving
 from ir_exec.tuning import thresholds
@@ -153,10 +154,11 @@ class DeformableConvolution1(_Deformable):
     """
 
     inputs = (
-        In("data", types=CALCULABLE),
+        In("data", types=CALCULABLE, domain=ImagePixels()),
         In("offsets", types=CALCULABLE),
         In("filters", types=CALCULABLE, like="data"),
     )
+    term_inputs = ("data", "filters")
 
     def infer(self, data: TensorType, offsets: TensorType, filters: TensorType) -> TensorType:
         return self._infer(data, offsets, filters, None)
@@ -181,11 +183,12 @@ class DeformableConvolution8(_Deformable):
     """
 
     inputs = (
-        In("data", types=CALCULABLE),
+        In("data", types=CALCULABLE, domain=ImagePixels()),
         In("offsets", types=CALCULABLE),
         In("filters", types=CALCULABLE, like="data"),
         In("mask", types=CALCULABLE, optional=True),
     )
+    term_inputs = ("data", "filters", "mask")
     is_discontinuous = True
 
     bilinear_interpolation_pad: Bool = False

@@ -21,6 +21,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, Int, Ints, NonNegative, Positive, of_length
 from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, merged_dims
+from ir_exec.ops.base.inputs import BoxCorners
 from ir_exec.ops.detection.roi_align import ROIAlign3
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -53,8 +54,8 @@ class ExperimentalDetectronPriorGridGenerator(Op):
 
     inputs = (
         In("priors", types=CALCULABLE_FLOAT),
-        In("feature_map", types=CALCULABLE_FLOAT, like="priors"),
-        In("im_data", types=CALCULABLE_FLOAT, like="priors"),
+        In("feature_map", types=CALCULABLE_FLOAT, like="priors", only_shape=True),
+        In("im_data", types=CALCULABLE_FLOAT, like="priors", only_shape=True),
     )
 
     flatten: Bool = False
@@ -129,7 +130,11 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
         IRError: IR704 for a region with more than 2^22 sampling points.
     """
 
-    inputs = (In("rois", types=CALCULABLE_FLOAT), In("pyramid", types=CALCULABLE_FLOAT, like="rois", variadic=True))
+    inputs = (
+        In("rois", types=CALCULABLE_FLOAT, domain=BoxCorners()),
+        In("pyramid", types=CALCULABLE_FLOAT, like="rois", variadic=True),
+    )
+    term_inputs = ("pyramid",)
     outputs = ("roi_features", "roi_boxes")
     is_discontinuous = True
 

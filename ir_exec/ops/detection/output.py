@@ -42,6 +42,12 @@ class _DetectionOutput(Op):
         In("aux_box_preds", types=CALCULABLE_FLOAT, like="box_logits", optional=True),
     )
     is_discontinuous = True
+    redundant_attributes = (
+        "eta height height_scale interp_mode label_map_file name_size_file num_classes num_test_image output_directory "
+        "output_format output_name_prefix pad_mode pad_value prob resize_mode save_file visualize visualize_threshold "
+        "width width_scale"
+    )
+    declared_as_f32 = ("output",)
 
     background_label_id: Int = 0
     top_k: Int = -1

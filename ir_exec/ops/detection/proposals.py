@@ -14,6 +14,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, Float, Floats, IndexTypeName, NonNegative, Positive, within
 from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, merged_dims
+from ir_exec.ops.base.inputs import SCORES
 from ir_exec.ops.base.shapes import merge_dims
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -27,11 +28,12 @@ class _Proposal(Op):
     """The base of both versions of Proposal; see Proposal4."""
 
     inputs = (
-        In("class_probs", types=CALCULABLE_FLOAT),
+        In("class_probs", types=CALCULABLE_FLOAT, domain=SCORES),
         In("bbox_deltas", types=CALCULABLE_FLOAT),
         In("image_shape", types=CALCULABLE_FLOAT),
     )
     is_discontinuous = True
+    redundant_attributes = "for_deformable version"
 
     base_size: NonNegative
     pre_nms_topn: NonNegative

@@ -18,6 +18,8 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegative, Positive
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.facts import SAMPLED
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import AxisIndices, BoxCorners
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
@@ -59,8 +61,9 @@ class _Align(Op):
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
         In("rois", types=CALCULABLE_FLOAT, like="data"),
-        In("batch_indices", types=INTEGER),
+        In("batch_indices", types=INTEGER, domain=AxisIndices()),
     )
+    term_inputs = ("data",)
 
     pooled_h: Positive
     pooled_w: Positive
@@ -139,6 +142,12 @@ class _ROIAlign(_Align):
     Inputs:
         rois: x1, y1, x2, y2.
     """
+
+    inputs = (
+        _Align.inputs[0],
+        _Align.inputs[1]._replace(domain=BoxCorners(scale="spatial_scale")),
+        _Align.inputs[2],
+    )
 
     is_discontinuous = True
 
@@ -340,6 +349,8 @@ class ROIAlign9(ROIAlign3):
     gives 0 if `sampling_ratio` is 0; the mean of OpenVINO's CPU plugin is then NaN. Specification:
     detection/roi-align-9.
     """
+
+    older = OlderVersion(3, without=(("aligned_mode", ("asymmetric",)),))
 
     aligned_mode: Annotated[Literal["asymmetric", "half_pixel_for_nn", "half_pixel"], LOWER] = "asymmetric"
 

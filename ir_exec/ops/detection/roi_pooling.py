@@ -176,7 +176,9 @@ class PSROIPooling(_RegionPooling):
         IRError: IR502 for a wrong number of channels, IR701 for an image out of range.
     """
 
+    term_inputs = ("data",)
     inputs = (In("data", types=CALCULABLE_FLOAT), In("rois", types=CALCULABLE_FLOAT))
+    redundant_attributes = "no_trans part_size trans_std"
 
     output_dim: Positive
     group_size: Positive = 1
@@ -285,6 +287,7 @@ class DeformablePSROIPooling(_RegionPooling):
         IRError: IR502, IR505 for channels or offsets that do not match, IR701 for an image out of range.
     """
 
+    term_inputs = ("data",)
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
         In("rois", types=CALCULABLE_FLOAT),

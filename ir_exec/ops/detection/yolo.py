@@ -44,6 +44,7 @@ class RegionYolo(Op):
     accuracy = SIGMOID
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
+    redundant_attributes = "bias_term"
 
     anchors: Floats = ()
     axis: Int

@@ -9,6 +9,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, among
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import known_shape, known_size, require_one_element, require_rank
 from ir_exec.types import BOOLEAN, INDEX, NUMERIC, Array, Shape, TensorType, convert
 
@@ -37,11 +38,13 @@ class Eye(Op):
     """
 
     inputs = (
-        In("num_rows", types=INDEX),
-        In("num_columns", types=INDEX),
+        In("num_rows", types=INDEX, domain=ValueRange(3, 5, "sizes")),
+        In("num_columns", types=INDEX, domain=ValueRange(3, 5, "sizes")),
         In("diagonal_index", types=INDEX),
         In("batch_shape", types=INDEX, optional=True),
     )
+    shape_inputs = ("num_rows", "num_columns", "batch_shape")
+    sized_by = ("num_rows", "num_columns", "batch_shape")
 
     output_type: Annotated[ElementTypeName, among(NUMERIC | BOOLEAN, "a numeric element type or boolean")]
 

@@ -13,6 +13,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.random_bits import mersenne_twister, words_of_sequence
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import known_size, require_rank
 from ir_exec.ops.generation.random_uniform import Seed
 from ir_exec.types import INTEGER, Array, Shape, TensorType
@@ -46,8 +47,13 @@ class Multinomial(Op):
             to draw, for which the plugin leaves the output unchanged.
     """
 
-    inputs = (In("probs", types=CALCULABLE_FLOAT), In("num_samples", types=INTEGER))
+    inputs = (
+        In("probs", types=CALCULABLE_FLOAT, domain=ValueRange(0.1, 1, "probabilities")),
+        In("num_samples", types=INTEGER, domain=ValueRange(2, 4, "the number of samples")),
+    )
+    shape_inputs = ("num_samples",)
     deterministic = False
+    sized_by = ("num_samples",)
 
     convert_type: IndexTypeName
     with_replacement: Bool

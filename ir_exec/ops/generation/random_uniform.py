@@ -15,6 +15,7 @@ from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_numbe
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, ElementTypeName, Int, among
 from ir_exec.ops.base.bodies import State
+from ir_exec.ops.base.inputs import Usual, ValueRange
 from ir_exec.ops.base.shapes import known_shape, require_one_element, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, Array, ElementType, TensorType, element_types
@@ -64,8 +65,14 @@ class RandomUniform(Op):
             negative size.
     """
 
-    inputs = (In("shape", types=INDEX), In("minval", types=DRAWN), In("maxval", types=DRAWN, like="minval"))
+    inputs = (
+        In("shape", types=INDEX, domain=ValueRange(2, 4, "sizes")),
+        In("minval", types=DRAWN, domain=Usual(0, "the least value")),
+        In("maxval", types=DRAWN, like="minval", domain=Usual(1, "the greatest value")),
+    )
+    shape_inputs = ("shape",)
     deterministic = False
+    sized_by = ("shape",)
 
     output_type: Annotated[ElementTypeName, among(DRAWN, "i32, i64, f16, bf16, f32 or f64")]
     global_seed: Seed = 0

@@ -13,6 +13,7 @@ from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import ElementTypeName, among
 from ir_exec.ops.base.dims import element_type_of, index_bounds
+from ir_exec.ops.base.inputs import Usual, ValueRange
 from ir_exec.ops.base.shapes import require_rank
 from ir_exec.types import UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, element_types
 
@@ -30,7 +31,10 @@ class _Range(Op):
         IRError: IR501 for an input that is not a scalar, IR505 and IR704 for a step of 0 and infinite numbers or NaN.
     """
 
+    is_progression = True
+
     is_discontinuous = True
+    sized_by = ("start", "stop", "step")
 
     def _element_type(self, start: TensorType, stop: TensorType, step: TensorType) -> ElementType:
         """The element type of the output."""
@@ -79,10 +83,11 @@ class Range1(_Range):
     """
 
     inputs = (
-        In("start", types=RANGE_TYPES),
-        In("stop", types=RANGE_TYPES, like="start"),
-        In("step", types=RANGE_TYPES, like="start"),
+        In("start", types=RANGE_TYPES, domain=Usual(0, "the start of a range")),
+        In("stop", types=RANGE_TYPES, like="start", domain=ValueRange(4, 8, "the end of a range")),
+        In("step", types=RANGE_TYPES, like="start", domain=Usual(1, "the step of a range")),
     )
+    shape_inputs = ("start", "stop", "step")
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)
@@ -113,7 +118,12 @@ class Range(_Range):
         output: A vector of the type `output_type`; empty if step leads away from stop.
     """
 
-    inputs = (In("start", types=CALCULABLE), In("stop", types=CALCULABLE), In("step", types=CALCULABLE))
+    inputs = (
+        In("start", types=CALCULABLE, domain=Usual(0, "the start of a range")),
+        In("stop", types=CALCULABLE, domain=ValueRange(4, 8, "the end of a range")),
+        In("step", types=CALCULABLE, domain=Usual(1, "the step of a range")),
+    )
+    shape_inputs = ("start", "stop", "step")
 
     output_type: Annotated[ElementTypeName, among(CALCULABLE, "a numeric element type")]
 

@@ -13,6 +13,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import dims_of
 from ir_exec.ops.base.facts import SAMPLED
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
@@ -61,7 +62,11 @@ class GridSample(Op):
 
     accuracy = SAMPLED
 
-    inputs = (In("data", types=CALCULABLE), In("grid", types=CALCULABLE_FLOAT))
+    inputs = (
+        In("data", types=CALCULABLE),
+        In("grid", types=CALCULABLE_FLOAT, domain=ValueRange(-1, 1, "coordinates in an image")),
+    )
+    term_inputs = ("data",)
     is_discontinuous = True
 
     align_corners: Bool = False

@@ -16,6 +16,8 @@ from ir_exec.kernels.resample import Coordinates, Filter, Mode, Nearest, count_t
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, NonNegatives
 from ir_exec.ops.base.facts import SAMPLED
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, known_ints, normalize_axes, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType, element_types
 
@@ -63,6 +65,7 @@ class _Resize(Op):
     accuracy = SAMPLED
 
     may_alias = True
+    redundant_attributes = "factor height pad_beg pad_end shrink_factor width zoom_factor"
     sizes_input: ClassVar[str]
 
     shape_calculation_mode: Annotated[Literal["sizes", "scales"], LOWER]
@@ -155,11 +158,18 @@ class Interpolate11(_Resize):
 
     inputs = (
         In("image", types=_IMAGES),
-        In("scales_or_sizes", types=_SIZES | _SCALES),
+        In("scales_or_sizes", types=_SIZES | _SCALES, domain=ValueRange(1, 2, "scales")),
         In("axes", types=_SIZES, optional=True),
     )
+    shape_inputs = ("scales_or_sizes", "axes")
+    moved_inputs = ("image",)
+    term_inputs = ("image",)
     is_discontinuous = True
     sizes_input = "scales_or_sizes"
+    older = OlderVersion(
+        4, refused=(("mode", "bilinear_pillow"), ("mode", "bicubic_pillow")), separated="scales_or_sizes"
+    )
+    sized_by = ("scales_or_sizes",)
 
     mode: Annotated[Mode, LOWER]
 
@@ -200,12 +210,16 @@ class Interpolate4(_Resize):
 
     inputs = (
         In("data", types=_IMAGES),
-        In("sizes", types=_SIZES),
-        In("scales", types=_SCALES),
+        In("sizes", types=_SIZES, domain=ValueRange(8, 8, "sizes")),
+        In("scales", types=_SCALES, domain=ValueRange(1, 2, "scales")),
         In("axes", types=_SIZES, optional=True),
     )
+    shape_inputs = ("sizes", "scales", "axes")
+    moved_inputs = ("data",)
+    term_inputs = ("data",)
     is_discontinuous = True
     sizes_input = "sizes"
+    sized_by = ("sizes", "scales")
 
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic"], LOWER]
 
@@ -261,8 +275,13 @@ class Interpolate1(Op):
     accuracy = SAMPLED
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
+    shape_inputs = ("target_spatial_shape",)
+    moved_inputs = ("data",)
+    term_inputs = ("data",)
 
     may_alias = True
+    redundant_attributes = "factor height pad_beg pad_end shrink_factor width zoom_factor"
+    sized_by = ("target_spatial_shape",)
 
     axes: NonNegatives
     mode: Annotated[Literal["nearest", "linear", "linear_onnx", "cubic", "area"], LOWER]

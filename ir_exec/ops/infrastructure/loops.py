@@ -28,6 +28,7 @@ from ir_exec.ops.base.bodies import (
     either,
     known_truth,
 )
+from ir_exec.ops.base.inputs import Usual, ValueRange
 from ir_exec.ops.base.shapes import known_int, normalize_axis
 from ir_exec.types import BOOLEAN, INDEX, Array, Dim, ElementType, Shape, TensorType
 
@@ -173,8 +174,8 @@ class Loop(_Iteration):
     """
 
     inputs = (
-        In("trip_count", types=INDEX),
-        In("execution_condition", types=BOOLEAN),
+        In("trip_count", types=INDEX, domain=ValueRange(2, 3, "the number of iterations")),
+        In("execution_condition", types=BOOLEAN, domain=Usual(1, "the condition of a loop")),
         In("values", variadic=True, optional=True, mixed=True),
     )
     own_inputs = 2

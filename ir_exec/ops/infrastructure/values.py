@@ -38,6 +38,7 @@ class Parameter(Op):
 
     is_parameter = True
     is_data_movement = True
+    redundant_attributes = "cacheable"
 
     element_type: ElementTypeName
     shape: ShapeText

@@ -113,6 +113,7 @@ class Einsum(Op):
     """
 
     inputs = (In("inputs", types=CALCULABLE, variadic=True),)
+    term_inputs = ("inputs",)
     may_alias = True
 
     equation: Annotated[str, _checked]

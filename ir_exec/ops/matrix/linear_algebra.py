@@ -133,6 +133,7 @@ class GroupedMatMul(Op):
         In("mat_b", types=CALCULABLE, like="mat_a"),
         In("offsets", types=INDEX, optional=True),
     )
+    term_inputs = ("mat_a", "mat_b")
 
     def infer(self, mat_a: TensorType, mat_b: TensorType, offsets: TensorType | None = None) -> TensorType:
         kind = element_type_of((mat_a, mat_b))

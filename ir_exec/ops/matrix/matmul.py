@@ -55,6 +55,7 @@ class MatMul(Op):
     """
 
     inputs = (In("a", types=CALCULABLE | BOOLEAN), In("b", types=CALCULABLE | BOOLEAN, like="a"))
+    term_inputs = ("a", "b")
 
     transpose_a: Bool = False
     transpose_b: Bool = False

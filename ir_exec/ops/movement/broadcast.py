@@ -13,6 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, ShapeError
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int, Named
+from ir_exec.ops.base.inputs import TargetShape, ValueRange
 from ir_exec.ops.base.shapes import (
     broadcast_shapes,
     ints,
@@ -49,9 +50,11 @@ class Tile(Op):
         IRError: IR501 for repeats that are not a vector.
     """
 
-    inputs = (In("data"), In("repeats", types=INTEGER))
+    inputs = (In("data"), In("repeats", types=INTEGER, domain=ValueRange(1, 2, "repeats")))
+    shape_inputs = ("repeats",)
     increasing_in = ("data",)
     is_data_movement = True
+    sized_by = ("repeats",)
 
     def infer(self, data: TensorType, repeats: TensorType) -> TensorType:
         require_rank(repeats, 1, "repeats")
@@ -92,9 +95,15 @@ class _Broadcast(Op):
             in the run.
     """
 
-    inputs = (In("data"), In("target_shape", types=INTEGER), In("axes_mapping", types=INTEGER, optional=True))
+    inputs = (
+        In("data"),
+        In("target_shape", types=INTEGER, domain=TargetShape(leading=2)),
+        In("axes_mapping", types=INTEGER, optional=True),
+    )
+    shape_inputs = ("target_shape", "axes_mapping")
     increasing_in = ("data",)
     is_data_movement = True
+    sized_by = ("target_shape",)
 
     axis: Int = 0
 

@@ -22,6 +22,7 @@ from ir_exec.kernels.offsets import slices_cost
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.dims import given_axis, known_axis
+from ir_exec.ops.base.inputs import FIRST_AXIS, AxisIndices, IndexTuples
 from ir_exec.ops.base.shapes import merge_dims, normalize_axis, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -49,7 +50,7 @@ class GatherElements(Op):
         IRError: IR701 for an index out of range.
     """
 
-    inputs = (In("data"), In("indices", types=INDEX))
+    inputs = (In("data"), In("indices", types=INDEX, domain=AxisIndices("axis")))
     increasing_in = ("data",)
     reads_sparsely = ("data",)
     is_data_movement = True
@@ -104,7 +105,12 @@ def _is_short(data: TensorType, indices: TensorType, axis: int) -> bool:
 class _Gather(Op):
     """output[p, q, i, r] = data[p, q, indices[p, i], r]: p are batch axes, q axes before `axis`, r axes after it."""
 
-    inputs = (In("data"), In("indices", types=INTEGER), In("axis", types=INTEGER))
+    inputs = (
+        In("data"),
+        In("indices", types=INTEGER, domain=AxisIndices("axis", selects_slices=True)),
+        In("axis", types=INTEGER, domain=FIRST_AXIS),
+    )
+    shape_inputs = ("axis",)
     increasing_in = ("data",)
     reads_sparsely = ("data",)
     is_data_movement = True
@@ -312,7 +318,7 @@ class Gather8(_BatchedGather):
 class _GatherND(Op):
     """output[p, i] = data[p, *indices[p, i]]: p are the batch axes, i all other axes of indices except the last."""
 
-    inputs = (In("data"), In("indices", types=INTEGER))
+    inputs = (In("data"), In("indices", types=INTEGER, domain=IndexTuples()))
     increasing_in = ("data",)
     reads_sparsely = ("data",)
     is_data_movement = True

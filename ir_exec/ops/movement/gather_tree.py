@@ -9,6 +9,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.indices import lie_within
 from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.inputs import AxisIndices, Lengths
 from ir_exec.ops.base.shapes import merge_dims, merge_shapes, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import NUMERIC, Array, ElementType, Shape, TensorType, element_types
@@ -45,8 +46,8 @@ class GatherTree(Op):
 
     inputs = (
         In("step_ids", types=_IDS),
-        In("parent_ids", types=_IDS, like="step_ids"),
-        In("max_seq_len", types=_IDS, like="step_ids"),
+        In("parent_ids", types=_IDS, like="step_ids", domain=AxisIndices(2)),
+        In("max_seq_len", types=_IDS, like="step_ids", domain=Lengths("step_ids", 0)),
         In("end_token", types=_IDS, like="step_ids"),
     )
     is_discontinuous = True

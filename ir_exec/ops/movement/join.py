@@ -17,6 +17,7 @@ from ir_exec.kernels.windows import copy_rows
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, within
 from ir_exec.ops.base.dims import element_type_of, given_axis
+from ir_exec.ops.base.inputs import FIRST_AXIS
 from ir_exec.ops.base.shapes import divide_dim, ints, known_int, known_ints, merge_dims, normalize_axis, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -122,7 +123,8 @@ class Split(Op):
             IR704 for a size that is not a multiple of num_splits.
     """
 
-    inputs = (In("data"), In("axis", types=INTEGER))
+    inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS))
+    shape_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -173,7 +175,8 @@ class VariadicSplit(Op):
             have, IR505 and IR704 for negative lengths and for a sum other than the size of the axis.
     """
 
-    inputs = (In("data"), In("axis", types=INTEGER), In("split_lengths", types=INTEGER))
+    inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS), In("split_lengths", types=INTEGER))
+    shape_inputs = ("axis", "split_lengths")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -14,6 +14,8 @@ from ir_exec.kernels.limits import require_temporary
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import BEYOND, Interval, index_bounds
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
@@ -46,13 +48,15 @@ class _Pad(Op):
 
     inputs = (
         In("data"),
-        In("pads_begin", types=INTEGER),
-        In("pads_end", types=INTEGER),
+        In("pads_begin", types=INTEGER, domain=ValueRange(0, 1, "pads")),
+        In("pads_end", types=INTEGER, domain=ValueRange(0, 1, "pads")),
         In("pad_value", optional=True),
     )
+    shape_inputs = ("pads_begin", "pads_end")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
+    sized_by = ("pads_begin", "pads_end")
 
     pad_mode: Annotated[Literal["constant", "edge", "reflect", "symmetric"], LOWER]
 
@@ -144,6 +148,8 @@ class Pad(_Pad):
 
     Specification: movement/pad-12.
     """
+
+    older = OlderVersion(1, nonnegative=("pads_begin", "pads_end"))
 
 
 def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:

@@ -199,6 +199,7 @@ class BatchToSpace(Op):
         In("crops_begin", types=INTEGER, like="block_shape"),
         In("crops_end", types=INTEGER, like="block_shape"),
     )
+    shape_inputs = ("block_shape", "crops_begin", "crops_end")
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -263,7 +264,9 @@ class SpaceToBatch(Op):
         In("pads_begin", types=INTEGER),
         In("pads_end", types=INTEGER),
     )
+    shape_inputs = ("block_shape", "pads_begin", "pads_end")
     is_data_movement = True
+    sized_by = ("pads_begin", "pads_end")
 
     def infer(
         self, data: TensorType, block_shape: TensorType, pads_begin: TensorType, pads_end: TensorType
@@ -430,6 +433,9 @@ class Col2Im(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_size", types=INDEX), In("kernel_size", types=INDEX))
+    term_inputs = ("data",)
+    shape_inputs = ("output_size", "kernel_size")
+    sized_by = ("output_size",)
 
     strides: Annotated[Positives, TWO] = (1, 1)
     dilations: Annotated[Positives, TWO] = (1, 1)

@@ -15,6 +15,7 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int
 from ir_exec.ops.base.dims import given_axes
+from ir_exec.ops.base.inputs import Lengths
 from ir_exec.ops.base.shapes import (
     known_faults,
     known_ints,
@@ -49,6 +50,7 @@ class Roll(Op):
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
+    shape_inputs = ("axes",)
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -121,6 +123,7 @@ class Reverse(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
+    shape_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -172,7 +175,8 @@ class ReverseSequence(Op):
             for another length.
     """
 
-    inputs = (In("data"), In("seq_lengths", types=NUMERIC))
+    inputs = (In("data"), In("seq_lengths", types=NUMERIC, domain=Lengths("data", "seq_axis")))
+    moved_inputs = ("data",)
     increasing_in = ("data",)
     is_data_movement = True
     is_discontinuous = True

@@ -31,6 +31,8 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import FIRST_AXIS, AxisIndices, IndexTuples
 from ir_exec.ops.base.shapes import merge_shapes, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
@@ -68,7 +70,12 @@ class ScatterUpdate(Op):
             axis out of range.
     """
 
-    inputs = (In("data"), In("indices", types=INTEGER), In("updates", like="data"), In("axis", types=INTEGER))
+    inputs = (
+        In("data"),
+        In("indices", types=INTEGER, domain=AxisIndices("axis")),
+        In("updates", like="data"),
+        In("axis", types=INTEGER, domain=FIRST_AXIS),
+    )
     increasing_in = ("data", "updates")
     inplace_inputs = ("data",)
     is_data_movement = True
@@ -152,9 +159,9 @@ class _ScatterElementsUpdate(Op):
 
     inputs = (
         In("data"),
-        In("indices", types=INTEGER | BOOLEAN),
+        In("indices", types=INTEGER | BOOLEAN, domain=AxisIndices("axis")),
         In("updates", like="data"),
-        In("axis", types=INTEGER),
+        In("axis", types=INTEGER, domain=FIRST_AXIS),
     )
     inplace_inputs = ("data",)
     is_data_movement = True
@@ -302,6 +309,10 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
             for an axis out of range.
     """
 
+    older = OlderVersion(
+        3, without=(("reduction", ("none",)), ("use_init_val", (True, False))), nonnegative=("indices",)
+    )
+
     negative: ClassVar[Negative] = "counted"
 
     reduction: Annotated[Literal["none", "sum", "prod", "min", "max", "mean"], LOWER] = "none"
@@ -314,6 +325,10 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
     @property
     def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a product may decrease as a factor increases
         return () if self.reduction == "prod" else ("data", "updates")
+
+    @property
+    def term_inputs(self) -> tuple[str, ...]:  # type: ignore[override]  # other reductions have no terms
+        return ("data", "updates") if self.reduction in ("sum", "mean") else ()
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType, axis: TensorType) -> TensorType:
         _require_reducible(data, self.reduction)
@@ -343,7 +358,7 @@ class ScatterElementsUpdate12(_ScatterElementsUpdate):
 class _ScatterNDUpdate(Op):
     """output[*indices[i]] = updates[i], i are all axes of indices except the last."""
 
-    inputs = (In("data"), In("indices", types=INDEX), In("updates", like="data"))
+    inputs = (In("data"), In("indices", types=INDEX, domain=IndexTuples()), In("updates", like="data"))
     inplace_inputs = ("data",)
     is_data_movement = True
 
@@ -489,6 +504,8 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
         IRError: IR401 for an element type that the reduction does not support, IR701 for an index out of range.
     """
 
+    older = OlderVersion(4, without=(("reduction", ("none",)),), nonnegative=("indices",))
+
     negative: ClassVar[Negative] = "counted"
 
     reduction: Annotated[Literal["none", "sum", "sub", "prod", "min", "max"], LOWER] = "none"
@@ -500,6 +517,14 @@ class ScatterNDUpdate15(_ScatterNDUpdate):
     @property
     def increasing_in(self) -> tuple[str, ...]:  # type: ignore[override]  # a difference decreases as an update increases
         return () if self.reduction in ("prod", "sub") else ("data", "updates")
+
+    @property
+    def term_inputs(self) -> tuple[str, ...]:  # type: ignore[override]  # other reductions have no terms
+        return ("data", "updates") if self.reduction in ("sum", "sub") else ()
+
+    @property
+    def subtracted_inputs(self) -> tuple[str, ...]:  # type: ignore[override]  # updates are subtracted
+        return ("updates",) if self.reduction == "sub" else ()
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         _require_reducible(data, self.reduction)

@@ -28,6 +28,7 @@ from ir_exec.ops.base.dims import (
     sliced_dim,
 )
 from ir_exec.ops.base.elementwise import is_own_type
+from ir_exec.ops.base.inputs import Usual
 from ir_exec.ops.base.shapes import (
     known_axes,
     known_ints,
@@ -67,11 +68,12 @@ class Slice(Op):
 
     inputs = (
         In("data"),
-        In("start", types=INTEGER),
-        In("stop", types=INTEGER),
-        In("step", types=INTEGER),
+        In("start", types=INTEGER, domain=Usual(0, "the start of a slice")),
+        In("stop", types=INTEGER, domain=Usual(2**30, "the end of a slice")),
+        In("step", types=INTEGER, domain=Usual(1, "the step of a slice")),
         In("axes", types=INTEGER, optional=True),
     )
+    shape_inputs = ("start", "stop", "step", "axes")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -132,11 +134,13 @@ class SliceScatter(Op):
     inputs = (
         In("data"),
         In("updates"),
-        In("start", types=INTEGER),
-        In("stop", types=INTEGER),
-        In("step", types=INTEGER),
+        In("start", types=INTEGER, domain=Usual(0, "the start of a slice")),
+        In("stop", types=INTEGER, domain=Usual(2**30, "the end of a slice")),
+        In("step", types=INTEGER, domain=Usual(1, "the step of a slice")),
         In("axes", types=INTEGER, optional=True),
     )
+    shape_inputs = ("start", "stop", "step", "axes")
+    moved_inputs = ("data", "updates")
     increasing_in = ("data", "updates")
 
     def infer(
@@ -324,10 +328,11 @@ class StridedSlice(Op):
 
     inputs = (
         In("data"),
-        In("begin", types=INTEGER),
-        In("end", types=INTEGER),
-        In("stride", types=INTEGER, optional=True),
+        In("begin", types=INTEGER, domain=Usual(0, "the start of a slice")),
+        In("end", types=INTEGER, domain=Usual(2**30, "the end of a slice")),
+        In("stride", types=INTEGER, optional=True, domain=Usual(1, "the step of a slice")),
     )
+    shape_inputs = ("begin", "end", "stride")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -8,6 +8,7 @@ from typing import Any
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
+from ir_exec.ops.base.inputs import AxisOrder
 from ir_exec.ops.base.shapes import ints, known_ints, require_rank, shape_of_length
 from ir_exec.types import INTEGER, Array, Dim, Shape, TensorType
 
@@ -31,7 +32,8 @@ class Transpose(Op):
         IRError: IR501 for an order that is not a vector, IR503 and IR704 for one that is not a permutation of the axes.
     """
 
-    inputs = (In("arg"), In("input_order", types=INTEGER))
+    inputs = (In("arg"), In("input_order", types=INTEGER, domain=AxisOrder()))
+    shape_inputs = ("input_order",)
     increasing_in = ("arg",)
     may_alias = True
     is_data_movement = True

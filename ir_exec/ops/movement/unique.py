@@ -62,6 +62,8 @@ class Unique(Op):
     """
 
     inputs = (In("data"), In("axis", types=INDEX, optional=True))
+    moved_inputs = ("data",)
+    shape_inputs = ("axis",)
     outputs = ("unique", "first", "inverse", "counts")
     is_discontinuous = True
 

@@ -15,6 +15,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.reduce import reduced
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import IndexTypeName
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import dims_within, ints, known_bounds, merge_dims, require_rank
 from ir_exec.ops.base.windowed import require_spatial
 from ir_exec.tuning import thresholds
@@ -38,7 +39,9 @@ class _AdaptivePool(Op):
             of output_shape, IR505 and IR704 for a negative number of windows, IR704 for windows without elements.
     """
 
-    inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER))
+    inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER, domain=ValueRange(2, 3, "sizes")))
+    shape_inputs = ("output_shape",)
+    sized_by = ("output_shape",)
 
     def _pooled(self, data: Shape, output_shape: TensorType) -> Shape:
         require_spatial(TensorType(ElementType.dynamic, data))
@@ -72,6 +75,8 @@ class AdaptiveAvgPool(_AdaptivePool):
     Specification: pooling/adaptive-avg-pool-8, which has float types only; integers are an extension of OpenVINO.
     """
 
+    term_inputs = ("data",)
+
     def infer(self, data: TensorType, output_shape: TensorType) -> TensorType:
         return data.with_shape(self._pooled(data.shape, output_shape))
 
@@ -102,6 +107,8 @@ class AdaptiveMaxPool(_AdaptivePool):
     Outputs:
         indices: The shape of output, the type `index_element_type`: i64 (the default) or i32.
     """
+
+    moved_inputs = ("data",)
 
     outputs = ("output", "indices")
 

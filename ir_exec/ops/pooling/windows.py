@@ -18,6 +18,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.kernels.windows import SlidingAxis
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, Named, NonNegatives, Positives
+from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.ops.base.windowed import Windowed, covered, require_spatial, window_extent
@@ -46,6 +47,7 @@ class _Pooling(Windowed):
     """
 
     inputs = (In("data", types=CALCULABLE),)
+    redundant_attributes = "exclude-pad pool-method"
 
     kernel_sizes: Annotated[Positives, Named("kernel")]
     pads_begin: NonNegatives = ()
@@ -113,6 +115,7 @@ class MaxPool1(_Pooling):
     Specification: pooling/max-pool-1.
     """
 
+    moved_inputs = ("data",)
     fills_with_lowest = True
 
     def infer(self, data: TensorType) -> TensorType:
@@ -141,7 +144,9 @@ class _IndexedMaxPool(_Pooling):
     """
 
     outputs = ("output", "indices")
+    moved_inputs = ("data",)
     fills_with_lowest = True
+    declared_as_f32 = ("indices",)
 
     dilations: Positives = ()
     index_element_type: IndexTypeName = ElementType.i64
@@ -194,6 +199,8 @@ class MaxPool14(_IndexedMaxPool):
     Specification: pooling/max-pool-14.
     """
 
+    older = OlderVersion(8, refused=(("rounding_type", "ceil_torch"),))
+
     rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
 
 
@@ -209,6 +216,8 @@ class _AvgPool(_Pooling):
     Raises:
         IRError: Also IR505 for `exclude-pad` with windows of padding only.
     """
+
+    term_inputs = ("data",)
 
     exclude_pad: Annotated[Bool, Named("exclude-pad")]
 
@@ -270,6 +279,8 @@ class AvgPool14(_AvgPool):
     Specification: pooling/avg-pool-14.
     """
 
+    older = OlderVersion(1, refused=(("rounding_type", "ceil_torch"),))
+
     rounding_type: Annotated[Literal["floor", "ceil", "ceil_torch"], LOWER] = "floor"  # type: ignore[assignment]  # more values
 
 
@@ -282,6 +293,8 @@ class AvgPool16(AvgPool14):
     Attributes:
         dilations: The distance between neighbouring elements, by default 1.
     """
+
+    older = OlderVersion(14, without=(("dilations", ((), (1,), (1, 1), (1, 1, 1))),))
 
     dilations: Positives = ()
 

@@ -14,6 +14,7 @@ from ir_exec.kernels.attention import Attention
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, accumulator
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
+from ir_exec.ops.base.inputs import AttentionMask
 from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
@@ -49,10 +50,11 @@ class ScaledDotProductAttention(Op):
         In("query", types=CALCULABLE_FLOAT),
         In("key", types=CALCULABLE_FLOAT, like="query"),
         In("value", types=CALCULABLE_FLOAT, like="query"),
-        In("attention_mask", types=CALCULABLE_FLOAT | BOOLEAN, optional=True),
+        In("attention_mask", types=CALCULABLE_FLOAT | BOOLEAN, optional=True, domain=AttentionMask()),
         In("scale", types=CALCULABLE_FLOAT, like="query", optional=True),
         In("sink", types=CALCULABLE_FLOAT, like="query", optional=True),
     )
+    term_inputs = ("value",)
 
     causal: Bool
 

@@ -19,6 +19,7 @@ from ir_exec.kernels.softmax import log_softmax
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.dims import merged_dims
+from ir_exec.ops.base.inputs import AxisIndices, Lengths
 from ir_exec.ops.base.shapes import known_faults, largest_dim, require_rank
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType
 
@@ -80,7 +81,7 @@ class CTCGreedyDecoderSeqLen(Op):
 
     inputs = (
         In("data", types=CALCULABLE_FLOAT),
-        In("sequence_length", types=INDEX),
+        In("sequence_length", types=INDEX, domain=Lengths("data", 1)),
         In("blank_index", types=INDEX, optional=True),
     )
     outputs = ("decoded_classes", "decoded_length")
@@ -136,9 +137,9 @@ class CTCLoss(Op):
 
     inputs = (
         In("logits", types=CALCULABLE_FLOAT),
-        In("logit_length", types=INDEX),
-        In("labels", types=INDEX),
-        In("label_length", types=INDEX),
+        In("logit_length", types=INDEX, domain=Lengths("logits", 1)),
+        In("labels", types=INDEX, domain=AxisIndices(axis=2, reserved=1)),
+        In("label_length", types=INDEX, domain=Lengths("labels", 1)),
         In("blank_index", types=INDEX, optional=True),
     )
 

@@ -13,6 +13,8 @@ from ir_exec.kernels.indices import as_integers
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Int
 from ir_exec.ops.base.dims import BEYOND, index_bounds
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import AxisIndices, ValueRange
 from ir_exec.ops.base.shapes import normalize_axis, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, Shape, TensorType
 
@@ -30,12 +32,14 @@ class _OneHot(Op):
     """
 
     inputs = (
-        In("indices", types=INTEGER),
-        In("depth", types=INTEGER),
+        In("indices", types=INTEGER, domain=AxisIndices(below="depth")),
+        In("depth", types=INTEGER, domain=ValueRange(10, 10, "the number of classes")),
         In("on_value"),
         In("off_value", like="on_value"),
     )
+    shape_inputs = ("depth",)
     is_data_movement = True
+    sized_by = ("depth",)
 
     axis: Int
 
@@ -106,5 +110,7 @@ class OneHot(_OneHot):
         negative_indices_mode: `normalize` counts negative indices from the end of the new axis, `ignore_negative` gives
             off_value for them, as for all indices out of range.
     """
+
+    older = OlderVersion(1, without=(("negative_indices_mode", ("ignore_negative",)),))
 
     negative_indices_mode: Annotated[Literal["ignore_negative", "normalize"], LOWER, _underscored] = "ignore_negative"

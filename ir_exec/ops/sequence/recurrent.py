@@ -304,6 +304,7 @@ class LSTM(Recurrence):
     """
 
     gates = 4
+    redundant_attributes = "input_forget"
 
     activations: Activations = ("sigmoid", "tanh", "tanh")
 

@@ -13,6 +13,7 @@ from ir_exec.kernels.precision import rounded, widened
 from ir_exec.ops.base import In, op
 from ir_exec.ops.base.attributes import LOWER
 from ir_exec.ops.base.dims import element_type_of, merged_dims
+from ir_exec.ops.base.inputs import Lengths
 from ir_exec.ops.base.shapes import known_faults, largest_dim
 from ir_exec.ops.sequence.recurrent import GRU, LSTM, RNN, Recurrence, Stepper, X, like_x
 from ir_exec.tuning import thresholds
@@ -21,7 +22,7 @@ from ir_exec.types import Array, Dim, Shape, TensorType, element_types
 __all__ = ["GRUSequence", "LSTMSequence", "RNNSequence"]
 
 
-_LENGTHS = In("sequence_lengths", types=element_types("i8 i16 i32 i64 u8 u16 u32 u64"))
+_LENGTHS = In("sequence_lengths", types=element_types("i8 i16 i32 i64 u8 u16 u32 u64"), domain=Lengths("x", 1))
 
 _WEIGHTS = (like_x("w"), like_x("r"), like_x("b"))
 

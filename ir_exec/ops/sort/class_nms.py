@@ -21,6 +21,8 @@ from ir_exec.kernels.boxes import (
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, IndexTypeName, Int, at_least, within
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import SCORES, BoxCorners
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, Array, Dim, ElementType, Shape, TensorType, convert, element_types
@@ -109,7 +111,10 @@ class MatrixNms(_ClassNms):
             worst[j] is the maximum overlap of j with a box of a higher score.
     """
 
-    inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
+    inputs = (
+        In("boxes", types=_REAL, domain=BoxCorners()),
+        In("scores", types=_REAL, like="boxes", domain=SCORES),
+    )
 
     decay_function: Annotated[Literal["gaussian", "linear"], LOWER] = "linear"
     gaussian_sigma: Float = 2.0
@@ -218,7 +223,10 @@ class MulticlassNms8(_MulticlassNms):
     Specification: sort/multiclass-non-max-suppression-8.
     """
 
-    inputs = (In("boxes", types=_REAL), In("scores", types=_REAL, like="boxes"))
+    inputs = (
+        In("boxes", types=_REAL, domain=BoxCorners()),
+        In("scores", types=_REAL, like="boxes", domain=SCORES),
+    )
 
     def infer(self, boxes: TensorType, scores: TensorType) -> tuple[TensorType, ...]:
         return self._types(boxes, *batches_classes_boxes(boxes, scores, 4))
@@ -253,10 +261,11 @@ class MulticlassNms9(_MulticlassNms):
     """
 
     inputs = (
-        In("boxes", types=_REAL),
-        In("scores", types=_REAL, like="boxes"),
+        In("boxes", types=_REAL, domain=BoxCorners()),
+        In("scores", types=_REAL, like="boxes", domain=SCORES),
         In("roisnum", types=INDEX, optional=True),
     )
+    older = OlderVersion(8, inputs=2)
 
     def infer(self, boxes: TensorType, scores: TensorType, roisnum: TensorType | None = None) -> tuple[TensorType, ...]:
         if roisnum is None:

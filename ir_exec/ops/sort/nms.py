@@ -27,6 +27,8 @@ from ir_exec.kernels.rotated_boxes import RotatedOverlaps
 from ir_exec.ops.base import Family, In, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName
 from ir_exec.ops.base.dims import at_most, batches_classes_boxes
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import SCORES, BoxCorners, Usual
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, convert
 
@@ -141,12 +143,13 @@ class _IndicesOnlyNms(_BoxNms):
     """
 
     inputs = (
-        In("boxes", types=CALCULABLE_FLOAT),
-        In("scores", types=CALCULABLE_FLOAT),
-        In("max_output_boxes_per_class", types=CALCULABLE, optional=True),
-        In("iou_threshold", types=CALCULABLE_FLOAT, optional=True),
-        In("score_threshold", types=CALCULABLE_FLOAT, optional=True),
+        In("boxes", types=CALCULABLE_FLOAT, domain=BoxCorners()),
+        In("scores", types=CALCULABLE_FLOAT, domain=SCORES),
+        In("max_output_boxes_per_class", types=CALCULABLE, optional=True, domain=Usual(5, "the number of boxes")),
+        In("iou_threshold", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0.5, "a threshold")),
+        In("score_threshold", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0.1, "a threshold")),
     )
+    shape_inputs = ("max_output_boxes_per_class",)
     outputs = ("selected_indices",)
     number_ranks: ClassVar[tuple[int, ...]] = (0,)
     pads_to_static = True
@@ -232,7 +235,10 @@ class _ScoredNms(_Nms):
 class _SoftNms(_ScoredNms, _BoxNms):
     """NonMaxSuppression of version 5 or later."""
 
-    inputs = (*_IndicesOnlyNms.inputs, In("soft_nms_sigma", types=CALCULABLE_FLOAT, optional=True))
+    inputs = (
+        *_IndicesOnlyNms.inputs,
+        In("soft_nms_sigma", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0, "the width of soft suppression")),
+    )
 
 
 @op("NonMaxSuppression", since=5)
@@ -271,6 +277,8 @@ class NonMaxSuppression9(_SoftNms):
         valid_outputs: `output_type`, [1], n.
     """
 
+    older = OlderVersion(5)
+
 
 @op("NMSRotated", since=13)
 class NMSRotated(_ScoredNms):
@@ -289,10 +297,10 @@ class NMSRotated(_ScoredNms):
 
     inputs = (
         In("boxes", types=CALCULABLE_FLOAT),
-        In("scores", types=CALCULABLE_FLOAT),
-        In("max_output_boxes_per_class", types=CALCULABLE - CALCULABLE_FLOAT),
-        In("iou_threshold", types=CALCULABLE_FLOAT),
-        In("score_threshold", types=CALCULABLE_FLOAT),
+        In("scores", types=CALCULABLE_FLOAT, domain=SCORES),
+        In("max_output_boxes_per_class", types=CALCULABLE - CALCULABLE_FLOAT, domain=Usual(5, "the number of boxes")),
+        In("iou_threshold", types=CALCULABLE_FLOAT, domain=Usual(0.5, "a threshold")),
+        In("score_threshold", types=CALCULABLE_FLOAT, domain=Usual(0.1, "a threshold")),
     )
     coordinates: ClassVar[int] = 5
 

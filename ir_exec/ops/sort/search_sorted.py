@@ -12,6 +12,7 @@ from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
+from ir_exec.ops.base.inputs import Ascending
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
@@ -37,7 +38,10 @@ class SearchSorted(Op):
         IRError: IR501 for a scalar and for ranks that differ, IR502 for dims that differ.
     """
 
-    inputs = (In("sorted_sequence", types=CALCULABLE), In("values", types=CALCULABLE, like="sorted_sequence"))
+    inputs = (
+        In("sorted_sequence", types=CALCULABLE, domain=Ascending()),
+        In("values", types=CALCULABLE, like="sorted_sequence"),
+    )
 
     right_mode: Bool = False
     output_type: IndexTypeName = ElementType.i64

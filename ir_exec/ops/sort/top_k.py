@@ -16,6 +16,8 @@ from ir_exec.kernels.sorting import best_of_slices, comparable, least_indices
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, NonNegative
 from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, index_bounds, merged_dims
+from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import normalize_axis, require_rank
 from ir_exec.types import (
     BOOLEAN,
@@ -56,7 +58,12 @@ class _TopK(Op):
 
     steps = "order"
 
-    inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=INTEGER))
+    inputs = (
+        In("data", types=NUMERIC | BOOLEAN),
+        In("k", types=INTEGER, domain=ValueRange(1, 1, "the number of elements")),
+    )
+    moved_inputs = ("data",)
+    shape_inputs = ("k",)
     outputs = ("values", "indices")
 
     axis: Int
@@ -113,7 +120,12 @@ class TopK1(_TopK):
     Specification: sort/top-k-1.
     """
 
-    inputs = (In("data", types=NUMERIC | BOOLEAN), In("k", types=element_types("i8 i32 i64")))
+    inputs = (
+        In("data", types=NUMERIC | BOOLEAN),
+        In("k", types=element_types("i8 i32 i64"), domain=ValueRange(1, 1, "the number of elements")),
+    )
+    moved_inputs = ("data",)
+    shape_inputs = ("k",)
 
 
 @op("TopK", since=3)
@@ -133,6 +145,8 @@ class TopK(_TopK):
     Attributes:
         stable: Requires the order of equal elements that all versions have here; not allowed with `sort` none.
     """
+
+    older = OlderVersion(3, without=(("stable", (False,)),))
 
     stable: Bool = False
 

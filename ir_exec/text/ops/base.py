@@ -24,7 +24,7 @@ from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.operator import check_contract
 from ir_exec.ops.base.registry import provide_extension
 from ir_exec.ops.base.shapes import require_rank
-from ir_exec.text.patterns import refusal
+from ir_exec.text.tokenizers.patterns import refusal
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = [
@@ -70,11 +70,15 @@ class TextOp(Op):
         generations: The names of the inputs of each generation; the numbers of inputs differ. `infer_inputs` and
             `evaluate_inputs` receive them as keywords; inputs that a generation does not have are None.
         any_kind: Inputs whose element type is not checked here.
+        algorithm: The name of the algorithm that finds the tokens of strings; "" for other operators.
+        token_input: The input with the tokens of the vocabulary; "" if the index of an entry is its token.
     """
 
     inputs = (In("inputs", variadic=True, mixed=True),)
     generations: ClassVar[tuple[tuple[str, ...], ...]]
     any_kind: ClassVar[frozenset[str]] = frozenset()
+    algorithm: ClassVar[str] = ""
+    token_input: ClassVar[str] = ""
 
     infer_inputs: ClassVar[Callable[..., Any]]
     evaluate_inputs: ClassVar[Callable[..., Any]]

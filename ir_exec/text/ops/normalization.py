@@ -15,7 +15,6 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter
 from ir_exec.kernels.matching import MatchTimer, is_quick
 from ir_exec.kernels.strings import join_strings
-from ir_exec.text.charsmap import CharsMap, Form, Normalizer, folded, normalized, without_faults
 from ir_exec.text.ops.base import (
     STRINGS,
     TextOp,
@@ -26,7 +25,8 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
-from ir_exec.text.patterns import compiled
+from ir_exec.text.tokenizers.charsmap import CharsMap, Form, Normalizer, folded, normalized, without_faults
+from ir_exec.text.tokenizers.patterns import compiled
 from ir_exec.types import Array, TensorType
 
 __all__ = ["CaseFold", "CharsMapNormalization", "NormalizeUnicode", "RegexNormalization"]

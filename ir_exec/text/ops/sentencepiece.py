@@ -26,7 +26,7 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
-from ir_exec.text.patterns import compiled
+from ir_exec.text.tokenizers.patterns import compiled
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SentencepieceDetokenizer", "SentencepieceStreamDetokenizer", "SentencepieceTokenizer"]
@@ -74,6 +74,7 @@ class SentencepieceTokenizer(TextOp):
     any_kind = frozenset({"text"})
     outputs = ("indices", "tokens", "shape")
     deterministic = False
+    algorithm = "SentencePiece"
 
     nbest_size: int = 0
     alpha: float = 1.0

@@ -27,7 +27,7 @@ from ir_exec.text.ops.base import (
     text_op,
     vector,
 )
-from ir_exec.text.patterns import compiled
+from ir_exec.text.tokenizers.patterns import compiled
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["BytesToChars", "CharsToBytes", "RegexSplit", "SpecialTokensSplit", "chars_of_bytes"]

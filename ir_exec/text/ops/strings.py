@@ -16,7 +16,6 @@ from ir_exec.ops import type as types_of_openvino
 from ir_exec.ops.base import In, Op
 from ir_exec.ops.base.attributes import Positive
 from ir_exec.ops.base.shapes import known_int, merge_shapes, normalize_axis, require_one_element, require_rank
-from ir_exec.text.hashing import fingerprint
 from ir_exec.text.ops.base import (
     STRINGS,
     U8,
@@ -27,6 +26,7 @@ from ir_exec.text.ops.base import (
     strings_type,
     text_op,
 )
+from ir_exec.text.tokenizers.hashing import fingerprint
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, element_types
 
 __all__ = [

@@ -11,7 +11,6 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter, check_time, current_limits
 from ir_exec.ops.base.attributes import NonNegative
-from ir_exec.text.byte_pairs import BytePairs
 from ir_exec.text.ops.base import (
     I32,
     RAGGED_STRINGS,
@@ -24,8 +23,9 @@ from ir_exec.text.ops.base import (
     strings_of,
     text_op,
 )
-from ir_exec.text.unigram import Unigram
-from ir_exec.text.vocabulary import LongestEntry
+from ir_exec.text.tokenizers.byte_pairs import BytePairs
+from ir_exec.text.tokenizers.longest_entries import LongestEntry
+from ir_exec.text.tokenizers.unigram import Unigram
 from ir_exec.types import Array, TensorType
 
 __all__ = ["BPETokenizer", "TrieTokenizer", "UnigramTokenizer", "WordpieceTokenizer"]
@@ -141,6 +141,7 @@ class BPETokenizer(Tokenizer):
         (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_ADDED),
         (*RAGGED_STRINGS, *VOCABULARY, *_MERGES, *_RIGHT, *_ADDED),
     )
+    algorithm = "byte pair encoding"
 
     unk_token: str = ""
     fuse_unk: bool = False
@@ -200,6 +201,7 @@ class WordpieceTokenizer(Tokenizer):
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "unknown"),)
     any_kind = frozenset({"unknown"})
+    algorithm = "WordPiece"
 
     suffix_indicator: str = "##"
     max_bytes_per_word: int = 100
@@ -258,6 +260,8 @@ class TrieTokenizer(Tokenizer):
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "ids"),)
+    algorithm = "longest entries"
+    token_input = "ids"
 
     def tokenizer(self, vocabulary: dict[str, Any]) -> Callable[[bytes], Sequence[int]]:
         def made() -> LongestEntry:
@@ -311,6 +315,7 @@ class UnigramTokenizer(Tokenizer):
     """
 
     generations = ((*RAGGED_STRINGS, *VOCABULARY, "scores"),)
+    algorithm = "unigram"
     any_kind: ClassVar[frozenset[str]] = frozenset({"scores"})
 
     byte_fallback: bool = False

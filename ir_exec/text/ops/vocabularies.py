@@ -61,6 +61,8 @@ class VocabEncoder(TextOp):
 
     generations = ((*STRINGS, *VOCABULARY, "values", "default"),)
     any_kind = frozenset({"values", "default"})
+    algorithm = "whole words"
+    token_input = "values"
 
     def infer_inputs(self, *, begins: TensorType, chars: TensorType, values: TensorType, **others: TensorType) -> Any:
         require_vector(chars, "chars")

@@ -15,7 +15,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
 from ir_exec.ir.urls import exists, is_url, suffix_of
 from ir_exec.readers import ENDINGS
-from ir_exec.text.folder import PART_FILES, Folder, FolderPart, open_folder, read_part
+from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart, open_folder, read_part
 from ir_exec.text.targets.devices import on_device
 from ir_exec.text.targets.documents import GENAI_MODELS, GENAI_ON_NPU, finding
 from ir_exec.text.targets.pipelines import LANGUAGE, in_genai, language_model, language_model_on_npu

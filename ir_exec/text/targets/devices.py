@@ -14,7 +14,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.ops.base.known_extensions import internal_operator
 from ir_exec.ops.base.registry import canonical, opset_number, type_key
 from ir_exec.ops.infrastructure.values import Parameter
-from ir_exec.text.folder import FolderPart
+from ir_exec.text.folders.folder import FolderPart
 from ir_exec.text.targets.documents import (
     CUSTOM_GPU_OPERATIONS,
     GENAI_TOKENIZATION,

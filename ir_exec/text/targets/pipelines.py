@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ir_exec.errors import IRError, Location
 from ir_exec.ops.infrastructure.values import ReadsVariable
-from ir_exec.text.folder import Folder, FolderPart
+from ir_exec.text.folders.folder import Folder, FolderPart
 from ir_exec.text.targets.documents import (
     GENAI_MODELS,
     GENAI_STATE,

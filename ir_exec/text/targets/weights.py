@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ir_exec.errors import IRError
-from ir_exec.text.compression import PackedWeight, packed_weights
-from ir_exec.text.folder import FolderPart
+from ir_exec.text.folders.compression import PackedWeight, packed_weights
+from ir_exec.text.folders.folder import FolderPart
 from ir_exec.text.targets.documents import GENAI_ON_NPU, finding
 
 __all__ = ["weights_on_npu"]

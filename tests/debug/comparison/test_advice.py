@@ -12,8 +12,8 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.advice import computed_type, judged
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Settings
+from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.tolerances import Tolerance
-from ir_exec.debug.references.reference import ArraysReference
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 

@@ -10,7 +10,7 @@ from ir_exec.debug import compare
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.same_engine import compression_tolerance
 from ir_exec.debug.comparison.tolerances import SAME_ENGINE
-from ir_exec.debug.quantization.weights import QuantizedWeight
+from ir_exec.debug.precision.weights import QuantizedWeight
 from tests.helpers.facts import mentions
 
 X = np.random.default_rng(3).standard_normal((4, 16)).astype(np.float32)

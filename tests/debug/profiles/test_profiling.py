@@ -11,11 +11,11 @@ import pytest
 
 from ir_exec import EvaluationError, IRError, compile_model, read_model
 from ir_exec.debug import Profile, profile
+from ir_exec.debug.comparison.references.openvino import original_layers
 from ir_exec.debug.profiles.blocks import PAUSE
 from ir_exec.debug.profiles.profile_report import LayerProfile, MachineSpeed, measure_machine, summary
 from ir_exec.debug.profiles.profiling import grouped_by_prefix
 from ir_exec.debug.profiles.recording import Recorder, bytes_moved
-from ir_exec.debug.references.openvino import original_layers
 from ir_exec.infer import count_work
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array

@@ -7,10 +7,10 @@ from random import Random
 from unittest.mock import patch
 
 from ir_exec.codes import Code
-from ir_exec.text import chat
-from ir_exec.text.chat import render_chat
-from ir_exec.text.folder import Folder
-from ir_exec.text.pipeline_rules import faults_of
+from ir_exec.text.folders.folder import Folder
+from ir_exec.text.folders.pipeline_rules import faults_of
+from ir_exec.text.generation import chat
+from ir_exec.text.generation.chat import render_chat
 from tests.fuzz.drawing import HOSTILE_TEXTS, damage, draw_json
 from tests.fuzz.frame import Subject, only_our_errors
 

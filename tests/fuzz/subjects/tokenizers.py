@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 import ir_exec
-from ir_exec.text.checking import check_folder
-from ir_exec.text.describing import facts_of_folder
-from ir_exec.text.folder import open_folder
+from ir_exec.text.folders.checking import check_folder
+from ir_exec.text.folders.describing import facts_of_folder
+from ir_exec.text.folders.folder import open_folder
 from tests.fuzz.drawing import HOSTILE_TEXTS, damage, draw_json
 from tests.fuzz.frame import Subject, only_our_errors
 

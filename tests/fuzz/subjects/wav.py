@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from ir_exec.text.audio import read_wav
+from ir_exec.text.generation.audio import read_wav
 from tests.fuzz.drawing import damage
 from tests.fuzz.frame import Subject, only_our_errors
 

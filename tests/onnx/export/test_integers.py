@@ -13,7 +13,7 @@ from onnx import helper, numpy_helper
 import ir_exec
 from ir_exec import build
 from ir_exec.onnx.export.lower import lower_model
-from ir_exec.runtime.simplify import simplified
+from ir_exec.rewrite import simplified
 from ir_exec.types import Array
 from tests.onnx.export.sessions import node_types, run, session
 

@@ -13,7 +13,7 @@ from ir_exec import ResourceError
 from ir_exec.codes import Code
 from ir_exec.kernels import matching
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
-from ir_exec.text import patterns
+from ir_exec.text.tokenizers import patterns
 from ir_exec.types import Array
 from tests.helpers.facts import coded, mentions
 from tests.text.ops.test_ops_operators import I32, Case, chars, file_of, packed

@@ -14,7 +14,7 @@ from ir_exec.ops.base.registry import names_of_types, type_key
 from ir_exec.text.targets import documents
 from ir_exec.text.targets.documents import known
 from tests.helpers.network_text import NetworkText
-from tests.text.folders import TOKENIZERS
+from tests.text.model_folders import TOKENIZERS
 from tests.text.targets.folders import found, severities
 
 

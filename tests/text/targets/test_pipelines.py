@@ -13,9 +13,9 @@ from click.testing import CliRunner
 
 from ir_exec import build
 from ir_exec.cli import main
-from ir_exec.text.checking import check_folder
+from ir_exec.text.folders.checking import check_folder
 from ir_exec.text.targets import Target
-from tests.text.folders import CONFIG, language_model, pipeline
+from tests.text.model_folders import CONFIG, language_model, pipeline
 from tests.text.targets.folders import found, four_bits, severities
 
 

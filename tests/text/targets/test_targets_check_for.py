@@ -12,7 +12,7 @@ import ir_exec
 from ir_exec import build
 from ir_exec.cli import main
 from ir_exec.text.targets import TARGETS, Target, check_for
-from tests.text.folders import pipeline
+from tests.text.model_folders import pipeline
 from tests.text.targets.folders import found, severities
 
 

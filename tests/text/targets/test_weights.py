@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.text.folders import declare, language_model, pipeline
+from tests.text.model_folders import declare, language_model, pipeline
 from tests.text.targets.folders import found, four_bits, severities
 
 

@@ -1,0 +1,87 @@
+"""`ir-exec extract`: the part of a model between some of its values."""
+
+from __future__ import annotations
+
+import click
+from click.core import ParameterSource
+
+from ir_exec.build.cutting import is_counted
+from ir_exec.check import printable
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.options import MODEL
+from ir_exec.cli.output.tables import Table, table
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
+from ir_exec.cli.output.writing import output_option, part_output
+from ir_exec.debug import Extracted, extract
+from ir_exec.debug.reduction.extracting import read_for_cut
+from ir_exec.types import Array
+
+
+@click.command("extract")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@click.option(
+    "--from", "begin", multiple=True, metavar="NAME", help="Layer or tensor that becomes an input; repeatable."
+)
+@click.option("--to", "end", multiple=True, metavar="NAME", help="Layer or tensor that becomes an output; repeatable.")
+@output_option(
+    "-o", "--output", outputs=part_output, required=True, metavar="CUT.xml", help="Write the part to this file."
+)
+@input_options
+@click.option(
+    "--iteration", default="0", show_default=True, metavar="N", help="For bodies: iteration; N,M for nested bodies."
+)
+def command(
+    model: str,
+    begin: tuple[str, ...],
+    end: tuple[str, ...],
+    output: str,
+    asked: Asked,
+    weights: str | None,
+    extensions: tuple[str, ...],
+    iteration: str,
+) -> None:
+    """Write a part of a model as a separate model.
+
+    NAME is a layer or a tensor, split:1 for one of several outputs, loop/body/name in a body. Values of --from become
+    inputs, values of --to outputs. Without --from, the part contains everything that --to depends on; without --to,
+    everything from --from to the outputs. Other values that cross the cut become inputs, unless they depend only on
+    weights. With --to, nodes of an ONNX file that IR cannot express may be outside the part.
+
+    With --input, --inputs, --shape or --seed the model runs, and the values at the cut are written to CUT.inputs.npz
+    and CUT.outputs.npz next to CUT.xml.
+
+    Exit code: 0 if the part was written, 2 otherwise.
+    """
+    if not begin and not end:
+        raise Unusable("expected --from NAME, --to NAME, or both")
+    if not output.lower().endswith(".xml"):
+        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
+    times = iteration.split(",")
+    if not all(text.isascii() and text.isdigit() and len(text) < 10 for text in times):
+        raise Unusable(f"--iteration is {iteration!r}, expected an integer of at least 0, or N,M for nested bodies")
+    load_extensions(extensions)
+    hint = check_hint(model)
+    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+        network = asked.network(model, weights, read_for_cut)
+    given = asked.given(network.inputs)
+    is_seeded = click.get_current_context().get_parameter_source("seed") is ParameterSource.COMMANDLINE
+    arrays: dict[str, Array] | None = None
+    with errors_as_messages(exit_code=UNUSABLE):
+        if given or asked.shapes or is_seeded:
+            arrays = asked.drawn(network, given)
+    has_drawn = arrays is not None and len(given) < len(arrays)
+    with errors_as_messages(hint=drawn_hint if has_drawn else None, exit_code=UNUSABLE):
+        extracted = extract(network, arrays, from_=begin, to=end, iteration=[int(text) for text in times])
+        written = extracted.save(output)
+    total = sum(map(is_counted, network.graph.all_nodes()))
+    kept = sum(map(is_counted, extracted.model.graph.all_nodes()))
+    show(_ends(extracted), f"{kept:,} of {total:,} layers written to {', '.join(map(str, written))}")
+
+
+def _ends(extracted: Extracted) -> Table:
+    shown = table("Cut", end="left", name="left", element_type="left", shape="left")
+    for end, ports in (("input", extracted.model.inputs), ("output", extracted.model.outputs)):
+        for port in ports:
+            shown.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+    return shown

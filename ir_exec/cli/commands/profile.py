@@ -1,0 +1,290 @@
+"""`ir-exec profile`: the time of a run by layer, type and prefix, and the plan of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+import click
+
+from ir_exec.check import printable
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
+from ir_exec.cli.engine import engine_options
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.files import write_text
+from ir_exec.cli.options import (
+    MODEL,
+    MOST_RUNS,
+    format_option,
+    hint_option,
+    left_out,
+    precision_option,
+    rows_of,
+    timeout_option,
+    top_option,
+)
+from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
+from ir_exec.cli.output.progress import Steps
+from ir_exec.cli.output.rendering import rendered
+from ir_exec.cli.output.tables import Table, table
+from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show
+from ir_exec.cli.output.writing import output_option, report_output, text_output
+from ir_exec.cli.process import keep_freed_memory
+from ir_exec.debug.profiles.engine_profile import EngineProfile
+from ir_exec.debug.profiles.profile_report import (
+    OpenVINOProfile,
+    Profile,
+    Rates,
+    bytes_text,
+    seconds_text,
+    slowest,
+    summary,
+    type_text,
+)
+from ir_exec.debug.profiles.profiling import profile
+from ir_exec.engines.report import PartitionReport
+from ir_exec.model import Model
+from ir_exec.runtime import CompiledModel, compile_model
+from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import Array
+
+_SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
+"""Columns that are omitted in narrow terminals, first ones first."""
+
+_LEAST_SHARE = 0.01
+"""Minimum share of the time for prefixes in text."""
+
+
+@click.command("profile")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@input_options
+@engine_options
+@click.option(
+    "--repeat",
+    type=click.IntRange(1, MOST_RUNS),
+    default=10,
+    show_default=True,
+    help="Number of runs; times are medians.",
+)
+@click.option("--with", "reference", type=click.Choice(["openvino"]), help="Add the performance counters of OpenVINO.")
+@click.option("--device", default="CPU", show_default=True, help="For openvino: device that runs the model.")
+@hint_option("performance")
+@timeout_option(600.0)
+@click.option("--threads", type=click.IntRange(min=1), help="Number of threads, also of OpenVINO.")
+@precision_option
+@output_option(
+    "--trace-events",
+    outputs=text_output,
+    metavar="FILE.json",
+    help="Write the events of one run for Perfetto (ui.perfetto.dev) or chrome://tracing.",
+)
+@format_option(
+    "json",
+    "csv",
+    "html",
+    help="Format of the report. schemas/profile.schema.json and schemas/plan.schema.json describe json.",
+)
+@output_option("-o", "--output", outputs=report_output, metavar="FILE", help="Write the report to this file.")
+@click.option("--plan", "shows_plan", is_flag=True, help="Show the plan with the reasons for it, without a run.")
+@click.option("--passes", metavar="NAMES", help="With --plan: compiler passes to disable (-a,-b), or to enable (a,b).")
+@top_option
+@click.option("--all", "every", is_flag=True, help="In text, show every layer, type and prefix.")
+def command(
+    model: str,
+    asked: Asked,
+    weights: str | None,
+    extensions: tuple[str, ...],
+    repeat: int,
+    reference: Literal["openvino"] | None,
+    device: str,
+    hint: Literal["accuracy", "performance"],
+    timeout: float,
+    threads: int | None,
+    precision: Precision,
+    trace_events: str | None,
+    output_format: str,
+    output: str | None,
+    top: int | None,
+    every: bool,
+    shows_plan: bool,
+    passes: str | None,
+    engine: dict[str, Any],
+) -> None:
+    """Show the time of a run by layer, type and name prefix.
+
+    The tables also have the multiply-adds and the bytes that a layer moves, and the share of the peak of this machine
+    ("of peak"). A layer with a large time and a small share of the peak is slow for its work.
+
+    --plan shows the plan and runs nothing: each step with its kernel, the pass that made it, the reason for the kernel
+    and the alternatives, then the layers without a step, and the fusions that nearly matched.
+
+    --engine adds the times of the engine, the layers that it runs, and the reasons for the others. With --plan it shows
+    the partition of the model.
+
+    Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path or an invalid argument.
+    """
+    most = rows_of(top, every)
+    keep_freed_memory()
+    load_extensions(extensions)
+    with errors_as_messages(hint=check_hint(model)):
+        network = asked.network(model, weights)
+    given = asked.given(network.inputs)
+    if shows_plan:
+        with errors_as_messages(hint=drawn_hint):
+            complete, (arrays,) = _completed(network, asked.drawn(network, given))
+            compiled = compile_model(complete, threads=threads, precision=precision, passes=passes, **engine)
+            shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
+            plan = compiled.explain(shapes)
+        partition = _partition(compiled) if engine else None
+        if partition is not None:
+            plan = EnginePlan(**dict(plan), partition=partition)
+        if output_format == "json" or output is not None:
+            write_text(plan.model_dump_json(indent=1) + "\n", output)
+        elif partition is not None:
+            show_partition(partition, {node.name: node.type for node in complete.graph.nodes}, most)
+        else:
+            show_plan(plan, most)
+        return
+    if passes is not None:
+        raise Unusable("--passes requires --plan; `ir-exec run` also has --passes")
+    drawn = [port.name for port in network.inputs if port.name not in given]
+    with errors_as_messages(hint=drawn_hint if drawn else None), Steps() as steps:
+        report = profile(
+            network,
+            asked.drawn(network, given),
+            repeat=repeat,
+            reference=reference,
+            device=device,
+            hint=hint,
+            timeout=timeout,
+            threads=threads,
+            precision=precision,
+            trace_events=trace_events,
+            progress=steps.tell,
+            **engine,
+        )
+    report = report.model_copy(update={"seed": asked.seed if drawn else None})
+    if output_format == "text" and output is None:
+        _show(report, most, every)
+        if trace_events is not None:
+            echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
+        return
+    write_text(_rendered(report, output_format, model, weights), output)
+
+
+def _completed(network: Model, inputs: Mapping[str, Array]) -> tuple[Model, list[list[Array]]]:
+    """Return a complete model for the inputs, and their arrays in its order."""
+    if not network.is_partial:
+        return network, [[inputs[port.name] for port in network.inputs]]
+    found = for_calls(network, inputs)
+    return found.model, found.calls
+
+
+def _partition(compiled: CompiledModel) -> PartitionReport:
+    """Return the partition of a model that was compiled for an engine."""
+    from ir_exec.engines.compiled import EngineModel  # imported for --engine only
+
+    assert isinstance(compiled, EngineModel), "the model is compiled for an engine"
+    return compiled.partition
+
+
+def _rendered(report: Profile, output_format: str, model: str, weights: str | None) -> str:
+    return rendered(report, output_format, lambda: f"{report}\n", "profile", model, weights)
+
+
+def _show(report: Profile, most: int | None, every: bool) -> None:
+    for line in summary(report):
+        echo(printable(line))
+    echo("")
+    show(*_parts(report, most, every))
+
+
+def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | str]:
+    layers = slowest(report)
+    shown = _table("Layers", layer="left", type="left", value="left", memory=True)
+    for layer in layers[:most]:
+        kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
+        shown.add_row(printable(layer.path), type_text(layer), kind, *_cells(layer), bytes_text(layer.memory))
+    yield shown
+    yield from left_out(len(layers), most)
+    types = _table("Types", type="left", layers="right")
+    for group in report.by_type[:most]:
+        types.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+    yield types
+    yield from left_out(len(report.by_type), most)
+    prefixes = [one for one in report.by_prefix if every or one.share >= _LEAST_SHARE]
+    if prefixes:
+        listed = _table("Prefixes of names", prefix="left", layers="right")
+        for group in prefixes[:most]:
+            listed.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+        yield listed
+        yield from left_out(len(prefixes), most)
+    if report.openvino is not None:
+        yield from _openvino(report.openvino, most)
+    if report.engine is not None:
+        yield from _engine(report.engine, most)
+
+
+def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
+    yield "\n".join(map(printable, str(found.partition).splitlines()))
+    yield (
+        f"compiled in {seconds_text(found.compile_seconds)}, first run {seconds_text(found.first_seconds)}, then "
+        f"{seconds_text(found.run_seconds)}; with its counters {seconds_text(found.timed_seconds)}"
+    )
+    shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
+    for layer in found.layers[:most]:
+        times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.ours else "-")
+        shown.add_row(printable(layer.name or "added by the engine"), printable(", ".join(layer.kernels)), *times)
+    yield shown
+    yield from left_out(len(found.layers), most)
+
+
+def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]:
+    shown = table(
+        "OpenVINO",
+        layer="left",
+        type="left",
+        kernel="left",
+        time="right",
+        share="right",
+        ours="right",
+        source_layers="left",
+    )
+    layers = sorted(found.layers, key=lambda layer: -layer.seconds)
+    for layer in layers[:most]:
+        others = [name for name in layer.layers if name != layer.name]
+        times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.layers else "-")
+        names = [layer.name, layer.type, layer.kernel]
+        shown.add_row(*map(printable, names), *times, printable(_stands_for(layer.name, layer.layers, others)))
+    yield shown
+    yield from left_out(len(layers), most)
+
+
+def _stands_for(name: str, layers: Sequence[str], others: Sequence[str]) -> str:
+    if not layers:
+        return "added by OpenVINO"
+    return ", ".join(others) if name not in layers else "+ " + ", ".join(others) if others else ""
+
+
+def _table(title: str, memory: bool = False, **columns: Literal["left", "right"]) -> Table:
+    rates: dict[str, Any] = dict.fromkeys(("time", "share", "calls", "mult-adds", "moved", "GFLOP/s", "GB/s"), "right")
+    rates["of peak"] = "right"
+    if memory:
+        rates["memory"] = "right"
+    shown = table(title, **columns, **rates)
+    shown.spare = _SPARE
+    return shown
+
+
+def _cells(rates: Rates) -> tuple[str, ...]:
+    return (
+        seconds_text(rates.seconds),
+        f"{rates.share:.1%}",
+        f"{rates.calls:,}",
+        f"{rates.multiply_adds:,}" if rates.multiply_adds else "",
+        bytes_text(rates.bytes_moved),
+        f"{rates.gflops:.3g}" if rates.multiply_adds else "",
+        f"{rates.gbytes:.3g}",
+        "" if rates.of_peak is None else f"{rates.of_peak:.1%}",
+    )

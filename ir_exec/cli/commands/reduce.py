@@ -1,0 +1,184 @@
+"""`ir-exec reduce`: the smallest part of a model for which a command still fails."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from ir_exec.build.cutting import is_counted
+from ir_exec.check import counted, printable
+from ir_exec.cli.arrays import Asked, input_options
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
+from ir_exec.cli.output.pass_text import reduce_passes
+from ir_exec.cli.output.progress import LayerBar
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
+from ir_exec.cli.output.writing import OutputFile, output_option, part_output
+from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
+from ir_exec.debug.reduction.command import Outcome
+from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.types import Array
+
+__all__ = ["command", "outcomes", "timeout_option"]
+
+_MOST_SHOWN = 10
+
+
+class _ExitCode(click.ParamType):  # type: ignore[type-arg]  # click before 8.2 has no argument here
+    """An exit code, negative for a signal, or `timeout`."""
+
+    name = "exit code"
+
+    def convert(self, value: object, parameter: click.Parameter | None, context: click.Context | None) -> Outcome:
+        text = str(value)
+        if text == "timeout":
+            return "timeout"
+        if not text.isascii() or not text.removeprefix("-").isdigit() or len(text) > 6:
+            self.fail(f"{text!r} is not an exit code or `timeout`", parameter, context)
+        return int(text)
+
+
+outcomes = click.option(
+    "--bad-exit",
+    "bad_exit",
+    multiple=True,
+    type=_ExitCode(),
+    metavar="CODE",
+    help="Exit code of a failure, -11 for signal 11, or timeout; repeatable.  [default: the one for MODEL, if not 0]",
+)
+
+timeout_option = click.option(
+    "--timeout",
+    type=FiniteRange(0.01, MOST_SECONDS),
+    default=600.0,
+    show_default=True,
+    help="Seconds before a run of the command and its child processes are killed.",
+)
+
+
+def _reduced_output(path: str | None, parameters: Mapping[str, Any]) -> Iterable[OutputFile]:
+    return () if parameters["asks_passes"] else part_output(path, parameters)
+
+
+@click.command("reduce")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@click.option("--until", metavar="COMMAND", help='Command that fails: "COMMAND {model}" or "COMMAND {model} {inputs}".')
+@click.option("--passes", "asks_passes", is_flag=True, help="Find the compiler passes that change the outputs.")
+@click.option("--rtol", type=FiniteRange(min=0), metavar="X", help="With --passes: relative tolerance.")
+@click.option("--atol", type=FiniteRange(min=0), metavar="X", help="With --passes: absolute tolerance.")
+@format_option("json", help="With --passes: format of the report. schemas/passes.schema.json describes json.")
+@outcomes
+@timeout_option
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Run the command at most N times.")
+@output_option(
+    "-o",
+    "--output",
+    outputs=_reduced_output,
+    metavar="SMALL.xml",
+    default="reduced.xml",
+    show_default=True,
+    help="Write the reduced model to this file.",
+)
+@input_options
+def command(
+    model: str,
+    until: str | None,
+    asks_passes: bool,
+    rtol: float | None,
+    atol: float | None,
+    output_format: str,
+    bad_exit: tuple[Outcome, ...],
+    timeout: float,
+    limit: int | None,
+    output: str,
+    asked: Asked,
+    weights: str | None,
+    extensions: tuple[str, ...],
+) -> None:
+    """Find the smallest part of a model for which a command still fails.
+
+    COMMAND runs without a shell. {model} is replaced by an .xml with a part of MODEL, {inputs} by an .npz with its
+    inputs, which are values of a run of MODEL. Inputs of MODEL are given or random, as in `run`. A part fails if
+    COMMAND exits with the same code as for MODEL. For example,
+
+        --until "ir-exec compare {model} --with openvino --inputs {inputs}"
+
+    exits with 1 for different outputs and with 2 for parts that cannot be compared.
+
+    Ctrl-C stops the search, and the smallest part found so far is written.
+
+    --passes keeps the complete model. It finds the compiler passes that change the outputs compared with a run without
+    passes, and reports the layers that each pass fused, with their own errors.
+
+    Exit code: 0 if the part was written, 2 if COMMAND does not fail on MODEL or cannot run, 130 on Ctrl-C. With
+    --passes: 0 if the changes are rounding errors, 1 if a pass changes more, 2 if MODEL cannot run.
+    """
+    if asks_passes == (until is not None):
+        raise Unusable("expected either --until COMMAND or --passes")
+    if asks_passes:
+        load_extensions(extensions)
+        with errors_as_messages(hint=check_hint(model), exit_code=UNUSABLE):
+            whole = asked.network(model, weights)
+            drawn = asked.drawn(whole, asked.given(whole.inputs))
+        reduce_passes(whole, drawn, rtol=rtol, atol=atol, output_format=output_format)
+    if output_format != "text" or rtol is not None or atol is not None:
+        raise Unusable("--rtol, --atol and --format require --passes")
+    assert until is not None, "one of the two is given"
+    if not output.lower().endswith(".xml"):
+        raise Unusable(f"--output is {output}, expected a file with the ending .xml")
+    load_extensions(extensions)
+    with errors_as_messages(exit_code=UNUSABLE):
+        asked_command = Command(until, bad_exit=bad_exit, timeout=timeout)
+    hint = check_hint(model)
+    with errors_as_messages(hint=hint, exit_code=UNUSABLE):
+        network = asked.network(model, weights)
+    given = asked.given(network.inputs)
+    arrays: dict[str, Array] | None = None
+    with errors_as_messages(exit_code=UNUSABLE):
+        if asked_command.takes_inputs or given:
+            arrays = asked.drawn(network, given)
+        is_interrupted = False
+        try:
+            with _terminated_as_interrupted(), LayerBar(None) as bar:
+                found = reduce(
+                    network,
+                    asked_command,
+                    arrays,
+                    limit=limit,
+                    progress=bar.advance if bar.is_wanted else None,
+                )
+        except ReductionInterrupted as interrupt:
+            found, is_interrupted = interrupt.found, True
+        written = found.save(output)
+    if is_interrupted:
+        echo("interrupted: a smaller part may also fail", to_stderr=True)
+    _show(found, list(map(str, written)))
+    if is_interrupted:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _terminated_as_interrupted() -> Iterator[None]:
+    """Handle SIGTERM like Ctrl-C, to write the part that was found."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _show(found: Reduced, written: list[str]) -> None:
+    nodes = [node for node in found.model.graph.nodes if is_counted(node)]
+    others = Counter(type(node.op) for node in found.model.graph.nodes if not is_counted(node))
+    beside = ", ".join(counted(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
+    echo(f"{counted(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {counted(found.runs, 'run')}")
+    for node in nodes[:_MOST_SHOWN]:
+        echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
+    if len(nodes) > _MOST_SHOWN:
+        echo(f"  ... {len(nodes) - _MOST_SHOWN:,} more")
+    echo(f"written to {', '.join(written)}")

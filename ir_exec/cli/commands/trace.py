@@ -1,0 +1,92 @@
+"""`ir-exec trace`: every value of a run, in files."""
+
+from __future__ import annotations
+
+import click
+
+from ir_exec.check import printable
+from ir_exec.cli.arrays import Asked, drawn_hint, input_options
+from ir_exec.cli.extensions import load_extensions
+from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
+from ir_exec.cli.output.progress import LayerBar
+from ir_exec.cli.output.tables import Table, table
+from ir_exec.cli.output.terminal import check_hint, errors_as_messages, show
+from ir_exec.cli.output.writing import folder_output, output_option
+from ir_exec.debug import Trace, trace
+from ir_exec.debug.comparison.report_text import number
+from ir_exec.runtime.precision import Precision
+
+
+@click.command("trace")
+@click.argument("model", metavar="MODEL", type=MODEL)
+@input_options
+@output_option(
+    "-o",
+    "--output",
+    outputs=folder_output,
+    required=True,
+    metavar="FOLDER",
+    help="Write the values to this folder, replacing an earlier trace.",
+)
+@click.option(
+    "--layers", multiple=True, metavar="GLOB", help="Names of layers or tensors, such as 'encoder*'; repeatable."
+)
+@click.option("--types", multiple=True, metavar="GLOB", help="Types of operators, such as 'Gather*'; repeatable.")
+@click.option("--no-constants", is_flag=True, help="Exclude constants.")
+@precision_option
+@top_option
+@click.option("--all", "every", is_flag=True, help="In text, show every value.")
+def command(
+    model: str,
+    asked: Asked,
+    weights: str | None,
+    extensions: tuple[str, ...],
+    output: str,
+    layers: tuple[str, ...],
+    types: tuple[str, ...],
+    no_constants: bool,
+    precision: Precision,
+    top: int | None,
+    every: bool,
+) -> None:
+    """Write every value of a run to a folder.
+
+    Each value is written to an .npy file when it is computed, values in bodies once per iteration. index.json has the
+    layer, tensor names, element type, shape, range, numbers of NaN and infinities, and digest of each value. Inputs are
+    given or random, as in `run`. The folder is a reference for `ir-exec compare`.
+
+    Exit code: 0 on success, 1 if the model cannot be read or run, 2 for an unreadable path, an invalid argument or a
+    full disk.
+    """
+    most = rows_of(top, every)
+    load_extensions(extensions)
+    with errors_as_messages(hint=check_hint(model)):
+        network = asked.network(model, weights)
+    given = asked.given(network.inputs)
+    has_drawn = any(port.name not in given for port in network.inputs)
+    with errors_as_messages(hint=drawn_hint if has_drawn else None), LayerBar(network.graph) as bar:
+        written = trace(
+            network,
+            asked.drawn(network, given),
+            output=output,
+            layers=layers,
+            types=types,
+            constants=not no_constants,
+            precision=precision,
+            progress=bar.advance if bar.is_wanted else None,
+        )
+    more = left_out(len(written), most)
+    show(_table(written, most), *more, f"{len(written):,} value{'s' * (len(written) != 1)} written to {output}")
+
+
+def _table(written: Trace, most: int | None) -> Table:
+    columns = {"layer": "left", "type": "left", "value": "left", "min": "right", "max": "right", "mean": "right"}
+    shown = table("Values", **columns, NaN="right", inf="right")  # type: ignore[arg-type]  # all are left or right
+    shown.spare = ("mean",)
+    values = written.index.values
+    for name, value in list(zip(written, values, strict=True))[:most]:
+        facts = value.facts
+        numbers = [number(one) for one in (facts.min, facts.max, facts.mean)]
+        kind = f"{value.element_type}[{','.join(map(str, value.shape))}]"
+        shown.add_row(printable(name), value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
+    return shown

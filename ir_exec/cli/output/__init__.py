@@ -1,0 +1,1 @@
+"""The text, tables and files that commands write."""

@@ -1,0 +1,134 @@
+"""The plan of a model as text and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from pydantic import RootModel
+
+from ir_exec.check import printable
+from ir_exec.cli.options import left_out
+from ir_exec.cli.output.tables import Table, table
+from ir_exec.cli.output.terminal import echo, show
+from ir_exec.engines.report import PartitionReport
+from ir_exec.plan.explain import LayerPlan, NearMatch, PlanReport
+
+__all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]
+
+
+class EnginePlan(PlanReport):
+    """The plan of the interpreter, and the partition of the model with an engine."""
+
+    partition: PartitionReport
+
+
+class PlanOutput(RootModel[EnginePlan | PlanReport]):
+    """The JSON of `profile --plan`."""
+
+
+def show_partition(report: PartitionReport, types: Mapping[str, str], most: int | None) -> None:
+    """Show the parts of a partition, the reasons for interpreted layers, and each layer with its part.
+
+    Args:
+        types: The types of the layers, by name.
+    """
+    reasons = {one.name: one.reason for one in report.interpreted}
+    shown = table("Layers", layer="left", type="left", part="right", run_by="left", reason="left")
+    rows = [(name, place, part.engine) for place, part in enumerate(report.parts) for name in part.layers]
+    for name, place, on_engine in rows[:most]:
+        who = "engine" if on_engine else "interpreter"
+        shown.add_row(printable(name), types.get(name, ""), str(place), who, printable(reasons.get(name, "")))
+    why = [_reasons(report)] if report.interpreted else []
+    headline = printable(str(report).splitlines()[0])
+    show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
+    for failure in report.failures:
+        echo(printable(f"failed in the engine, now interpreted: {failure}"))
+
+
+def _parts(report: PartitionReport) -> Table:
+    columns: dict[str, Literal["left", "right"]] = {"inputs": "right", "outputs": "right", "first_layer": "left"}
+    shown = table("Parts", part="right", run_by="left", layers="right", **columns)
+    for place, part in enumerate(report.parts):
+        who = "engine" if part.engine else "interpreter"
+        ends = (f"{len(part.layers):,}", f"{len(part.inputs):,}", f"{len(part.outputs):,}")
+        shown.add_row(str(place), who, *ends, printable(next(iter(part.layers), "")))
+    return shown
+
+
+def _reasons(report: PartitionReport) -> Table:
+    shown = table("Interpreted layers", type="left", layers="right", reason="left")
+    counts: dict[tuple[str, str], int] = {}
+    for layer in report.interpreted:
+        counts[layer.type, layer.reason] = counts.get((layer.type, layer.reason), 0) + 1
+    for (kind, reason), count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+        shown.add_row(printable(kind), f"{count:,}", printable(reason))
+    return shown
+
+
+def show_plan(report: PlanReport, most: int | None) -> None:
+    """Show the steps, the reasons for their kernels, the layers without a step, and the fusions that nearly matched."""
+    echo(str(report))
+    if report.note is not None:
+        echo(f"values that depend on the input shapes could not be computed: {printable(report.note)}")
+    steps = [layer for layer in report.layers if layer.fate == "step"]
+    if steps:
+        echo("")
+        show(_steps(report, steps[:most]), *left_out(len(steps), most))
+    chosen = {(layer.variant, layer.reason, layer.alternatives) for layer in steps if layer.alternatives}
+    for variant, reason, alternatives in sorted(chosen, key=str):
+        echo(f"\n{variant}: {reason}")
+        for other in alternatives:
+            echo(f"  not {other}")
+    others = _others(report)
+    if others.rows:
+        echo("")
+        show(others)
+    for one in report.passes:
+        if one.error is not None:
+            echo(printable(f"pass {one.name} failed and was skipped: {one.error}"))
+    near = [(one.name, skipped) for one in report.passes for skipped in one.skipped]
+    if near:
+        _show_near(near[:most])
+        for line in left_out(len(near), most):
+            echo(line)
+
+
+def _show_near(near: Sequence[tuple[str, NearMatch]]) -> None:
+    """Show the near matches as lines, because layer names are too long for columns."""
+    echo("\nFusions that nearly matched")
+    for name, skipped in near:
+        echo(printable(f'  {name}, at "{skipped.layer}"'))
+        echo(printable(f"    expected {skipped.expected}"))
+        echo(printable(f"    found {skipped.found}"))
+
+
+def _steps(report: PlanReport, steps: Sequence[LayerPlan]) -> Table:
+    shown = table("Steps", layer="left", type="left", kernel="left", made_by="left", computes="right", in_place="left")
+    together: dict[str | None, int] = {}
+    for layer in report.layers:
+        if layer.fate == "fused":
+            together[layer.into] = together.get(layer.into, 0) + 1
+    for layer in steps:
+        count = together.get(layer.name, 0) + 1
+        shown.add_row(
+            printable(layer.name),
+            layer.type,
+            printable(layer.variant or ""),
+            layer.made_by or "",
+            f"{count} layers" if count > 1 else "",
+            "" if layer.in_place_of is None else f"of input {layer.in_place_of}",
+        )
+    return shown.without_empty_columns()
+
+
+def _others(report: PlanReport) -> Table:
+    shown = table("Layers without a step", fate="left", layers="right", made_by="left", reason="left")
+    counts: dict[tuple[str, str, str], int] = {}
+    for layer in report.layers:
+        if layer.fate != "step":
+            key = (layer.fate, layer.made_by or "", layer.reason or "")
+            counts[key] = counts.get(key, 0) + 1
+    for (fate, made_by, reason), count in sorted(counts.items()):
+        shown.add_row(fate, f"{count:,}", made_by, reason)
+    return shown

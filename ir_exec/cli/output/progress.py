@@ -1,0 +1,102 @@
+"""Progress on stderr, if it is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from ir_exec.cli.output.terminal import shows_progress
+from ir_exec.printable import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, Task, TaskID
+
+    from ir_exec.graph import Graph
+
+__all__ = ["LayerBar", "Steps"]
+
+PATIENCE = 0.5
+"""Seconds before a progress bar is shown."""
+
+
+class LayerBar:
+    """A progress bar on stderr for long runs; not shown if stderr is not a terminal.
+
+    Args:
+        graph: Its layers are the steps, with those of bodies, each counted once for all iterations. None for an unknown
+            number of steps.
+    """
+
+    def __init__(self, graph: Graph | None) -> None:
+        self.is_wanted = shows_progress()
+        self._total = None if graph is None else sum(not node.op_class.is_result for node in graph.all_nodes())
+        self._done = 0
+        self._seen: set[str] = set()
+        self._start = perf_counter()
+        self._bar: tuple[Progress, TaskID] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._bar is not None:
+            self._bar[0].stop()
+
+    def advance(self, step: str) -> None:
+        """Count one more step, a layer given by its path."""
+        if self._total is None or step not in self._seen:
+            self._seen.add(step)
+            self._done += 1
+        if self._bar is None:
+            if perf_counter() - self._start < PATIENCE:
+                return
+            self._bar = self._open()
+        progress, task = self._bar
+        progress.update(task, completed=self._done, description=printable(step)[:60])
+
+    @property
+    def tasks(self) -> list[Task]:
+        """The tasks of the bar; none before it is shown."""
+        return [] if self._bar is None else self._bar[0].tasks
+
+    def _open(self) -> tuple[Progress, TaskID]:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        columns = (
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.description}", markup=False),
+        )
+        progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        progress.start()
+        return progress, progress.add_task("", total=self._total)
+
+
+class Steps:
+    """A line on stderr with the current step; not shown if stderr is not a terminal."""
+
+    def __init__(self) -> None:
+        self._is_wanted = shows_progress()
+        self._shown = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.tell("")
+
+    def tell(self, step: str) -> None:
+        """Replace the line by the current step."""
+        if self._is_wanted:
+            text = printable(step)[:70]
+            print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)
+            sys.stderr.flush()
+            self._shown = len(text)

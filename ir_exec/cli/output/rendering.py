@@ -1,0 +1,47 @@
+"""Reports of commands as JSON, CSV and HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, Protocol
+
+from ir_exec.cli.output.terminal import errors_as_messages
+
+__all__ = ["rendered"]
+
+
+class _Report(Protocol):
+    def model_dump_json(self, *, indent: int | None = None) -> str: ...
+
+    def to_csv(self) -> str: ...
+
+
+def rendered(
+    report: _Report,
+    output_format: str,
+    text: Callable[[], str],
+    page: Literal["compare", "profile"],
+    model: str,
+    weights: str | None,
+    exit_code: int = 1,
+) -> str:
+    """Return a report in a format.
+
+    Args:
+        text: the function for formats other than json, csv and html.
+        page: the keyword of the report in `view`.
+        model: the path of the model.
+        weights: the path of its weights.
+        exit_code: of the process, if the page cannot be written.
+    """
+    if output_format == "json":
+        return report.model_dump_json(indent=1) + "\n"
+    if output_format == "csv":
+        return report.to_csv()
+    if output_format == "html":
+        from ir_exec.view import html_of, view  # imported for html only
+
+        with errors_as_messages(exit_code=exit_code):
+            reports: dict[str, Any] = {page: report}
+            return html_of(view(model, weights=weights, **reports))
+    return text()

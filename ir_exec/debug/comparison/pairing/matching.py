@@ -1,0 +1,404 @@
+"""Matching of the values of two models."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import SequenceMatcher
+
+from ir_exec.debug.comparison.pairing.ends import agree, same_family
+from ir_exec.debug.values.entries import Entry, Key, by_key, conversions_of_constants
+from ir_exec.ops.base.registry import type_key
+
+__all__ = ["matched"]
+
+_GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
+"""Names that converters number (`Add_45`): files that were converted separately share them by chance."""
+
+_NUMBERED = re.compile(r"^.*_\d+$")
+"""Names that may be numbered (`node_view_7`): if the earlier layers of two models differ, their numbers are shifted."""
+
+_NUMBER = re.compile(r"^\d+$")
+"""Numbers as names (`401`), assigned by PyTorch's exporters: in each exporter a number names a different value."""
+
+_AGREEMENT = 0.9
+"""Minimum share of common generated names whose layers have the same type and shape, for these names to count."""
+
+
+def matched(
+    ours: Sequence[Entry], theirs: Sequence[Entry], known: Mapping[Key, Entry] | None = None
+) -> dict[Key, Entry]:
+    """Return the matching value of `theirs` for each value of `ours`, if there is one.
+
+    Values are matched by tensor name, then by layer name, by `fused_names`, as neighbours of such pairs, and by
+    position among layers of the same type. Constants follow the layers that read them: a constant with the same name
+    but another reader is not a match. An integer constant with another name has no match, because equivalent values may
+    differ (axis 2, axis -1). Bodies are matched if their layers are.
+
+    Args:
+        known: Given pairs, outside bodies.
+    """
+    found: dict[Key, Entry] = {}
+    our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)
+    pending: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
+    while pending:
+        mine, other = pending.pop()
+        given = {} if mine or known is None else known
+        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), given)
+        found |= {entry.key: partner for entry, partner in pairs}
+        partners = {name: partner for entry, partner in pairs for name in entry.holder_names}
+        for scope in our_scopes:
+            if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
+                names = partners[scope[-2]].holder_names
+                pending += [(scope, one) for name in names if (one := (*other, name, scope[-1])) in their_scopes]
+    return found
+
+
+def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
+    scopes: dict[tuple[str, ...], list[Entry]] = defaultdict(list)
+    for entry in entries:
+        scopes[entry.scope].append(entry)
+    return scopes
+
+
+class _ScopePairs:
+    """The pairs found in one scope. No value is in two pairs."""
+
+    def __init__(self, ours: list[Entry], known: Mapping[Key, Entry]) -> None:
+        self.found: list[tuple[Entry, Entry]] = []
+        self.of_ours: dict[Key, Key] = {}
+        self.of_theirs: dict[Key, Key] = {}
+        for entry in ours:
+            self.add(entry, known.get(entry.key))
+
+    def add(self, entry: Entry | None, partner: Entry | None) -> None:
+        if entry is None or partner is None or self.has(entry, partner):
+            return
+        if _comparable(entry, partner):
+            self.found.append((entry, partner))
+            self.of_ours[entry.key] = partner.key
+            self.of_theirs[partner.key] = entry.key
+
+    def has(self, entry: Entry, partner: Entry) -> bool:
+        """Return True if at least one of the two has a partner."""
+        return entry.key in self.of_ours or partner.key in self.of_theirs
+
+    def left(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+        """The values of both sides without a partner."""
+        mine = [entry for entry in ours if entry.key not in self.of_ours]
+        return mine, [entry for entry in theirs if entry.key not in self.of_theirs]
+
+
+def _in_scope(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
+    if all(one.sources is not None for one in (*ours, *theirs)):
+        return _in_graphs(ours, theirs, known)
+    pairs = _ScopePairs(ours, known)
+    _pair_by_names(ours, theirs, _trusted(ours, theirs, _GENERATED), pairs.add)
+    if _have_the_same_layers(ours, theirs):
+        _pair_by_position(*pairs.left(ours, theirs), pairs.add)
+    _pair_outputs(*pairs.left(ours, theirs), pairs.add)
+    return pairs.found
+
+
+_SAME_LAYERS = 0.6
+"""Minimum share of layers with a counterpart of the same type, for two files to be versions of one model."""
+
+
+def _have_the_same_layers(ours: list[Entry], theirs: list[Entry]) -> bool:
+    """Return True if most layers of either side have a counterpart of the same type on the other side.
+
+    In files written by different programs, equal numbers of layers of a type may be a coincidence.
+    """
+    mine, other = (Counter(type_key(entry.type) for entry in side if not entry.is_constant) for side in (ours, theirs))
+    return (mine & other).total() >= _SAME_LAYERS * max(mine.total(), other.total())
+
+
+def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
+    """Pairs of two graphs whose edges are known."""
+    if not known and list(map(_identity, ours)) == list(map(_identity, theirs)):
+        # Two runs of the same file, or a copy of it with other weights or operators.
+        return [pair for pair in zip(ours, theirs, strict=True) if _comparable(*pair)]
+    pairs, here, there = _ScopePairs(ours, known), _Around(ours), _Around(theirs)
+    layers, others = ([one for one in side if not one.is_constant] for side in (ours, theirs))
+    has_names = any(entry.names for entry in layers) and any(entry.names for entry in others)
+
+    def add_named(entry: Entry, partner: Entry | None) -> None:
+        if partner is None or pairs.has(entry, partner) or _is_in_another_form(entry, partner, here, there):
+            return
+        mine, other = set(entry.names), set(partner.names)
+        is_shared = not has_names or mine == other or not mine.isdisjoint(other)
+        if is_shared or stand_alike(entry, partner, pairs, here, there):
+            pairs.add(entry, partner)
+
+    def add_alike(entry: Entry, partner: Entry) -> None:
+        if pairs.has(entry, partner):
+            return  # before the comparison of all inputs
+        if _look_alike(entry, partner) and stand_alike(entry, partner, pairs, here, there):
+            pairs.add(entry, partner)
+
+    _pair_by_names(layers, others, _trusted(layers, others, _NUMBERED), add_named)
+    _pair_neighbours(pairs, here, there, add_alike)
+    # Layers with the same inputs and the same name match, even if their operators differ.
+    names = _unique((_port_name(entry), entry) for entry in others)
+    for name, entry in _unique((_port_name(entry), entry) for entry in layers).items():
+        if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
+            pairs.add(entry, names[name])
+    _pair_neighbours(pairs, here, there, add_alike)
+    _pair_by_position(*pairs.left(layers, others), add_alike)
+    _pair_neighbours(pairs, here, there, add_alike)
+    takers = _Takers(pairs, here, there)
+
+    def add_taken(entry: Entry, partner: Entry | None) -> None:
+        if partner is not None and not takers.tell_apart(entry, partner):
+            pairs.add(entry, partner)
+
+    constants, others = ([one for one in side if one.is_constant] for side in (ours, theirs))
+    _pair_by_names(constants, others, _trusted(ours, theirs, _GENERATED), add_taken)
+    _pair_taken(pairs, here, there)
+    return pairs.found
+
+
+def _identity(entry: Entry) -> tuple[object, ...]:
+    return entry.layer_id, entry.port, entry.layer_name, entry.names, entry.sources, entry.attributes, entry.numbers
+
+
+def _pair_by_names(
+    ours: list[Entry],
+    theirs: list[Entry],
+    counts: Callable[[str], bool],
+    pair: Callable[[Entry, Entry | None], None],
+) -> None:
+    tensors = _unique((name, entry) for entry in theirs for name in entry.names if counts(name))
+    for entry in ours:
+        for name in entry.names:
+            pair(entry, tensors.get(name))
+    layers = _unique((_port_name(entry), entry) for entry in theirs if counts(entry.layer_name))
+    for name, entry in _unique((_port_name(entry), entry) for entry in ours if counts(entry.layer_name)).items():
+        pair(entry, layers.get(name))
+        # Files of arrays have only names: the name of a layer may occur there as a tensor name.
+        pair(entry, tensors.get(name))
+    _pair_fused(ours, theirs, pair)
+    _pair_fused(theirs, ours, lambda partner, entry: pair(entry, partner))
+
+
+class _Around:
+    """The values of a graph by key, and their readers: the first output of a layer, and the position of the input.
+
+    A constant that is stored in a shorter float type counts as read by the readers of its conversion.
+    """
+
+    def __init__(self, entries: list[Entry]) -> None:
+        self.values = by_key(entries)
+        self.readers: dict[Key, list[tuple[Entry, int]]] = defaultdict(list)
+        self._stored = {entry.key: source.key for entry, source in conversions_of_constants(entries)}
+        for entry in entries:
+            if entry.port == 0:
+                for position, source in enumerate(entry.sources or ()):
+                    if source is not None:
+                        self.readers[self._stored.get(source, source)].append((entry, position))
+
+    def source(self, entry: Entry, position: int) -> Entry | None:
+        sources = entry.sources or ()
+        key = sources[position] if position < len(sources) else None
+        return None if key is None else self.values.get(self._stored.get(key, key))
+
+
+def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: Callable[[Entry, Entry], None]) -> None:
+    """Pair the layers at the same position next to a pair."""
+    for entry, partner in pairs.found:  # grows during the loop
+        if type_key(entry.type) != type_key(partner.type):
+            continue
+        around = [(ours.source(entry, i), theirs.source(partner, i)) for i in range(len(entry.sources or ()))]
+        mine, other = ours.readers[entry.key], theirs.readers[partner.key]
+        if len(mine) == len(other) == 1 and mine[0][1] == other[0][1]:
+            around.append((mine[0][0], other[0][0]))
+        for a, b in around:
+            if a is not None and b is not None and not a.is_constant and not b.is_constant:
+                pair(a, b)
+
+
+def _is_in_another_form(entry: Entry, partner: Entry, ours: _Around, theirs: _Around) -> bool:
+    """Return True if a value has another shape that is not caused by a fault of its layer.
+
+    Either the layer replaces several others and has their names, or the shapes of its inputs differ as well.
+    """
+    if agree(entry.shape, partner.shape) or (entry.output and partner.output):
+        return False
+    if type_key(entry.type) != type_key(partner.type) or len(entry.names) != len(partner.names):
+        return True
+    beside = [(ours.source(entry, i), theirs.source(partner, i)) for i in range(len(entry.sources or ()))]
+    return any(a is not None and b is not None and not agree(a.shape, b.shape) for a, b in beside)
+
+
+def stand_alike(entry: Entry, partner: Entry, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> bool:
+    """Return True if two layers read matching values, as far as these are known."""
+    count = len(entry.sources or ())
+    if count != len(partner.sources or ()):
+        return False
+    for position in range(count):
+        a, b = ours.source(entry, position), theirs.source(partner, position)
+        if a is None or b is None:
+            if a is not b:
+                return False
+            continue
+        if a.is_constant != b.is_constant or not agree(a.shape, b.shape) or a.numbers != b.numbers:
+            return False
+        if pairs.of_ours.get(a.key) == b.key:
+            continue
+        if type_key(a.type) != type_key(b.type):
+            return False
+        if pairs.of_ours.get(a.key, b.key) != b.key or pairs.of_theirs.get(b.key, a.key) != a.key:
+            return False
+    return True
+
+
+def _look_alike(entry: Entry, partner: Entry) -> bool:
+    """Return True if both have the same type and number of outputs, and their known shapes do not differ."""
+    return (
+        type_key(entry.type) == type_key(partner.type)
+        and (entry.port, entry.ports) == (partner.port, partner.ports)
+        and agree(entry.shape, partner.shape)
+    )
+
+
+class _Takers:
+    """Evidence about constants from the pairs of layers that read them."""
+
+    def __init__(self, pairs: _ScopePairs, ours: _Around, theirs: _Around) -> None:
+        partners = {entry.key: partner for entry, partner in pairs.found}
+        entries = {partner.key: entry for entry, partner in pairs.found}
+        self._sides = (ours, theirs, partners), (theirs, ours, entries)
+
+    def tell_apart(self, entry: Entry, partner: Entry) -> bool:
+        """Return True if paired layers read different constants, or if only one of them transposes the constant."""
+        for constant, other, (side, across, found) in zip((entry, partner), (partner, entry), self._sides, strict=True):
+            for reader, position in side.readers[constant.key]:
+                beside = found.get(reader.key)
+                taken = None if beside is None else across.source(beside, position)
+                if beside is None or taken is None or not taken.is_constant:
+                    continue
+                if taken.key != other.key or _transposes(reader) != _transposes(beside):
+                    return True
+        return False
+
+
+def _transposes(entry: Entry) -> list[tuple[str, str]]:
+    """The attributes of a matrix product that transpose its weights."""
+    return [one for one in entry.attributes if one[0].startswith("transpose_") and one[1] in ("true", "1")]
+
+
+def _say_the_same(entry: Entry, partner: Entry) -> bool:
+    """Return True if two layers have the same type and attributes."""
+    return type_key(entry.type) == type_key(partner.type) and entry.attributes == partner.attributes
+
+
+def _pair_taken(pairs: _ScopePairs, ours: _Around, theirs: _Around) -> None:
+    """Pair the float constants that paired layers read at the same position."""
+    for entry, partner in list(pairs.found):
+        if not _say_the_same(entry, partner):
+            continue
+        for position in range(len(entry.sources or ())):
+            a, b = ours.source(entry, position), theirs.source(partner, position)
+            if a is not None and b is not None and _are_floats(a) and _are_floats(b) and _look_alike(a, b):
+                pairs.add(a, b)
+
+
+def _are_floats(entry: Entry) -> bool:
+    return entry.is_constant and "f" in str(entry.element_type)
+
+
+def _port_name(entry: Entry) -> str:
+    return entry.layer_name if entry.ports == 1 else f"{entry.layer_name}:{entry.port}"
+
+
+def _comparable(entry: Entry, partner: Entry) -> bool:
+    """Return False for an integer and a float constant with the same name, and for such inputs.
+
+    The integer constant is the start of a chain that computes the float constant. Inputs may have exchanged names.
+    """
+    if not (entry.is_constant and partner.is_constant) and not (entry.is_input and partner.is_input):
+        return True
+    return same_family(entry, partner)
+
+
+def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
+    """Return a predicate of the names that count: generated names count only if they agree on both sides.
+
+    Arrays without types have only their names, which refer to this model.
+    """
+    if not any(entry.type for entry in theirs):
+        return lambda name: True
+    others = {entry.layer_name: entry for entry in theirs if generated.match(entry.layer_name)}
+    shared = [_is_same_name(entry, others[entry.layer_name]) for entry in ours if entry.layer_name in others]
+    counted = _unique((name, entry) for entry in theirs for name in entry.names if _NUMBER.match(name))
+    numbers = [_is_same_name(entry, counted[name]) for entry in ours for name in entry.names if name in counted]
+    trusts_generated = sum(shared) >= _AGREEMENT * len(shared) - 1
+    trusts_numbers = sum(numbers) >= _AGREEMENT * len(numbers)
+    return lambda name: trusts_numbers if _NUMBER.match(name) else trusts_generated or not generated.match(name)
+
+
+def _is_same_name(entry: Entry, partner: Entry) -> bool:
+    """Return True if layers with the same name match.
+
+    Either type and shape agree, or type and id do: one file derives from the other, and a fault changed the shapes.
+    """
+    is_same_place = entry.layer_id == partner.layer_id and type_key(entry.type) == type_key(partner.type)
+    return is_same_place or _look_alike(entry, partner)
+
+
+def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
+    """The values with a unique name, by name."""
+    found: dict[str, Entry] = {}
+    shared: set[str] = set()
+    for name, entry in pairs:
+        if found.setdefault(name, entry).key != entry.key:
+            shared.add(name)
+    return {name: entry for name, entry in found.items() if name not in shared}
+
+
+def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: Callable[[Entry, Entry], None]) -> None:
+    """Pair a fused layer with the last of the layers that it replaces."""
+    place = {entry.layer_name: (position, entry) for position, entry in enumerate(parts) if entry.ports == 1}
+    for entry in made:
+        if entry.ports == 1 and not entry.is_constant and entry.fused not in ((), (entry.layer_name,)):
+            held = [place[name] for name in entry.fused if name in place]
+            if held:
+                pair(entry, max(held, key=lambda one: one[0])[1])
+
+
+def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
+    """Pair layers of the same type in order; if their numbers differ, in the longest sequences of equal outputs."""
+    types: Mapping[str, list[Entry]] = defaultdict(list)
+    others: Mapping[str, list[Entry]] = defaultdict(list)
+    for entry in ours:
+        types[entry.type].append(entry)
+    for entry in theirs:
+        others[entry.type].append(entry)
+    for kind, entries in types.items():
+        partners = others.get(kind, [])
+        if len(entries) == len(partners):
+            for entry, partner in zip(entries, partners, strict=True):
+                if entry.port == partner.port and entry.ports == partner.ports:
+                    pair(entry, partner)
+            continue
+        matcher = SequenceMatcher(None, _signs(entries), _signs(partners), autojunk=False)
+        for block in matcher.get_matching_blocks():
+            for step in range(block.size):
+                pair(entries[block.a + step], partners[block.b + step])
+
+
+def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
+    """Pair the remaining outputs of two models in order, if both have the same number and the order is known."""
+    mine, others = (sorted(_places(side), key=lambda one: one[0]) for side in (ours, theirs))
+    if [place for place, _ in mine] == [place for place, _ in others]:
+        for (_, entry), (_, partner) in zip(mine, others, strict=True):
+            pair(entry, partner)
+
+
+def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
+    return [(entry.place, entry) for entry in entries if entry.place is not None]
+
+
+def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:
+    return [(one.port, one.ports, one.element_type, one.shape) for one in entries]

@@ -1,0 +1,398 @@
+"""A recording of modules as a reference: matching of module outputs and values of a model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+import numpy as np
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.references.module_names import (
+    ancestors_of,
+    common_module,
+    common_prefix,
+    inferred_modules,
+    is_input_of_module,
+    is_within,
+    named_layers,
+    path_of,
+)
+from ir_exec.debug.comparison.references.reference import ArraysReference
+from ir_exec.debug.comparison.references.torch_hooks import FIRST_INPUT, INPUTS, OUTPUTS
+from ir_exec.debug.comparison.report import ComparedLayer, ComparedModule, Comparison, Unmatched
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.debug.values.entries import Entry, entries_of
+from ir_exec.errors import EvaluationError
+from ir_exec.model import Model
+from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.ops.matrix.matmul import MatMul
+from ir_exec.types import Array
+
+__all__ = ["RecordingReference", "is_recording"]
+
+_NEAR = 1e-3
+"""Maximum difference, relative to the largest element, between a value and the recorded output of a module."""
+
+_RIGHT = frozenset({"equal", "close", "carried"})
+"""Statuses of layers without an own error."""
+
+_FILL = 1e30
+"""Minimum magnitude of fill values of masks, which are excluded from the scale of the other elements."""
+
+
+def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
+    """Return True if more of the names are paths of modules of this model than names of its values."""
+    if any(name.startswith(INPUTS) for name in arrays):
+        return True
+    paths = [
+        path_of(name).replace("/", ".")
+        for name in arrays
+        if not name.startswith(OUTPUTS) and not is_input_of_module(name)
+    ]
+    names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
+    modules = set(named_layers(model, paths).values())
+    known = {one for module in modules for one in ancestors_of(module)}
+    prefix = common_prefix(modules, paths)
+    return sum(prefix + path in known for path in paths) > sum(name in names for name in arrays)
+
+
+class _Candidates:
+    """The values that may be outputs of modules, and those that may be the first inputs of modules.
+
+    Args:
+        recorded: The outputs by name, in the layout of the model if their place is known.
+        entered: The first inputs of each module, by call.
+    """
+
+    def __init__(self, recorded: dict[str, Array], entered: dict[str, list[Array]]) -> None:
+        self.recorded, self._entered = recorded, entered
+        self.places: dict[str, str] = {}
+        self.distances: dict[str, float] = {}
+        self._entering: dict[tuple[str, tuple[int, ...]], list[tuple[list[float | None], str]]] = defaultdict(list)
+        self._by_shape: dict[str, list[tuple[tuple[int, ...], str]]] = defaultdict(list)
+        self._by_path: dict[str, list[str]] = defaultdict(list)
+        for name in recorded:
+            self._by_path[path_of(name)].append(name)
+
+    def add_input(self, path: str, array: Array, place: str, *, is_named: bool) -> None:
+        """Add a value that a module reads from outside.
+
+        The value of a layer with a generated name must be close to the recorded input: the output of a convolution with
+        a folded batch normalization, for example, is not a tensor of the module.
+        """
+        distances = [_distance(array, one) for one in self._entered.get(path, ()) if one.shape == array.shape]
+        if distances and (is_named or any(distance is not None for distance in distances)):
+            self._entering[path, array.shape].append((distances, place))
+
+    def add_output(self, path: str, array: Array, place: str, *, is_read_outside: bool) -> None:
+        """Add a value of a module or of a module inside it."""
+        if is_read_outside:
+            self._by_shape[path].append((array.shape, place))
+        for name in self._by_path.get(path, ()):
+            for theirs in (self.recorded[name], _channels_first(self.recorded[name])):
+                if theirs is not None and (distance := _distance(array, theirs)) is not None:
+                    self.places[name], self.distances[name] = place, distance
+                    self.recorded[name] = theirs
+                    break
+
+    def settle(self) -> None:
+        """Assign outputs that no value is close to by shape and order."""
+        for path, names in self._by_path.items():
+            for name in names:
+                if name in self.places:
+                    continue
+                for theirs in (self.recorded[name], _channels_first(self.recorded[name])):
+                    if theirs is not None and (place := self._by_order(path, name, theirs)) is not None:
+                        self.places[name], self.recorded[name] = place, theirs
+                        break
+
+    def nearest(self) -> list[tuple[str, Array]]:
+        """Values with recorded arrays, closest first. A value may have several, such as before and after Dropout."""
+        found = []
+        for (path, shape), places in self._entering.items():
+            arrays = [array for array in self._entered[path] if array.shape == shape]
+            if len(arrays) == len(places):
+                for call, (array, (distances, place)) in enumerate(zip(arrays, places, strict=True)):
+                    distance = distances[call]
+                    found.append((_NEAR if distance is None else distance, place, array))
+        found += [(self.distances.get(name, _NEAR), place, self.recorded[name]) for name, place in self.places.items()]
+        return [(place, array) for _, place, array in sorted(found, key=lambda one: one[0])]
+
+    def _by_order(self, path: str, name: str, theirs: Array) -> str | None:
+        alike = [one for one in self._by_path[path] if self.recorded[one].shape == self.recorded[name].shape]
+        places = [place for shape, place in self._by_shape[path] if shape == theirs.shape]
+        if len(alike) == 1 and places:
+            return places[-1]
+        return places[alike.index(name)] if len(alike) == len(places) else None
+
+
+class RecordingReference(ArraysReference):
+    """Outputs of modules, by the names of the matching values, which `place` finds."""
+
+    def __init__(self, model: Model, arrays: Mapping[str, Array], title: str) -> None:
+        super().__init__({}, title)
+        self._model = model
+        self._given = {name[len(INPUTS) :]: array for name, array in arrays.items() if name.startswith(INPUTS)}
+        self._ends = {name[len(OUTPUTS) :]: array for name, array in arrays.items() if name.startswith(OUTPUTS)}
+        ends = (INPUTS, OUTPUTS)
+        modules = {name.replace("/", "."): array for name, array in arrays.items() if not name.startswith(ends)}
+        self._entering: dict[str, list[Array]] = defaultdict(list)
+        self._recorded: dict[str, Array] = {}
+        for name, array in modules.items():
+            if is_input_of_module(name):
+                self._entering[name.rpartition(FIRST_INPUT)[0]].append(array)
+            else:
+                self._recorded[name] = array
+        paths = list(dict.fromkeys(map(path_of, self._recorded)))
+        self._named = named_layers(model, paths)
+        self._prefix = common_prefix(self._named.values(), paths)
+        self._follow_folding()
+        self._modules = self._named | inferred_modules(model, self._named)
+        self._paths = [self._prefix + path for path in paths]
+        self._values: dict[str, str] = {}
+
+    def _follow_folding(self) -> None:
+        """Assign the layers of a module to the module that was folded into it, such as a batch normalization.
+
+        A folded module has no layer, and scales and shifts the channels of the output of the other module.
+        """
+        known = {one for module in self._named.values() for one in ancestors_of(module)}
+        affine = {
+            self._prefix + name: first
+            for name, (first, *_) in self._entering.items()
+            if self._prefix + name not in known and name in self._recorded and _is_affine(first, self._recorded[name])
+        }
+        if not affine:
+            return
+        outputs = {self._prefix + name: array for name, array in self._recorded.items()}
+        by_contents = {_contents(array): name for name, array in outputs.items() if name in known}
+        sources = {name: by_contents.get(_contents(first)) for name, first in affine.items()}
+        folded = {source: name for name, source in sources.items() if source is not None}
+        for layer, module in self._named.items():
+            source = next((one for one in ancestors_of(module) if one in folded), None)
+            if source is not None:
+                self._named[layer] = folded[source]
+
+    def inputs(self) -> dict[str, Array]:
+        ports = self._model.inputs
+        given = list(self._given.values())
+        by_name = {
+            port.name: self._given[name] for port in ports for name in (port.name, *port.names) if name in self._given
+        }
+        if len(by_name) < len(ports) and len(given) == len(ports):
+            by_name = {port.name: array for port, array in zip(ports, given, strict=True)}
+        kinds = {port.name: port.element_type for port in ports}
+        return {
+            name: array.astype(kinds[name].dtype) if kinds[name].is_known else array for name, array in by_name.items()
+        }
+
+    def place(self, inputs: Sequence[Array]) -> None:
+        """Find the value of each module, in a run with these inputs.
+
+        The output of a module is the last value of its layers that is close to the recorded array, or else the last
+        value of the recorded shape that is read outside the module.
+        """
+        entries = {(entry.layer_id, entry.port): entry for entry in entries_of(self._model) if not entry.scope}
+        found = self._candidates(inputs, entries)
+        found.settle()
+        self._values = found.places
+        if not self._values:
+            count = len(self._paths)
+            message = f"{self.title} is not a recording of this model: none of its {count} modules has a value in it"
+            raise EvaluationError(message, code=Code.unknown_input)
+        for place, array in found.nearest():
+            self._arrays.setdefault(place, array)
+        self._place_outputs(entries)
+
+    def _candidates(self, inputs: Sequence[Array], entries: Mapping[tuple[str, int], Entry]) -> _Candidates:
+        """The values of a run that may be inputs or outputs of modules."""
+        found = _Candidates(
+            {self._prefix + name: array for name, array in self._recorded.items()},
+            {
+                self._prefix + name: [array for array in arrays if array.dtype.kind == "f" and np.ptp(array) > 0]
+                for name, arrays in self._entering.items()
+            },
+        )
+        exits, read = self._exits(), self._read()
+
+        def visit(visit: Visit) -> None:
+            if visit.where.scope:
+                return
+            module = self._named.get(visit.node.name)
+            computes = module is not None and not isinstance(visit.node.op, (Const, Parameter))
+            for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
+                value = (visit.node.id, position)
+                place = entries[value].path
+                for path in read.get(value, ()):
+                    found.add_input(path, array, place, is_named=module is not None)
+                for path in ancestors_of(module) if module is not None and computes else ():
+                    found.add_output(path, array, place, is_read_outside=value in exits.get(path, ()))
+
+        Walker(self._model).run(list(inputs), visit)
+        return found
+
+    def _read(self) -> dict[tuple[str, int], set[str]]:
+        """The modules that read each computed value from outside, in the layout of PyTorch."""
+        found: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for node in self._model.graph.nodes:
+            reader = self._named.get(node.name)
+            for value in node.inputs if reader is not None else ():
+                if value is None or reader is None or isinstance(value.node.op, Const):
+                    continue
+                if isinstance(node.op, MatMul) and node.op.transpose_a and value is node.inputs[0]:
+                    continue
+                given = isinstance(value.node.op, Parameter)
+                source = None if given else self._modules.get(value.node.name)
+                paths = {path for path in ancestors_of(reader) if not is_within(source, path)}
+                found[value.node.id, value.position] |= paths
+        return found
+
+    def _exits(self) -> dict[str, set[tuple[str, int]]]:
+        """The values of each module that are read outside it."""
+        found: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        for node in self._model.graph.nodes:
+            reader = self._modules.get(node.name)
+            for value in node.inputs:
+                module = None if value is None else self._modules.get(value.node.name)
+                if value is None or module is None:
+                    continue
+                for path in ancestors_of(module):
+                    if not is_within(reader, path):
+                        found[path].add((value.node.id, value.position))
+        return found
+
+    def _place_outputs(self, entries: Mapping[tuple[str, int], Entry]) -> None:
+        ends = list(self._ends.items())
+        for position, (result, port) in enumerate(zip(self._model.graph.results, self._model.outputs, strict=True)):
+            value = result.values_in[0]
+            place = entries[value.node.id, value.position].path
+            named = next((self._ends[name] for name in (port.name, *port.names) if name in self._ends), None)
+            if named is None and len(ends) == len(self._model.outputs):
+                named = ends[position][1]
+            if named is not None:
+                self._arrays[place] = named
+
+    def explained(self, report: Comparison) -> Comparison:
+        """The report with the modules, the first wrong module, and the modules without a value."""
+        layers = {layer.path: layer for layer in report.layers}
+        right = self._cleared(layers)
+        blamed = {
+            fault.path: self._blamed(fault.path, [one for one in fault.includes if one not in right], layers)
+            for fault in report.faults
+        }
+        own = {path: layers[path] for path in blamed if path in layers}
+        modules = []
+        for path in self._paths:
+            names = [name for name in self._values if path_of(name) == path]
+            at = [layers[one] for name in names if (one := self._layer(self._values[name])) in layers]
+            faults = [own[fault] for fault, module in blamed.items() if fault in own and is_within(module, path)]
+            modules.append(_module(path, at, faults))
+        first = next((module for module in blamed.values() if module is not None), None)
+        unmatched = [
+            Unmatched(side="reference", path=module.path, type="", why="the model has no value for this module")
+            for module in modules
+            if not module.layers
+        ]
+        kept = [one for one in report.unmatched if one.side == "model"]
+        return report.model_copy(
+            update={"modules": tuple(modules), "first_module": first, "unmatched": (*kept, *unmatched)}
+        )
+
+    def _cleared(self, layers: Mapping[str, ComparedLayer]) -> set[str]:
+        """The layers without a recorded value that a layer without an own error depends on."""
+        cleared: set[str] = set()
+        for node in reversed(self._model.graph.nodes):
+            layer = layers.get(node.name)
+            if node.name in cleared or (layer is not None and layer.status in _RIGHT):
+                sources = (value.node.name for value in node.inputs if value is not None)
+                cleared |= {one for one in sources if one in layers and layers[one].status == "unmatched"}
+        return cleared
+
+    def _layer(self, place: str) -> str:
+        return place if place in self._modules else place.rpartition(":")[0]
+
+    def _blamed(self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]) -> str | None:
+        """The innermost module with the faulty layer and the computing layers that are in doubt with it."""
+        doubtful = [one for one in includes if one in layers and _computes(layers[one])]
+        if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
+            doubtful.append(fault)
+        modules = [module for layer in doubtful if (module := self._modules.get(layer)) is not None]
+        return common_module(modules) if modules else None
+
+
+_MOVING = frozenset(
+    {
+        "Broadcast",
+        "Concat",
+        "Const",
+        "Convert",
+        "Gather",
+        "Pad",
+        "Parameter",
+        "Reshape",
+        "ShapeOf",
+        "Slice",
+        "Split",
+        "Squeeze",
+        "StridedSlice",
+        "Tile",
+        "Transpose",
+        "Unsqueeze",
+        "VariadicSplit",
+    }
+)
+
+
+def _computes(layer: ComparedLayer) -> bool:
+    """Return True for layers that compute floats; shapes, masks, and moved elements do not count."""
+    return layer.type not in _MOVING and (layer.element_type or "f32").startswith(("f", "bf"))
+
+
+def _module(path: str, at: Sequence[ComparedLayer], faults: Sequence[ComparedLayer]) -> ComparedModule:
+    worst = max(at, key=lambda layer: layer.rank, default=None)
+    wrong = max(faults, key=lambda layer: layer.rank, default=None)
+    status = "unmatched" if worst is None else "carried" if worst.status == "wrong" else worst.status
+    return ComparedModule(
+        path=path,
+        layers=tuple(layer.path for layer in at),
+        status="wrong" if wrong is not None else status,
+        own=wrong.own if wrong is not None else None if worst is None or worst.status == "wrong" else worst.own,
+        carried=None if worst is None else worst.carried,
+    )
+
+
+def _distance(ours: Array, theirs: Array) -> float | None:
+    """The largest difference relative to the largest element, or None if the arrays are not close.
+
+    Fill values of masks are compared separately.
+    """
+    if ours.shape != theirs.shape or not ours.size or not {ours.dtype.kind, theirs.dtype.kind} <= set("fiub"):
+        return None
+    a, b = ours.astype(np.float64), theirs.astype(np.float64)
+    with np.errstate(all="ignore"):
+        largest = float(np.max(np.abs(b), initial=0.0, where=np.abs(b) < _FILL))
+        scale = np.where(np.abs(b) < _FILL, largest, np.abs(b))
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        distance = float(np.max(np.where(same, 0.0, np.abs(a - b) / scale)))
+    return distance if distance <= _NEAR else None
+
+
+def _is_affine(given: Array, made: Array) -> bool:
+    """Return True if each channel, along axis 1, was multiplied by a factor and shifted."""
+    if given.shape != made.shape or given.ndim < 2 or not given.size or np.array_equal(given, made):
+        return False
+    x, y = (np.moveaxis(one.astype(np.float64), 1, 0).reshape(one.shape[1], -1) for one in (given, made))
+    x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
+    factor = (x * y).sum(1, keepdims=True) / np.maximum((x * x).sum(1, keepdims=True), np.finfo(np.float64).tiny)
+    return bool(np.any(y)) and bool(np.max(np.abs(y - factor * x)) <= _NEAR * np.max(np.abs(y)))
+
+
+def _contents(array: Array) -> tuple[tuple[int, ...], bytes]:
+    return array.shape, sha256(np.ascontiguousarray(array).data).digest()
+
+
+def _channels_first(array: Array) -> Array | None:
+    """An image, or a batch of sequences, converted from channels-last (TensorFlow) to channels-first."""
+    return np.moveaxis(array, -1, 1) if array.ndim > 2 else None

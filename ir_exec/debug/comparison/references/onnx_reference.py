@@ -1,0 +1,281 @@
+"""onnxruntime with an ONNX file as a reference: values are matched by the names of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.metrics import difference, tolerance_of
+from ir_exec.debug.comparison.references.child import (
+    Child,
+    ChildCrashed,
+    ChildRefused,
+    Stored,
+    load_stored,
+    store_arrays,
+)
+from ir_exec.debug.comparison.references.reference import ReferenceState, lowered_hint
+from ir_exec.debug.values.entries import Entry, Key
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Node
+from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
+from ir_exec.model import Model, read_model
+from ir_exec.types import Array, ElementType
+
+__all__ = ["ONNXEngine", "ONNXReference"]
+
+
+_MOST_OPINIONS = 10
+"""Maximum opinions about wrong layers: each requires a run of the model up to the inputs of the layer."""
+
+_BY_REFERENCE = "computed by onnx.reference because onnxruntime refuses the file:"
+
+ONNXEngine = Literal["onnxruntime", "only onnxruntime", "reference"]
+"""onnxruntime, without optimizations or with onnx.reference for a file that it refuses; onnxruntime with its default
+settings; or onnx.reference alone."""
+
+_SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
+    (
+        "its default for products with compressed weights, which rounds activations to 8 bits "
+        "(session.qdq_matmulnbits_accuracy_level)",
+        {"config": {"session.qdq_matmulnbits_accuracy_level": "1"}},
+    ),
+    ("its extended graph optimizations", {"level": "ORT_ENABLE_BASIC"}),
+    ("its graph optimizations", {"level": "ORT_DISABLE_ALL"}),
+)
+"""Settings of onnxruntime that change values, and the requests for runs without them; the most specific one first."""
+
+
+class ONNXReference(ReferenceState):
+    """An ONNX file, run in a child process.
+
+    The outputs are those of the file as it is, run with the default settings of onnxruntime. The other values are those
+    of a copy with all tensors as outputs, which runs without graph optimizations.
+
+    Args:
+        timeout: Seconds for one answer.
+        title: Its name in reports, by default the path.
+        model: The model that was read from the file, if the comparison is of the file with itself.
+
+    Raises:
+        EvaluationError: If onnxruntime or onnx is not installed, or if they cannot read the file.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        timeout: float,
+        engine: ONNXEngine = "onnxruntime",
+        title: str | None = None,
+        model: Model | None = None,
+    ) -> None:
+        needed = ("onnx",) if engine == "reference" else ("onnx", "onnxruntime")
+        missing = [name for name in needed if find_spec(name) is None]
+        if missing:
+            hint = install_hint("onnx")
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
+        if not path.is_file():
+            raise EvaluationError(f"{path} cannot be read: there is no such file", code=Code.unknown_input)
+        runtime = "onnx.reference" if engine == "reference" else "onnxruntime"
+        super().__init__(str(path) if title is None else title, runtime=runtime, is_partial=True)
+        self.shares_names = model is not None
+        self.fuses = False
+        self._runs_as_is = True
+        self._asked = 0
+        self._path = path
+        self._engine = engine
+        if engine == "reference":
+            self.notes.append("computed by onnx.reference, not by onnxruntime")
+        self._child = Child("onnx_child.py", timeout)
+        self._folder = temporary_folder()
+        self._stored: dict[str, Stored] = {}
+        self._plain: dict[str, Stored] = {}
+        self._mapped: dict[str, Array] = {}
+        self._inputs: dict[str, Array] = {}
+        try:
+            listed = self._child.ask(do="list", path=str(path))
+        except (ChildCrashed, ChildRefused) as error:
+            self.close()
+            raise EvaluationError(f"{path} cannot be read: {error}", code=Code.unknown_input) from None
+        self._parameters: list[str] = listed["inputs"]
+        self._tensors: list[list[str]] = listed["tensors"]
+        self._constants: list[list[str]] = listed["constants"]
+        self._outputs: list[str] = listed["outputs"]
+        self._has_states: bool = listed["has_states"]
+        if model is not None:
+            # The elements of a list are inputs and outputs of the model: `name/0`, `name/1`, ...
+            self._parameters = [port.name for port in model.inputs]
+            names = {name for name, _ in self._tensors}
+            elements = [port.name for port in model.outputs if port.name.rpartition("/")[0] in names]
+            self._tensors += [[name, ""] for name in elements if name not in names]
+            self._outputs += [name for name in elements if name not in self._outputs]
+
+    def entries(self) -> list[Entry]:
+        """The inputs, the initializers, and the outputs of each node."""
+        found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
+        found += [
+            Entry((), name, name, "Initializer", names=(name,), element_type=kind or None)
+            for name, kind in self._constants
+        ]
+        places = {name: place for place, name in enumerate(self._outputs)}
+        return found + [
+            Entry((), name, name, kind, names=(name,), output=name in places, place=places.get(name))
+            for name, kind in self._tensors
+        ]
+
+    def inputs(self) -> dict[str, Array]:
+        return {}
+
+    def lowered(self) -> Model | None:
+        try:
+            return read_model(self._path).specialised(self._inputs)
+        except IRError:
+            return None
+
+    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+        """Run with inputs by key.
+
+        Args:
+            goes_on: True for a further call, which ONNX files with states do not support.
+        """
+        self._inputs = {key[1]: array for key, array in arrays.items()}
+        missing = [name for name in self._parameters if name not in self._inputs]
+        if missing:
+            message = f"{self._path} has the inputs {', '.join(map(repr, missing))} that are missing from the model"
+            raise EvaluationError(message, code=Code.unknown_input)
+        if goes_on and self._has_states:
+            message = f"{self._path} has states, which {self.runtime} does not keep between calls, expected one call"
+            raise EvaluationError(message, code=Code.unknown_input)
+        folder = Path(self._folder.name)
+        inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
+        names = [name for name, kind in self._tensors if kind and ((), name, 0) in wanted]
+        constants = [name for name, _ in self._constants if ((), name, 0) in wanted]
+        self._mapped.clear()
+        for name in (f"values{self.rounds}.bin", f"values{self.rounds}.bin.outputs"):
+            with suppress(OSError):  # Windows does not delete mapped files
+                (folder / name).unlink(missing_ok=True)
+        self.rounds += 1
+        values = str(folder / f"values{self.rounds}.bin")
+        request = {"inputs": inputs, "path": str(self._path), "values": values}
+        try:
+            answer = self._child.ask(
+                do="run",
+                engine=self._engine,
+                tensors=names,
+                constants=constants,
+                as_is=self._runs_as_is and self._engine != "reference",
+                **request,
+            )
+        except (ChildCrashed, ChildRefused) as error:
+            self.is_refused = isinstance(error, ChildRefused)
+            self.failure = f"{self._program} {'refuses ' + self._name + ': ' if self.is_refused else ''}{error}"
+            if self.is_refused and self.shares_names and self._runs_as_is:
+                self._note(lowered_hint("onnxruntime"))
+            return
+        self._stored, self._plain = answer["tensors"], answer.get("outputs", {})
+        self._note_runs(answer)
+        self._find_settings(request)
+
+    @property
+    def _program(self) -> str:
+        return "onnx.reference" if self._engine == "reference" else "onnxruntime"
+
+    @property
+    def _name(self) -> str:
+        """The file in messages."""
+        return self._path.name
+
+    def _note_runs(self, answer: Mapping[str, Any]) -> None:
+        """Add notes about runs that failed."""
+        if "refusal" in answer:
+            is_title = self.title == self.runtime
+            self.runtime = (self.runtime or "").replace("onnxruntime", "onnx.reference")
+            self.title = self.runtime if is_title else self.title
+            self._note(f"{_BY_REFERENCE} {answer['refusal']}")
+        if "unoptimized" in answer:
+            self.runtime = "onnxruntime (without optimizations)"
+            self._note(f"onnxruntime runs the file only without graph optimizations: {answer['unoptimized']}")
+        if "unprobed" in answer:
+            self._note(f"onnxruntime refuses its intermediate values as outputs: {answer['unprobed']}")
+
+    def _note(self, text: str) -> None:
+        if text not in self.notes:
+            self.notes.append(text)
+
+    def _find_settings(self, request: Mapping[str, Any]) -> None:
+        """Find the setting of onnxruntime that explains outputs that differ without optimizations."""
+        if self._is_same(self._plain):
+            return
+        for text, change in _SETTINGS:
+            try:
+                answer = self._child.ask(do="outputs", **{**request, "values": f"{request['values']}.again"}, **change)
+            except (ChildCrashed, ChildRefused):
+                continue
+            if self._is_same(answer["tensors"]):
+                self._add_setting(text)
+                return
+
+    def _is_same(self, outputs: Mapping[str, Stored]) -> bool:
+        """Return True if outputs are those of the run without optimizations, within the tolerance of many layers."""
+        for name, stored in outputs.items():
+            if name not in self._stored:
+                continue
+            array, other = load_stored(stored), load_stored(self._stored[name], self._mapped)
+            if not difference(array, other, tolerance_of([ElementType.of(array), ElementType.of(other)])).is_within:
+                return False
+        return True
+
+    def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
+        if key[1] in self._inputs:
+            return self._inputs[key[1]]
+        stored = self._stored.get(key[1])
+        return None if stored is None else load_stored(stored, self._mapped)
+
+    def opinions(
+        self, node: Node, inputs: Sequence[Array], partners: Sequence[str | None]
+    ) -> dict[str, list[Array | None]]:
+        """The outputs of the node of these tensors in other ways, for the inputs that onnxruntime computes.
+
+        The ways are onnx.reference, and onnxruntime in f32 for a node that allows activations of fewer bits.
+        """
+        if not any(partners) or self._asked == _MOST_OPINIONS:
+            return {}
+        self._asked += 1
+        folder = Path(self._folder.name, f"opinion{self._asked}")
+        folder.mkdir()
+        given = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
+        names = [name for name in partners if name]
+        try:
+            answer = self._child.ask(
+                do="opinion", path=str(self._path), inputs=given, tensors=names, values=str(folder / "values.bin")
+            )
+        except (ChildCrashed, ChildRefused):
+            return {}
+        level = answer["accuracy_level"]
+        found = {}
+        for way, outputs in answer["ways"].items():
+            stored = {name.removeprefix(f"{way}:"): one for name, one in outputs.items()}
+            if way == "f32" and not self._is_same(stored):
+                self._add_setting(f"accuracy_level {level} of {', '.join(map(repr, names))}")
+            title = way if way == "evaluator" else f"onnxruntime with accuracy_level 1 instead of {level}"
+            found[title] = [load_stored(stored[name]) if name in stored else None for name in partners]
+        return found
+
+    def _add_setting(self, text: str) -> None:
+        if text not in self.settings:
+            self.settings.append(text)
+
+    def output(self, key: Key) -> Array | None:
+        """An output of the file as it is; it differs from `value` if graph optimizations change it."""
+        stored = self._plain.get(key[1])
+        return self.value(key, ()) if stored is None else load_stored(stored, self._mapped)
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()

@@ -1,0 +1,202 @@
+"""Devices that run parts: a device of OpenVINO or a provider of onnxruntime, in a child process.
+
+A child that crashes or hangs is replaced for the next model.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Literal, Protocol
+
+from ir_exec.codes import Code
+from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused, load_stored, store_arrays
+from ir_exec.debug.comparison.references.devices import absent_device, require_device, require_openvino, settings_of
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.hints import install_hint
+from ir_exec.ir.storage import temporary_folder
+from ir_exec.model import read_model
+from ir_exec.runtime.precision import Precision, as_f32
+from ir_exec.types import Array, ElementType
+
+__all__ = ["Device", "Engine", "ONNXRuntimeDevice", "OpenVINODevice", "device_of"]
+
+Engine = Literal["openvino", "onnxruntime"]
+
+
+class Device(Protocol):
+    """A device that runs models from files.
+
+    Attributes:
+        title: Engine and device.
+        version: The version of the engine.
+        computes_in: The element type that the device computes in, if coarser than that of the values; set by a run.
+        narrows_integers: True if the device computes i64 in i32.
+    """
+
+    title: str
+    version: str
+    computes_in: ElementType | None
+    narrows_integers: bool
+
+    def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
+        """Return the outputs of the model at `path`.
+
+        Args:
+            is_static: Replace dynamic dims by the shapes of these inputs.
+            fuses: Enable the optimizations of the engine, if the engine has an option for these.
+
+        Raises:
+            ChildCrashed: If the process ends without an answer.
+            ChildRefused: If the process reports an error.
+        """
+
+    def fused(self, path: Path) -> list[str]:
+        """Return the names of the layers computed by each step, separated by commas; empty if the engine has none."""
+
+    def close(self) -> None:
+        """End the child process."""
+
+
+def device_of(
+    engine: Engine, device: str, *, hint: str, timeout: float, threads: int | None, precision: Precision
+) -> Device:
+    """Return the device.
+
+    Raises:
+        EvaluationError: If the engine is not installed or has no such device.
+    """
+    if engine == "openvino":
+        return OpenVINODevice(device, hint=hint, timeout=timeout, threads=threads)
+    return ONNXRuntimeDevice(device, timeout=timeout, precision=precision)
+
+
+class OpenVINODevice:
+    """A device of OpenVINO.
+
+    Args:
+        device: CPU, GPU, GPU.1, NPU, or several as HETERO:GPU,CPU.
+    """
+
+    def __init__(self, device: str, *, hint: str, timeout: float, threads: int | None) -> None:
+        require_openvino()
+        self.title = f"openvino ({device}, {hint})"
+        self.computes_in: ElementType | None = None
+        self.narrows_integers = True
+        self._request = {"device": device, "config": settings_of(device, hint, threads), "probes": []}
+        self._child = Child("openvino_child.py", timeout)
+        self._folder = temporary_folder()
+        try:
+            self.version = require_device(self._child, device)
+        except EvaluationError:
+            self.close()
+            raise
+
+    def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
+        with tempfile.TemporaryDirectory(dir=self._folder.name) as name:
+            folder = Path(name)
+            stored = store_arrays(inputs, folder)
+            shapes = {str(place): str(list(array.shape)) for place, array in enumerate(inputs)} if is_static else {}
+            answer = self._child.ask(
+                do="run",
+                xml=str(path),
+                bin=_weights_of(path),
+                shapes=shapes,
+                calls=[stored],
+                folder=name,
+                **self._request,
+            )
+            if answer["computes_in"] in ("f16", "bf16"):
+                self.computes_in = ElementType.parse(answer["computes_in"])
+            return [load_stored(one).copy() for one in answer["outputs"]]
+
+    def fused(self, path: Path) -> list[str]:
+        answer = self._child.ask(do="fused", xml=str(path), bin=_weights_of(path), shapes={}, **self._request)
+        names: list[str] = answer["fused"]
+        return names
+
+    def close(self) -> None:
+        self._child.close()
+        self._folder.cleanup()
+
+
+def _weights_of(path: Path) -> str | None:
+    weights = path.with_suffix(".bin")
+    return str(weights) if weights.exists() else None
+
+
+class ONNXRuntimeDevice:
+    """A provider of onnxruntime.
+
+    Each model is lowered to ONNX first.
+
+    Args:
+        device: CPU, GPU (CUDA), or a provider.
+    """
+
+    def __init__(self, device: str, *, timeout: float, precision: Precision) -> None:
+        missing = [name for name in ("onnxruntime", "onnx") if find_spec(name) is None]
+        if missing:
+            hint = install_hint("onnxruntime")
+            raise EvaluationError(f"{' and '.join(missing)} is not installed", code=Code.unknown_input, hint=hint)
+        self.title = f"onnxruntime ({device})"
+        self.computes_in: ElementType | None = None
+        self.narrows_integers = False
+        self._precision = precision
+        self._child = Child("onnx_child.py", timeout)
+        try:
+            found = self._child.ask(do="providers")
+        except (ChildCrashed, ChildRefused) as error:
+            self.close()
+            raise EvaluationError(f"onnxruntime fails to start: {error}", code=Code.failed) from None
+        self.version: str = found["version"]
+        names = {name.removesuffix("ExecutionProvider"): name for name in found["providers"]}
+        wanted = {"GPU": "CUDA"}.get(device, device.removesuffix("ExecutionProvider"))
+        by_upper = {short.upper(): name for short, name in names.items()}
+        if wanted.upper() not in by_upper:
+            self.close()
+            raise absent_device(device, sorted(names), "onnxruntime")
+        self._providers = list(dict.fromkeys([by_upper[wanted.upper()], "CPUExecutionProvider"]))
+
+    def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
+        # Imported here because `onnx` is an optional dependency.
+        from ir_exec.engines.widening import widened
+        from ir_exec.onnx.export.files import write_exported
+        from ir_exec.onnx.export.lower import lower_model
+
+        model = read_model(path)
+        if is_static:
+            model = model.reshape({port.name: array.shape for port, array in zip(model.inputs, inputs, strict=True)})
+        with temporary_folder() as name:
+            folder = Path(name)
+            try:
+                exported = lower_model(model, functions=False)
+                write_exported(widened(exported) if self._precision == "f32" else exported, folder / "network.onnx")
+            except IRError as error:
+                raise ChildRefused(error.message) from None
+            # A widened model takes f32 inputs instead of 16-bit floats.
+            arrays = [as_f32(array) for array in inputs] if self._precision == "f32" else inputs
+            stored = dict(zip(exported.inputs, store_arrays(arrays, folder), strict=True))
+            answer = self._child.ask(
+                do="run",
+                path=str(folder / "network.onnx"),
+                engine="only onnxruntime",
+                inputs=stored,
+                tensors=[],
+                constants=[],
+                values=str(folder / "values.bin"),
+                optimized=fuses,
+                providers=self._providers,
+            )
+            missing = [one for one in exported.outputs if one not in answer["tensors"]]
+            if missing:
+                raise ChildRefused(f"onnxruntime returns no array for {missing[0]!r}")
+            return [load_stored(answer["tensors"][one]).copy() for one in exported.outputs]
+
+    def fused(self, path: Path) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        self._child.close()

@@ -1,0 +1,86 @@
+"""Text report of layers that run by themselves on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ir_exec.debug.comparison.metrics import Difference
+from ir_exec.debug.comparison.report_text import difference_text
+from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart
+
+__all__ = ["device_difference_text", "isolation_lines", "part_note"]
+
+_MOST_LISTED = 10
+
+_VERDICTS: dict[IsolationVerdict, str] = {
+    "right": "every layer is right by itself, and so is the whole model",
+    "layer": "a layer is wrong by itself, without any fusion",
+    "refused": "the device rejects a layer by itself, or crashes",
+    "fusion": "every layer is right by itself: a fusion is wrong",
+    "carried": "every layer is right by itself: small errors add up in the whole model",
+    "whole": "every layer is right by itself: the whole model does not run",
+}
+
+_SHOWN: Sequence[PartStatus] = ("wrong", "crashed", "refused", "not run", "left out")
+
+
+def isolation_lines(found: Isolation) -> Iterator[str]:
+    """Yield the verdict, the counts, and the parts that are not right."""
+    noun = "layers" if found.block is None else "blocks and layers"
+    yield f"  by itself on {found.device}: {_VERDICTS[found.verdict]}"
+    counts = {status: len(found.of_status(status)) for status in ("right", "step", *_SHOWN)}
+    listed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    crashes = f", {found.crashes} crashes" if found.crashes else ""
+    runs = f"in {found.networks} run{'s' * (found.networks > 1)}"
+    yield f"    {len(found.parts)} {noun}: {listed}; {runs}{crashes}"
+    for part in found.fusions[:_MOST_LISTED]:
+        yield f"    wrong together: {_some([_named(*one) for one in zip(part.layers, part.types, strict=True)])}"
+        yield f"      error        {'' if part.error is None else device_difference_text(part.error)}"
+    for status in _SHOWN:
+        parts = found.of_status(status)
+        if status == "left out":
+            yield from _left_out(parts)
+            continue
+        for part in parts[:_MOST_LISTED]:
+            yield f"    {status}: {_heading(part)}: {_detail(part)}"
+        if len(parts) > _MOST_LISTED:
+            yield f"    ... {len(parts) - _MOST_LISTED} more"
+
+
+def device_difference_text(error: Difference) -> str:
+    """One line about the error of a device: its value and the expected value."""
+    return difference_text(error.model_copy(update={"ours": error.reference, "reference": error.ours}))
+
+
+def part_note(part: RunPart, device: str) -> str:
+    """The status of a part as a note for its layer."""
+    return f"by itself on {device}: {part.status}" + (f", {part.note}" if part.note else "")
+
+
+def _left_out(parts: Sequence[RunPart]) -> Iterator[str]:
+    by_reason: dict[str, list[str]] = {}
+    for part in parts:
+        by_reason.setdefault(part.note or "", []).append(part.name)
+    for reason, names in by_reason.items():
+        yield f"    left out: {len(names)}: {reason}: {_some(names, 3)}"
+
+
+def _heading(part: RunPart) -> str:
+    if part.kind == "layer":
+        return f'layer {part.layer_ids[0]} "{part.name}" ({part.types[0]})'
+    return f'block "{part.name}" of {len(part.layers)} layers'
+
+
+def _detail(part: RunPart) -> str:
+    error = None if part.error is None or part.status in ("right", "left out") else device_difference_text(part.error)
+    whole = None if part.whole is None or part.status != "wrong" else f"in the whole run {part.whole}"
+    return "; ".join(filter(None, (error, part.note, whole)))
+
+
+def _named(path: str, type: str) -> str:
+    return f"{path} ({type})"
+
+
+def _some(names: Sequence[str], most: int = 8) -> str:
+    more = f", ... {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

@@ -1,0 +1,168 @@
+"""Search for the smallest set of layers that are right by themselves and wrong together on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from ir_exec.build.cutting import is_counted, region_at, source
+from ir_exec.debug.comparison.metrics import Settings
+from ir_exec.debug.comparison.references.child import ChildCrashed, ChildRefused
+from ir_exec.debug.comparison.references.openvino import original_layers
+from ir_exec.debug.device.asking import Asker, PartQuestion
+from ir_exec.debug.device.networks import write_together
+from ir_exec.debug.device.parts import IsolatedPart, IsolationScope, reason_to_leave_out
+from ir_exec.debug.device.records import RunPart
+from ir_exec.debug.device.verdicts import Judgement, PartCase, judgement
+from ir_exec.debug.reduction.extracting import values_at
+from ir_exec.debug.traces.walk import Walker
+from ir_exec.errors import IRError
+from ir_exec.graph import Node, Value
+from ir_exec.ir.storage import temporary_folder
+from ir_exec.model import Model
+from ir_exec.runtime.precision import as_declared
+from ir_exec.types import Array
+
+__all__ = ["WrongTogether"]
+
+_MOST_LEVELS = 256
+"""Maximum levels of layers upstream of a wrong layer that are searched."""
+
+_MOST_LEFT_OUT = 24
+"""Maximum layers of a set whose layers are removed one by one."""
+
+
+class WrongTogether:
+    """Search for layers that are wrong together, among the layers outside bodies.
+
+    Args:
+        inputs: Those of the model, in order.
+    """
+
+    def __init__(self, model: Model, inputs: Sequence[Array], asker: Asker, settings: Settings) -> None:
+        self._model = model
+        self._inputs = list(inputs)
+        self._asker = asker
+        self._settings = settings
+        self._scope = IsolationScope(region_at(model))
+        self._groups: list[set[Node]] | None = None
+        self._values: dict[Value, Array] = {}
+
+    def above(self, node: Node) -> RunPart | None:
+        """Return the smallest set of layers that ends with this one and is wrong; None if no set is found.
+
+        The search starts with the layers that the device computes in one step, and adds levels of upstream layers by
+        doubling and bisection. Then it tries to remove each layer.
+
+        Raises:
+            IRError: The errors of a run.
+        """
+        start = next((group for group in self._fused() if node in group), {node})
+        right, levels = -1, 0
+        found = self._judge(start, node)
+        while not _is_wrong(found):
+            right, levels = levels, max(2 * levels, 1)
+            if levels > _MOST_LEVELS or self._levels(start, levels) == self._levels(start, right):
+                return None
+            found = self._judge(self._levels(start, levels), node)
+        while levels - right > 1:
+            middle = (levels + right) // 2
+            tried = self._judge(self._levels(start, middle), node)
+            if _is_wrong(tried):
+                levels, found = middle, tried
+            else:
+                right = middle
+        nodes, found = self._fewer(self._levels(start, levels), node, found)
+        order = [one for one in self._scope.region.graph.nodes if one in nodes]
+        self._values.clear()
+        return RunPart(
+            name=node.name,
+            kind="fusion",
+            layers=tuple(one.name for one in order),
+            layer_ids=tuple(one.id for one in order),
+            types=tuple(one.type for one in order),
+            status="wrong",
+            error=found.error,
+            note=found.note,
+        )
+
+    def _levels(self, start: Collection[Node], count: int) -> set[Node]:
+        """The layers with a number of levels of upstream layers."""
+        found = set(start)
+        ends = found
+        for _ in range(count):
+            above = {source(value).node for node in ends for value in node.values_in} - found
+            ends = {node for node in above if self._is_taken(node)}
+            if not ends:
+                break
+            found = found | ends
+        return found
+
+    def _is_taken(self, node: Node) -> bool:
+        return is_counted(node) and reason_to_leave_out(node, self._scope) is None
+
+    def _judge(self, nodes: Collection[Node], end: Node) -> Judgement:
+        """Judge the outputs of the last layer, with these layers run as one model."""
+        order = [node for node in self._scope.region.graph.nodes if node in nodes]
+        outputs = tuple(value for value in end.outputs if value in self._scope.readers)
+        part = IsolatedPart(self._scope, end.name, tuple(order), outputs)
+        try:
+            made = part.network()
+            missing = [value for value in (*made.inputs, *outputs) if value not in self._values]
+            if missing:
+                self._values |= values_at(self._scope.region, self._inputs, missing, threads=self._settings.threads)
+            inputs = [
+                as_declared(self._values[value], port.element_type)
+                for value, port in zip(made.inputs, made.model.inputs, strict=True)
+            ]
+            walker = Walker(made.model, threads=self._settings.threads, precision=self._settings.precision)
+            question = PartQuestion(made.model, inputs)
+            case = PartCase(question, walker.run(inputs))
+        except IRError as error:
+            return Judgement("left out", note=error.message)
+        return judgement(case, self._asker.ask(question, fuses=True), self._asker, self._settings)
+
+    def _fewer(self, nodes: set[Node], end: Node, found: Judgement) -> tuple[set[Node], Judgement]:
+        """Remove the layers that the fault does not need, starting with the farthest from the end."""
+        if len(nodes) > _MOST_LEFT_OUT:
+            return nodes, found
+        for node in [one for one in self._scope.region.graph.nodes if one in nodes and one is not end]:
+            left = self._connected(nodes - {node}, end)
+            tried = self._judge(left, end) if left != nodes else found
+            if left != nodes and _is_wrong(tried) and len(left) > 1:
+                nodes, found = left, tried
+        return nodes, found
+
+    def _connected(self, nodes: set[Node], end: Node) -> set[Node]:
+        """The layers that the last one depends on, directly or through the others."""
+        found, pending = {end}, [end]
+        while pending:
+            for value in pending.pop().values_in:
+                node = source(value).node
+                if node in nodes and node not in found:
+                    found.add(node)
+                    pending.append(node)
+        return found
+
+    def _fused(self) -> list[set[Node]]:
+        """The groups of layers that the device computes in one step, if it reports them."""
+        if self._groups is None:
+            self._groups = []
+            names = {node.name: node for node in self._scope.region.graph.nodes if self._is_taken(node)}
+            with temporary_folder() as folder:
+                path = Path(folder, "network.xml")
+                try:
+                    write_together([self._model], [array.ndim for array in self._inputs], path)
+                    steps = self._asker.device.fused(path)
+                except (IRError, ChildCrashed, ChildRefused):
+                    steps = []
+            known = {f"0/{name}" for name in names}
+            for step in steps:
+                group = {names[name.removeprefix("0/")] for name in original_layers(step, known)}
+                if len(group) > 1:
+                    self._groups.append(group)
+        return self._groups
+
+
+def _is_wrong(found: Judgement) -> bool:
+    return found.status == "wrong"

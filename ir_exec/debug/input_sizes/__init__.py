@@ -1,1 +1,0 @@
-"""The input sizes that a model accepts."""

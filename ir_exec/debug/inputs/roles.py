@@ -1,0 +1,195 @@
+"""Roles of inputs, such as mask or index, found from the layers that read an input, then from its name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ir_exec.debug.inputs.flow import Flow
+from ir_exec.debug.inputs.meanings import Kind, Use, Uses
+from ir_exec.graph import Graph, Value
+from ir_exec.ir import Weights
+from ir_exec.model import ModelPort
+from ir_exec.types import BOOLEAN, STRING, Shape, TensorType
+
+__all__ = ["PLAIN", "Role", "roles_of"]
+
+Reason = Literal["use", "name", "type"]
+"""The evidence for a role: the layers that read the input, its name, or only its element type."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """The values of an input.
+
+    Attributes:
+        text: A description for messages.
+        low: The least value, if the kind has them.
+        high: The greatest value, if the kind has them.
+        exact: The value itself, broadcast to the shape of the input.
+        layer: The layer that is the evidence, "" if none is.
+    """
+
+    kind: Kind
+    text: str
+    low: float = 0.0
+    high: float = 0.0
+    exact: tuple[float, ...] = ()
+    layer: str = ""
+    reason: Reason = "use"
+
+
+PLAIN = Role("plain", "", reason="type")
+
+_ORDER: tuple[Kind, ...] = (
+    "exact",
+    "offsets",
+    "sorted",
+    "lengths",
+    "mask",
+    "corners",
+    "index",
+    "open index",
+    "probabilities",
+    "within",
+    "image",
+    "angle",
+    "weak mask",
+)
+"""Precedence of kinds: an input that is a mask and is also added to positions is a mask."""
+
+_NAMES: tuple[tuple[str, Kind], ...] = (
+    (r"beam_?idx|beam_?index", "counting"),
+    (r"position_?ids?|positions?$|pos_?ids?|cache_position", "counting"),
+    (r"time_?steps?$|^t$", "timestep"),
+    (r"token_?type|segment_?ids?$", "index"),
+    (r"mask", "mask"),
+    (r"lengths?$|_lens?$|seq_?lens?|^lens?$|seqlens?|num_valid|valid_", "lengths"),
+    (r"^bbox|boxes$", "corners"),
+    (r"image|pixel_values", "image"),
+)
+
+_NAMED: tuple[Kind, ...] = ("index", "open index", "angle", "weak mask", "probabilities")
+"""Kinds that the name of an input may refine."""
+
+_MOST_STEPS = 999
+"""Maximum timestep of a diffusion model: timesteps usually are below 1000."""
+
+_UNLIMITED = 2.0**30
+"""Maximum position if no table limits it."""
+
+_FEW = 9
+"""Maximum element of integers without evidence."""
+
+_SAFE = 1
+"""Maximum element of integers that may become indices or sizes on paths that are not tracked."""
+
+
+def roles_of(
+    graph: Graph,
+    weights: Weights | None,
+    types: Mapping[Value, TensorType],
+    ports: Sequence[ModelPort],
+    shapes: Sequence[Shape],
+    ends: Sequence[Value | None],
+) -> tuple[list[bool], list[Role]]:
+    """Return a list with True for each output that depends on values of inputs, and the role of each input.
+
+    Args:
+        types: The types of all values, bodies included, for inputs of these shapes.
+        ends: The values of the outputs; None for one that depends on the inputs of a call.
+    """
+    uses = Uses(len(ports))
+    flow = Flow(graph, weights, types, uses.visit)
+    return [end is None or bool(flow.reached(end)) for end in ends], [
+        _role(port, shape, uses.of(number), uses.is_hidden_index(number), shapes)
+        for number, (port, shape) in enumerate(zip(ports, shapes, strict=True))
+    ]
+
+
+def _role(port: ModelPort, shape: Shape, uses: Sequence[Use], hidden: bool, shapes: Sequence[Shape]) -> Role:
+    kind = port.element_type
+    if kind in STRING:
+        return PLAIN
+    is_whole = not kind.is_float and kind.is_known
+    best = min(uses, key=lambda use: _ORDER.index(use.kind), default=None)
+    named = _named(port, shape, shapes) if best is None or best.kind in _NAMED else None
+    if best is not None:
+        if best.kind == "probabilities" and (is_whole or (named is not None and named.kind == "mask")):
+            return named or Role("mask", "mask whose elements are counted", 1, 1, layer=best.layer)
+        if best.kind == "open index":
+            return named if named is not None and named.kind == "counting" else Role("index", best.text)
+        found = _of_uses(best, [use for use in uses if use.kind == best.kind])
+        if best.kind == "index":
+            return _named_index(found, named, port)
+        if best.kind == "angle":
+            if named is not None and named.kind in ("counting", "timestep"):
+                return named
+            return _angle(found, shape) if is_whole else PLAIN
+        if best.kind == "weak mask":
+            return replace(found, kind="mask") if is_whole or (named is not None and named.kind == "mask") else PLAIN
+        return found
+    if named is not None:
+        return named
+    if is_whole and kind not in BOOLEAN and kind.bits > 8:
+        high = _SAFE if hidden else _FEW
+        return Role("within", "small integers", 0, high, reason="type")
+    return PLAIN
+
+
+def _of_uses(best: Use, alike: Sequence[Use]) -> Role:
+    """The role that satisfies all uses of one kind: an index into several tables is in range of the smallest."""
+    low, high = max(use.low for use in alike), min(use.high for use in alike)
+    if low > high:
+        low, high = best.low, best.high
+    first = next((use for use in alike if (use.low, use.high) == (low, high)), best)
+    return Role(best.kind, first.text, low, high, first.exact, first.layer)
+
+
+def _named_index(found: Role, named: Role | None, port: ModelPort) -> Role:
+    """The role of an index, refined by its name: positions count up, boxes have ordered corners."""
+    if found.text.startswith("ids ") and re.search(r"input_ids|tokens?$", port.name):
+        return replace(found, text=f"token {found.text}")
+    if named is None or named.kind not in ("counting", "corners"):
+        return found
+    return replace(found, kind=named.kind, text=named.text)
+
+
+def _angle(found: Role, shape: Shape) -> Role:
+    if (shape.rank or 0) > 1:
+        return replace(found, kind="counting", text="positions", low=0, high=_UNLIMITED)
+    return replace(found, kind="within", text="timesteps", low=1, high=_MOST_STEPS)
+
+
+def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | None:
+    """The role that the name of an input suggests."""
+    kind = port.element_type
+    is_whole = kind.is_known and not kind.is_float
+    names = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in sorted({port.name, *port.names})]
+    for pattern, role in _NAMES:
+        if not any(re.search(pattern, name.split(":")[0]) for name in names):
+            continue
+        if role == "mask":
+            return Role("mask", "mask by its name", 1, 1, reason="name")
+        if role == "counting" and is_whole:
+            text = "rows of beams" if "beam" in pattern else "positions"
+            return Role("counting", text, 0, _UNLIMITED, reason="name")
+        if role == "timestep" and kind.is_known:
+            return Role("within", "timesteps", 1, _MOST_STEPS, reason="name")
+        if role == "index" and is_whole:
+            return Role("index", "0 or 1 (types by their name)", 0, _SAFE, reason="name")
+        if role == "lengths" and is_whole and (shape.rank or 0) <= 1:
+            return Role("lengths", "lengths by their name", 1, _second_axis(shapes), reason="name")
+        if role == "corners" and shape.dims and shape.dims[-1] == 4:
+            return Role("corners", "corners of boxes", 0, 1 if kind.is_float else _FEW, reason="name")
+        if role == "image" and kind.is_float and (shape.rank or 0) >= 3:
+            return Role("image", "image", 0, 1, reason="name")
+    return None
+
+
+def _second_axis(shapes: Sequence[Shape]) -> int:
+    """The least size of the second axis of all inputs: the limit of lengths without evidence from a layer."""
+    sizes = [shape.dims[1].lo for shape in shapes if shape.dims is not None and len(shape.dims) > 1]
+    return max(min(sizes, default=1), 1)

@@ -1,0 +1,256 @@
+"""Search for accepted sizes: change the dims that a failing layer depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from itertools import islice
+
+from ir_exec.debug.inputs.probing import Outcome, OutOfProbesError, Prober, Sizes
+from ir_exec.debug.inputs.targets import grown, met
+from ir_exec.debug.inputs.usual import usual_sizes, with_past
+from ir_exec.errors import IRError
+from ir_exec.model import Model
+from ir_exec.types import Shape
+
+__all__ = ["first_fit", "fitting_shapes", "repaired", "smallest", "with_size", "without_needless"]
+
+_GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
+"""Sizes of a dynamic first dim, and of other dynamic dims. Few constants are 5, and no small step leads from 5 to 1,
+a size that would be broadcast."""
+
+_SEARCHED = ((5, 32), (2, 8))
+"""Guesses that start the search for distant sizes."""
+
+_MOST_MOVES = 24
+"""Maximum combinations of dim and size that one repair tries."""
+
+_MOST_UNDONE = 6
+"""Maximum dims changed by a repair that are tried with their previous size."""
+
+_SMALL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224)
+"""Sizes tried for a dim instead of a larger accepted size."""
+
+
+def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
+    """The outcome of accepted sizes: declared sizes and guesses for dynamic dims. Else the outcome of the first try."""
+    open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
+    first: Outcome | None = None
+    larger = _larger_batch(prober)
+    if larger is not None and larger.fits:
+        return larger, None
+    guesses = _GUESSES if open_dims else _GUESSES[:1]
+    for search in (False, True) if open_dims else (False,):
+        for guess in guesses if not search else _SEARCHED:
+            sizes = []
+            for dim, place in enumerate(prober.dims):
+                declared = prober.declared(dim)
+                wanted = guess[0] if place.axis == 0 else guess[1]
+                sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
+            outcome = prober(tuple(sizes))
+            first = first or outcome
+            outcome = repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None, search=search)
+            if outcome.fits:
+                return outcome, None
+    return None, first
+
+
+def _larger_batch(prober: Prober) -> Outcome | None:
+    """The declared sizes of a static model, with a batch larger than 1, because a size of 1 is broadcast."""
+    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
+    batch = [dim for dim, place in enumerate(prober.dims) if place.axis == 0 and declared[dim] == 1]
+    if not batch or not all(dim.is_static for dim in declared):
+        return None
+    return prober(tuple([_GUESSES[0][0] if dim in batch else size.lo for dim, size in enumerate(declared)]))
+
+
+def repaired(
+    prober: Prober,
+    outcome: Outcome,
+    held: set[int],
+    delta: int | None,
+    base: Sizes | None = None,
+    among: set[int] | None = None,
+    *,
+    search: bool = False,
+) -> Outcome:
+    """The outcome after changing further dims as long as inference progresses.
+
+    Args:
+        held: Dims that keep their size.
+        among: The only dims that may change.
+        search: True to try distant sizes as well.
+    """
+    held = set(held)
+    if among is not None:
+        held |= set(range(len(outcome.sizes))) - among
+    fixed = set(held)
+    while outcome.node is not None:
+        better = _one_repair(prober, outcome, held, delta, base)
+        if better is None and search:
+            better = _far_repair(prober, outcome, fixed)
+        if better is None:
+            return outcome
+        held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
+        outcome = better
+    return outcome
+
+
+def without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) -> Outcome:
+    """The accepted outcome with as few changed dims as possible: a later change may make an earlier one needless."""
+    moved = [dim for dim, (new, old) in enumerate(zip(outcome.sizes, base, strict=True)) if new != old and dim != start]
+    if outcome.fits and 1 < len(moved) <= _MOST_UNDONE:
+        for dim in moved:
+            fewer = prober(with_size(outcome.sizes, dim, base[dim]))
+            outcome = fewer if fewer.fits else outcome
+    return outcome
+
+
+def _one_repair(
+    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
+) -> Outcome | None:
+    """The outcome of changing one dim, or all dims similar to the changed ones, that passes the failing layer."""
+    assert outcome.node is not None, "inference stopped at a layer"
+    gaps = prober.gaps(outcome)
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    alike: list[int] = []
+    if base is not None:
+        # Related dims mostly have the same size, and are at the same axis.
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
+        candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
+        alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
+    for dim, size in islice(_resized(outcome, candidates, gaps, delta, base), _MOST_MOVES):
+        better = prober(with_size(outcome.sizes, dim, size))
+        if better.place > outcome.place:
+            return better
+    if delta is not None and len(alike) > 1 and all(outcome.sizes[dim] + delta > 0 for dim in alike):
+        # Such as the keys and the values of a layer's past.
+        together = prober(tuple([size + delta * (dim in alike) for dim, size in enumerate(outcome.sizes)]))
+        return together if together.place > outcome.place else None
+    return None
+
+
+def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | None:
+    """The outcome of distant sizes: found from the numbers that differ, or by growth."""
+    assert outcome.node is not None, "inference stopped at a layer"
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
+
+
+def _resized(
+    outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
+) -> Iterator[tuple[int, int]]:
+    """Other sizes for dims: first those with the same or a proportional change, then those that close a gap."""
+    if delta is not None and base is not None:
+        moved = [dim for dim, size in enumerate(outcome.sizes) if size != base[dim]]
+        for dim in candidates:
+            # A proportional change, for example for a mask with an eighth of the image's size.
+            ratios = [Fraction(delta * base[dim], base[other]) for other in moved[:1]]
+            for change in dict.fromkeys([delta, *(int(ratio) for ratio in ratios if ratio.denominator == 1)]):
+                if change and outcome.sizes[dim] + change > 0:
+                    yield dim, outcome.sizes[dim] + change
+    for dim in candidates:
+        for gap in gaps:
+            if outcome.sizes[dim] + gap > 0 and (delta is None or abs(gap) == abs(delta)):
+                yield dim, outcome.sizes[dim] + gap
+
+
+def with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
+    return (*sizes[:dim], size, *sizes[dim + 1 :])
+
+
+def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
+    """Accepted sizes, with dynamic dims as close to `least` as possible; None if no sizes are accepted."""
+    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
+    held = {dim for dim, size in enumerate(declared) if size.is_static}
+
+    def is_allowed(outcome: Outcome) -> bool:
+        return outcome.fits and all(size in allowed for size, allowed in zip(outcome.sizes, declared, strict=True))
+
+    def tries() -> Iterator[Outcome | None]:
+        few = [min(size, 2) for size in least]
+        for wanted, search in ((least, False), (least, True), (few, False), ([1] * len(least), False)):
+            sizes = tuple([min(max(one.lo, size), one.hi) for one, size in zip(declared, wanted, strict=True)])
+            yield repaired(prober, prober(sizes), held, None, search=search)
+        yield first_fit(prober)[0]
+
+    best: Outcome | None = None
+    try:
+        best = next((one for one in tries() if one is not None and is_allowed(one)), None)
+        if best is not None:
+            for dim in sorted(set(range(len(declared))) - held):
+                best = _smaller(prober, best, dim, held, least[dim], is_allowed)
+            best = _level(prober, best, held, is_allowed)
+    except OutOfProbesError:
+        pass  # the best outcome up to here is sufficient
+    return None if best is None else best.sizes
+
+
+def _smaller(
+    prober: Prober, best: Outcome, dim: int, held: set[int], least: int, is_allowed: Callable[[Outcome], bool]
+) -> Outcome:
+    """The accepted outcome with the smallest size of one dim and of the dims tied to it."""
+    for size in _SMALL:
+        if not least <= size < best.sizes[dim] or size not in prober.declared(dim):
+            continue
+        alone = prober(with_size(best.sizes, dim, size))
+        outcome = repaired(prober, alone, held | {dim}, size - best.sizes[dim], best.sizes)
+        if is_allowed(outcome) and all(new <= old for new, old in zip(outcome.sizes, best.sizes, strict=True)):
+            return outcome
+        if prober.meets_fixed(outcome, best.sizes):
+            break
+    return best
+
+
+def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[Outcome], bool]) -> Outcome:
+    """The accepted outcome with one size for an axis of all inputs of one rank: a mask is as long as its audio."""
+    ranks: dict[int, int] = {}
+    for place in prober.dims:
+        ranks[place.input] = max(ranks.get(place.input, 0), place.axis + 1)
+    places = dict.fromkeys((ranks[place.input], place.axis) for dim, place in enumerate(prober.dims) if dim not in held)
+    for rank, axis in places:
+        dims = {
+            dim
+            for dim, place in enumerate(prober.dims)
+            if dim not in held and place.axis == axis and ranks[place.input] == rank
+        }
+        most = max(best.sizes[dim] for dim in dims)
+        tried = prober(tuple([most if dim in dims else size for dim, size in enumerate(best.sizes)]))
+        best = tried if is_allowed(tried) else best
+    return best
+
+
+def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape]:
+    """Static shapes that inference accepts for the inputs with dynamic dims, by name.
+
+    Dynamic dims get typical sizes: two rows, eight elements, images of 32 by 32; other sizes if the model rejects
+    these. The result is empty if no dim is dynamic, or if no sizes are accepted; a run then reports the error.
+
+    Args:
+        shapes: Known shapes, instead of those of the file.
+    """
+    ports = model.inputs
+    known = [shapes.get(port.name, port.shape) for port in ports]
+    if all(shape.is_static for shape in known) or any(shape.rank is None for shape in known):
+        return {}
+    try:
+        prober = Prober(model, dict(enumerate(known)))
+    except IRError:
+        return {}
+    sizes = smallest(prober, usual_sizes(ports, known))
+    if sizes is None:
+        return {}
+    found = prober.given(sizes)
+    longer = with_past(ports, found)
+    if longer is not None and all(map(_allows, known, [longer[number] for number in range(len(ports))])):
+        try:
+            outcome = prober(tuple([dim.lo for number in range(len(ports)) for dim in longer[number]]))
+            found = longer if outcome.fits else found
+        except OutOfProbesError:
+            pass  # the shapes without the longer masks are accepted as well
+    return {port.name: found[number] for number, port in enumerate(ports) if not known[number].is_static}
+
+
+def _allows(declared: Shape, found: Shape) -> bool:
+    return all(size.lo in dim for dim, size in zip(declared, found, strict=True))

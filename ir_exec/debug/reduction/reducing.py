@@ -1,0 +1,457 @@
+"""Reduction of a model to the smallest part that still fails, by delta debugging on its layers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+import numpy as np
+
+from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed, region_at, source, with_variables
+from ir_exec.check import check_model, counted
+from ir_exec.codes import Code
+from ir_exec.debug.drawing import draw
+from ir_exec.debug.reduction.command import inputs_path
+from ir_exec.debug.reduction.extracting import Extracted, values_at
+from ir_exec.debug.traces.walk import Visit, Walker
+from ir_exec.debug.values.files import Spill, write_npz
+from ir_exec.errors import EvaluationError, IRError
+from ir_exec.graph import Node, Value
+from ir_exec.ir.storage import temporary_folder
+from ir_exec.model import Model, Source, read_model
+from ir_exec.ops.infrastructure.values import AssignsVariable, Const
+from ir_exec.plan.passes.fold import constant_values
+from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.compiled import compile_model
+from ir_exec.runtime.specialising import for_calls
+from ir_exec.types import Array
+
+__all__ = ["Fails", "Reduced", "ReductionInterrupted", "fewest", "reduce"]
+
+Fails: TypeAlias = Callable[..., bool]
+"""Returns True if a model fails. It is called with the Model and, for a reduction with inputs, its inputs by name."""
+
+_MOST_FOLDED = 2**26
+"""Maximum bytes of a value computed from weights that replaces its layers."""
+
+_LARGE = 2**10
+"""Minimum bytes of a constant that is tried as an input."""
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Reduced(Extracted):
+    """The smallest failing model that was found.
+
+    Attributes:
+        layers: The number of layers of the smallest and of the complete model, excluding Parameters, constants and
+            Results.
+        before: See `layers`.
+        runs: The number of models that were tested.
+        inputs: Its inputs, and its outputs as computed by ir_exec; None for a reduction without inputs.
+        outputs: See `inputs`.
+    """
+
+    layers: int = 0
+    before: int = 0
+    runs: int = 0
+
+
+class ReductionInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a reduction that had found a smaller model.
+
+    Attributes:
+        found: The smallest failing model so far. It is also written if the reduction has an output file.
+    """
+
+    def __init__(self, found: Reduced) -> None:
+        super().__init__("the reduction was interrupted")
+        self.found = found
+
+
+def reduce(
+    model: Model | Source,
+    fails: Fails,
+    inputs: Inputs | None = None,
+    *,
+    output: str | os.PathLike[str] | None = None,
+    limit: int | None = None,
+    threads: int | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> Reduced:
+    """Find the smallest part of a model that still fails.
+
+    Layers are removed in halves, quarters and so on, down to single ones. Values that other layers read from them
+    become inputs, or constants if they follow from weights. Then outputs are removed, layers replaced by one of their
+    inputs, bodies tried alone, and large constants tried as inputs. Models in which `check` finds new errors are not
+    tried. The reduction is deterministic if `fails` is.
+
+    Args:
+        fails: `fails(model)`, or `fails(model, inputs)` for a reduction with inputs. The inputs of a part are values of
+            a run of the complete model. Each part is written and read back; its files are at `model.graph.path` during
+            the call. A `Command` is such a function.
+        output: An .xml to write.
+        limit: Maximum number of calls of `fails`; the reduction then ends with the smallest model so far.
+        threads: As for `compile_model`.
+        progress: Called with a line after each call.
+
+    Raises:
+        EvaluationError: If the complete model does not fail, what `fails` raises, and ReductionInterrupted for a
+            KeyboardInterrupt after the first smaller model was found.
+    """
+    model = model if isinstance(model, Model) else read_model(model)
+    arrays: list[Array] | None = None
+    if inputs is None:
+        model.require_whole()
+    else:
+        model, (arrays,), _ = for_calls(model, inputs)
+    with temporary_folder() as folder:
+        whole = _State(region_at(model), arrays)
+        reducer = _Reducer(fails, Path(folder), limit, threads, progress)
+        try:
+            reducer.reduce(whole)
+            is_interrupted = False
+        except KeyboardInterrupt:
+            if reducer.best in (None, whole):
+                raise
+            is_interrupted = True
+    state = reducer.best
+    assert state is not None, "the complete model fails, or an error was raised"
+    network = state.region.model
+    found = Reduced(
+        network,
+        _by_name(network, state.arrays),
+        _outputs(network, state.arrays, threads),
+        layers=state.layers,
+        before=sum(map(is_counted, model.graph.nodes)),
+        runs=reducer.runs,
+    )
+    if output is not None:
+        found.save(output)
+    if is_interrupted:
+        raise ReductionInterrupted(found)
+    return found
+
+
+def _by_name(model: Model, arrays: Sequence[Array] | None) -> dict[str, Array] | None:
+    return None if arrays is None else {port.name: one for port, one in zip(model.inputs, arrays, strict=True)}
+
+
+def _outputs(model: Model, arrays: Sequence[Array] | None, threads: int | None) -> dict[str, Array] | None:
+    """Return the outputs; None if the model does not run, which may be the failure."""
+    if arrays is None:
+        return None
+    try:
+        results = compile_model(model, precision="file", threads=threads)(list(arrays))
+    except IRError:
+        return None
+    return {port.name: array for port, array in zip(model.outputs, results.to_tuple(), strict=True)}
+
+
+@dataclass(frozen=True, eq=False)
+class _State:
+    """A failing model with its inputs."""
+
+    region: Region
+    arrays: list[Array] | None
+
+    @property
+    def layers(self) -> int:
+        return sum(map(is_counted, self.region.graph.nodes))
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """Sizes to reduce, the most important first."""
+        graph = self.region.graph
+        inside = sum(1 for node in graph.all_nodes() if is_counted(node))
+        bytes = sum(node.op.size for node in graph.nodes if isinstance(node.op, Const))
+        return inside, len(graph.results), bytes
+
+
+class _SearchEnded(Exception):  # noqa: N818  # no error: it ends the search
+    """The limit of calls is reached."""
+
+
+class _ReductionValues:
+    """The values of a model as inputs of its parts: from a run, or drawn if the run failed before."""
+
+    def __init__(self, state: _State, threads: int | None) -> None:
+        self._spill = Spill()
+        self._region = state.region
+        self._walker: Walker | None = None
+        self._arrays = state.arrays
+        try:
+            self._walker = Walker(state.region.model, threads=threads)
+            if state.arrays is not None:
+                self._walker.run(state.arrays, self._keep)
+        except IRError:
+            pass  # the values computed before the error are kept
+        for node, array in zip(state.region.graph.parameters, state.arrays or (), strict=False):
+            self._spill.put(node.outputs[0], array)
+
+    def _keep(self, visit: Visit) -> None:
+        if not visit.where.scope:
+            for value, array in zip(visit.node.outputs, visit.outputs, strict=False):
+                if not isinstance(visit.node.op, Const):
+                    self._spill.put(value, array)
+
+    def inputs(self, part: Cut) -> list[Array] | None:
+        """Return the inputs of a part; None for a reduction without inputs."""
+        if self._arrays is None:
+            return None
+        ports = zip(part.model.inputs, part.inputs, strict=True)
+        return [self.folded(value) if _is_const(value) else self._value(value, port) for port, value in ports]
+
+    def _value(self, value: Value, port: Any) -> Array:
+        found = self._spill.get(value)
+        return draw(port, None, np.random.default_rng(value.number)) if found is None else found
+
+    def folded(self, value: Value) -> Array:
+        """Return a value that follows from weights; raises IRError if it cannot be computed."""
+        found = self._spill.get(value)
+        if found is not None:
+            return found
+        if self._walker is None:
+            raise EvaluationError("the model has unsupported operators", code=Code.failed)
+        arrays: dict[Value, Array] = {}
+        wanted = needed([value.node], ())
+        with np.errstate(all="ignore"):
+            for node in self._region.graph.nodes:
+                if node in wanted:
+                    made = self._walker.again(node, [arrays[one] for one in node.values_in])
+                    arrays |= zip(node.outputs, made, strict=False)
+        self._spill.put(value, arrays[value])
+        return arrays[value]
+
+    def close(self) -> None:
+        self._spill.close()
+
+
+def _is_const(value: Value) -> bool:
+    return isinstance(value.node.op, Const)
+
+
+class _Reducer:
+    def __init__(
+        self,
+        fails: Fails,
+        folder: Path,
+        limit: int | None,
+        threads: int | None,
+        progress: Callable[[str], None] | None,
+    ) -> None:
+        self.runs = 0
+        self._fails = fails
+        self._folder = folder
+        self._limit = limit
+        self._threads = threads
+        self._progress = progress
+        self._allowed: frozenset[str] = frozenset()
+        self.best: _State | None = None
+
+    def reduce(self, whole: _State) -> None:
+        """Reduce `best` to the smallest failing model."""
+        self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
+        if not self._asked(whole.region.model, whole.arrays):
+            message = "the complete model does not fail, expected a failing model to reduce"
+            raise EvaluationError(message, code=Code.bad_value)
+        self.best = whole
+        try:
+            while True:
+                before = self.best.size
+                for step in (self._fewest_layers, self._fewest_outputs, self._bypassed, self._inside):
+                    with closing(_ReductionValues(self.best, self._threads)) as values:
+                        step(self.best, values)
+                if self.best.size >= before:
+                    break
+            with closing(_ReductionValues(self.best, self._threads)) as values:
+                self._smaller_constants(self.best, values)
+        except _SearchEnded:
+            pass
+
+    def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
+        region = state.region
+        layers = [one for one in region.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
+
+        def holds(kept: Sequence[Node]) -> bool:
+            keep = with_variables(region, kept)
+            return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
+
+        fewest(layers, holds)
+
+    def _fewest_outputs(self, state: _State, values: _ReductionValues) -> None:
+        region = state.region
+        outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
+
+        def holds(kept: Sequence[Value]) -> bool:
+            return self._holds(values, lambda: cut(region, below(region, kept), kept))
+
+        fewest(outputs, holds)
+
+    def _bypassed(self, state: _State, values: _ReductionValues) -> None:
+        """Try to replace the output of each layer by one of its inputs."""
+        region = state.region
+        replaced: dict[Value, Value] = {}
+
+        def read(value: Value) -> Value:
+            value = source(value)
+            while value in replaced:
+                value = source(replaced[value])
+            return value
+
+        def part() -> Cut:
+            outputs = [read(node.values_in[0]) for node in region.graph.results]
+            outputs = list(dict.fromkeys(value for value in outputs if is_counted(value.node)))
+            return cut(region, below(region, outputs, read=read), outputs, replaced=replaced)
+
+        for node in reversed(region.graph.nodes):
+            if not is_counted(node) or len(node.outputs) != 1 or isinstance(node.op, AssignsVariable):
+                continue
+            (value,) = node.outputs
+            for other in dict.fromkeys(map(source, node.values_in)):
+                if region.type(other) == region.type(value) and region.type(value).element_type.is_known:
+                    replaced[value] = other
+                    if self._holds(values, part):
+                        break
+                    del replaced[value]
+
+    def _inside(self, state: _State, values: _ReductionValues) -> None:
+        """Try bodies as models, with the inputs of their first iterations."""
+        holders = state.region.graph.holder_names()
+        for node in state.region.graph.nodes:
+            for body in node.bodies:
+                if self._is_alone(state, region_at(state.region.model, (holders[node], body.name))):
+                    return
+
+    def _is_alone(self, state: _State, region: Region) -> bool:
+        try:
+            keep = with_variables(region, filter(is_counted, region.graph.nodes))
+            part = cut(region, keep)
+            found: Mapping[Value, Array] = {}
+            if state.arrays is not None:
+                found = values_at(region, state.arrays, part.inputs, threads=self._threads)
+        except IRError:
+            return False
+        arrays = None if state.arrays is None else [found[value] for value in part.inputs]
+        return self._accepted(part, arrays)
+
+    def _smaller_constants(self, state: _State, values: _ReductionValues) -> None:
+        region = state.region
+        outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
+        keep = below(region, outputs)
+        large = [
+            node.outputs[0] for node in region.graph.nodes if isinstance(node.op, Const) and node.op.size >= _LARGE
+        ]
+        opened: list[Value] = []
+        for value in large:
+            if self._holds(values, lambda tried=(*opened, value): cut(region, keep, outputs, opened=tried)):  # type: ignore[misc]  # mypy does not infer lambdas with defaults
+                opened.append(value)
+
+    def _holds(self, values: _ReductionValues, made: Callable[[], Cut]) -> bool:
+        """Return True if a part fails, and keep it as the best one so far."""
+        try:
+            part = made()
+            arrays = values.inputs(part)
+        except IRError:
+            return False  # not a valid model, or its inputs cannot be computed
+        return self._accepted(part, arrays)
+
+    def _accepted(self, part: Cut, arrays: list[Array] | None) -> bool:
+        if self._limit is not None and self.runs >= self._limit:
+            raise _SearchEnded
+        try:
+            written = self._written(part.model, arrays)
+        except IRError as error:
+            if error.code == Code.unwritable:
+                raise
+            return False
+        if self._errors(written) - self._allowed or not self._asked(part.model, arrays):
+            return False
+        self.best = _State(region_at(part.model), arrays)
+        return True
+
+    def _written(self, model: Model, arrays: list[Array] | None) -> Path:
+        """Write the files of a model, replacing those of the previous one."""
+        path = self._folder / "network.xml"
+        for previous in self._folder.glob("network.*"):
+            # Replacing a file waits for the disk.
+            previous.unlink()
+        model.save(path)
+        given = _by_name(model, arrays)
+        if given is not None:
+            write_npz(inputs_path(path), given)
+        return path
+
+    def _errors(self, path: Path) -> frozenset[str]:
+        return frozenset(found.code for found in check_model(path).errors)
+
+    def _asked(self, model: Model, arrays: list[Array] | None) -> bool:
+        """Return True if the last written model fails."""
+        self.runs += 1
+        read = read_model(self._folder / "network.xml")
+        fails = self._fails(read) if arrays is None else self._fails(read, _by_name(read, arrays))
+        if self._progress is not None:
+            left = sum(map(is_counted, model.graph.nodes)) if fails or self.best is None else self.best.layers
+            self._progress(f"{counted(left, 'layer')} left")
+        return bool(fails)
+
+
+def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:
+    """Return the values read from other layers that are known from inference or follow from weights."""
+    found: dict[Value, Array] = {}
+    constant = constant_values(region.graph)
+    for value in {source(one) for node in keep for one in node.values_in}:
+        if value.node in keep or not value.node.values_in:
+            continue
+        known = region.known(value)
+        if known is None and value in constant and _bytes(region, value) <= _MOST_FOLDED:
+            try:
+                known = values.folded(value)
+            except IRError:
+                continue
+        if known is not None:
+            found[value] = known
+    return found
+
+
+def _bytes(region: Region, value: Value) -> int:
+    type = region.type(value)
+    return int(type.shape.size.lo * max(type.element_type.bits, 8) // 8)
+
+
+def fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> list[Item]:
+    """Return a minimal part of a list for which `holds` is True: no single item of it can be removed.
+
+    The algorithm is delta debugging (Zeller and Hildebrandt, 2002).
+    """
+    left = list(items)
+    parts = 2
+    while len(left) > 1:
+        parts = min(parts, len(left))
+        edges = [len(left) * part // parts for part in range(parts + 1)]
+        chunks = [left[begin:end] for begin, end in pairwise(edges)]
+        smaller = next((chunk for chunk in chunks if holds(chunk)), None)
+        if smaller is not None:
+            left, parts = smaller, 2
+            continue
+        if parts > 2:
+            for place in range(parts):
+                rest = [item for other, chunk in enumerate(chunks) if other != place for item in chunk]
+                if holds(rest):
+                    left, parts = rest, parts - 1
+                    break
+            else:
+                if parts == len(left):
+                    return left
+                parts *= 2
+            continue
+        if parts == len(left):
+            return left
+        parts *= 2
+    return left

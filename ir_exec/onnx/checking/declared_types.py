@@ -1,0 +1,44 @@
+"""Comparison of the types that a file declares with the types of its values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ir_exec.build import Value
+from ir_exec.onnx.lowering.values import Appended, GraphValue, Sequence, Stack
+from ir_exec.onnx.reading.tensors import tensor_type_of
+
+if TYPE_CHECKING:
+    from onnx import TypeProto
+
+__all__ = ["Contradiction", "contradiction"]
+
+
+class Contradiction(NamedTuple):
+    """A difference from a declaration.
+
+    Attributes:
+        of_shape: The shape differs, but not the element type.
+    """
+
+    message: str
+    of_shape: bool
+
+
+def contradiction(name: str, declared: TypeProto, value: GraphValue) -> Contradiction | None:
+    """The difference between a value and the type that the file declares for its name; None if there is none."""
+    kind = declared.WhichOneof("value")
+    if kind == "sequence_type" and declared.sequence_type.elem_type.HasField("map_type"):
+        return None  # ZipMap itself warns about the tensor that replaces the maps.
+    is_list = isinstance(value, (Sequence, Stack, Appended))
+    if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
+        found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
+        return Contradiction(f"{name!r} is declared as a {expected}, but is {found}", of_shape=False)
+    if kind != "tensor_type" or not isinstance(value, Value):
+        return None
+    wanted = tensor_type_of(declared)
+    known = wanted.element_type.is_known and value.element_type.is_known
+    is_same = not known or wanted.element_type is value.element_type
+    if is_same and (wanted.shape & value.shape) is not None:
+        return None
+    return Contradiction(f"{name!r} is declared as {wanted}, but is {value.type}", of_shape=is_same)

@@ -1,0 +1,224 @@
+"""Checks of nodes against ONNX's definitions, and against the constraints of `constraint_table`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ElementTypeError, GraphError, IRError, UnsupportedError
+from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
+from ir_exec.onnx.checking.constraints import Constraint, NodeFacts
+from ir_exec.onnx.checking.microsoft_table import parameters, signature
+from ir_exec.onnx.checking.ml_constraint_table import ML_CONSTRAINTS
+from ir_exec.onnx.lowering.attributes import resolved
+from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, canonical_domain, find
+from ir_exec.onnx.lowering.values import GraphValue, Narrow
+from ir_exec.onnx.reading.functions import defining
+from ir_exec.onnx.reading.tensors import onnx_type
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from onnx import AttributeProto, NodeProto
+
+__all__ = ["broken_constraints", "own_names"]
+
+
+class _Input(NamedTuple):
+    """An input of a definition.
+
+    Attributes:
+        variable: The name of its type, shared by inputs of the same type.
+    """
+
+    name: str
+    variable: str
+    is_required: bool
+    is_variadic: bool
+
+
+class _Definition(NamedTuple):
+    """The definition of an operator in onnx.defs as Python values, and its further constraints."""
+
+    inputs: tuple[_Input, ...]
+    most_outputs: int
+    defaults: Mapping[str, Any]
+    constraints: Sequence[Constraint]
+
+
+def broken_constraints(
+    node: NodeProto, opset: int, inputs: Sequence[GraphValue], given: Mapping[str, AttributeProto]
+) -> list[IRError]:
+    """The violations of the operator's definition by a node: warnings, and at most one error, the last element.
+
+    Args:
+        given: The attributes of the call of the function that contains the node.
+    """
+    definition = _definition(canonical_domain(node.domain), node.op_type, opset)
+    if definition is None:
+        return []
+    error = (
+        _missing_input(definition, inputs)
+        or _number_of_outputs(definition, node)
+        or _differing_types(definition, inputs)
+    )
+    return list(_of_table(definition, node, opset, inputs, given)) if error is None else [error]
+
+
+@lru_cache(maxsize=2**10)
+def _definition(domain: str, type: str, opset: int) -> _Definition | None:
+    from onnx import helper
+
+    if domain == MICROSOFT:
+        return _of_microsoft(type)
+    schema = defining(domain, type, opset)
+    if schema is None:
+        return None
+    inputs = tuple(
+        _Input(
+            one.name,
+            one.type_str if one.is_homogeneous and one.type_str in _variables(schema) else "",
+            one.option.name == "Single",
+            one.option.name == "Variadic",
+        )
+        for one in schema.inputs
+    )
+    defaults = {
+        name: _plain(helper.get_attribute_value(one.default_value))
+        for name, one in schema.attributes.items()
+        if one.default_value.type
+    }
+    tables = {STANDARD: CONSTRAINTS, ML: ML_CONSTRAINTS}
+    constraints = tables[domain].get(type, ()) if domain in tables else ()
+    return _Definition(inputs, schema.max_output, defaults, constraints)
+
+
+def _of_microsoft(type: str) -> _Definition | None:
+    known = signature(type)
+    if known is None:
+        return None
+    inputs = tuple(_Input(one.name, one.variable, one.is_required, one.is_variadic) for one in parameters(type))
+    # QLinearConcat has three inputs of different types for each tensor.
+    inputs = tuple(one._replace(variable="") if one.is_variadic else one for one in inputs)
+    return _Definition(inputs, known.outputs, {}, known.constraints)
+
+
+def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
+    """ONNX's names of a node's inputs, by these names and by the names of the function that lowers the operator."""
+    domain = canonical_domain(node.domain)
+    opset = opsets.get(domain, 0)
+    definition, version = _definition(domain, node.op_type, opset), find(domain, node.op_type, opset)
+    lowered = () if version is None else version.input_names
+    names = lowered if definition is None else tuple(one.name for one in definition.inputs)
+    return {**dict(zip(lowered, names, strict=False)), **{name: name for name in names}}
+
+
+def _variables(schema: Any) -> set[str]:
+    return {one.type_param_str for one in schema.type_constraints}
+
+
+def _at(definition: _Definition, position: int) -> _Input | None:
+    """The input at a position; a variadic last input repeats."""
+    known = definition.inputs
+    if position < len(known):
+        return known[position]
+    return known[-1] if known and known[-1].is_variadic else None
+
+
+def _missing_input(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
+    for position, declared in enumerate(definition.inputs):
+        if declared.is_required and position < len(inputs) and inputs[position] is None:
+            message = f"the required input {declared.name} is missing"
+            return GraphError(message, code=Code.wrong_number_of_inputs, port=declared.name)
+    return None
+
+
+def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | None:
+    most = definition.most_outputs
+    if len(node.output) <= most:
+        return None
+    message = f"the node has {len(node.output)} outputs, expected at most {most}"
+    return GraphError(message, code=Code.too_many_outputs)
+
+
+def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
+    """IR402 for the first input whose type differs from an earlier input that must have the same type."""
+    found: dict[str, tuple[str, int, str]] = {}
+    for position, value in enumerate(inputs):
+        declared = _at(definition, position)
+        if declared is None or not declared.variable:
+            continue
+        kind, shown = _type_of(value)
+        if not kind:
+            continue
+        name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
+        first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
+        if kind != expected:
+            message = f"{name} is {shown}, expected {expected_shown}, the type of {first}"
+            return ElementTypeError(message, code=Code.element_types_differ, port=name)
+    return None
+
+
+def _type_of(value: GraphValue) -> tuple[int, str]:
+    """The TensorProto.DataType of a tensor, and its name in messages; 0 if unknown."""
+    if isinstance(value, Narrow):
+        return value.kind, _name_of(value.kind)
+    if not isinstance(value, Value) or not value.element_type.is_known:
+        return 0, ""
+    try:
+        return onnx_type(value.element_type), str(value.element_type)
+    except UnsupportedError:
+        return 0, ""
+
+
+def _name_of(kind: int) -> str:
+    from onnx import TensorProto
+
+    return str(TensorProto.DataType.Name(kind)).lower()
+
+
+def _of_table(
+    definition: _Definition,
+    node: NodeProto,
+    opset: int,
+    inputs: Sequence[GraphValue],
+    given: Mapping[str, AttributeProto],
+) -> Iterator[IRError]:
+    """Yield the violated constraints up to the first error."""
+    if not definition.constraints:
+        return
+    named: dict[str, GraphValue] = {}
+    for position, value in enumerate(inputs):
+        declared = _at(definition, position)
+        if declared is not None:
+            named[f"{declared.name}[{position}]" if declared.is_variadic else declared.name] = value
+    facts = NodeFacts(node.op_type, opset, named, {**definition.defaults, **_attributes(node, given)}, len(node.output))
+    for constraint in definition.constraints:
+        violation = constraint(facts)
+        if violation is not None:
+            yield violation
+            if violation.severity == "error":
+                return
+
+
+def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> dict[str, Any]:
+    """The numbers and texts among the attributes of a node, and lists of them."""
+    from onnx import AttributeProto, helper
+
+    kinds = AttributeProto.AttributeType
+    plain = (kinds.INT, kinds.FLOAT, kinds.STRING, kinds.INTS, kinds.FLOATS, kinds.STRINGS)
+    found = {}
+    for attribute in node.attribute:
+        value = resolved(attribute, given)
+        if value is not None and value.type in plain:
+            found[attribute.name] = _plain(helper.get_attribute_value(value))
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value

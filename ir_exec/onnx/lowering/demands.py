@@ -1,0 +1,135 @@
+"""Values that a conversion needs to know, computed from the inputs of one call.
+
+A node may need the value of a tensor that is not an input of its IR operators, such as the axis of CumProd. In a
+conversion for the inputs of a call, the layers that compute such a tensor are run, and the inputs that they read are
+recorded: the resulting model is valid for all inputs with the same values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import Context, ContextVar
+from dataclasses import replace
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.build.values import BuiltLayer, Scope, current_scope, next_serial
+from ir_exec.errors import IRError, ResourceError
+from ir_exec.model import Runner
+from ir_exec.types import Array
+
+__all__ = ["Demands", "asked_value", "asking", "is_asking"]
+
+
+class Demands:
+    """Computes values of the model under construction from the inputs of a call.
+
+    Args:
+        arrays: The known inputs.
+        run: Runs the layers.
+        has_shapes: True if the inputs have their static shapes in the model: the remaining unknown shapes depend on
+            values. Otherwise no shape is computed.
+
+    Attributes:
+        used: The names of the inputs whose values were read.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], run: Runner, *, has_shapes: bool) -> None:
+        self.used: set[str] = set()
+        self._arrays = arrays
+        self._run = run
+        self._has_shapes = has_shapes
+        self._known: dict[Value, Array] = {}
+        self._parameters: dict[BuiltLayer, str] = {}
+
+    def add_input(self, value: Value, name: str) -> None:
+        """Record the Parameter of an input."""
+        self._parameters[value.layer] = name
+
+    def values(self, asked: Sequence[Value]) -> list[Array] | None:
+        """The values of tensors; None if they do not follow from the inputs, or if shapes would suffice.
+
+        Raises:
+            IRError: The errors of the run, except for layers of a body, which need not run at all.
+        """
+        missing = [one for one in asked if one.constant is None and one not in self._known]
+        if missing:
+            layers = self._layers(missing)
+            if layers is None:
+                return None
+            try:
+                found = Context().run(self._computed, layers, missing)
+            except ResourceError:
+                raise
+            except IRError:
+                if current_scope().outer is None:
+                    raise
+                return None
+            self._known.update(zip(missing, found, strict=True))
+        return [known if (known := one.constant) is not None else self._known[one] for one in asked]
+
+    def _layers(self, asked: Sequence[Value]) -> list[BuiltLayer] | None:
+        """The layers to run, sources first; None if another run may have different values."""
+        pending = [one.layer for one in asked]
+        found = set(pending)
+        while pending:
+            layer = pending.pop()
+            if layer.is_parameter and self._parameters.get(layer) not in self._arrays:
+                return None
+            reads_shapes = any(declared.only_shape for declared in layer.op.inputs)
+            if _is_random(layer) or (reads_shapes and not self._has_shapes):
+                return None
+            for value in layer.inputs:
+                if value not in self._known and value.layer not in found:
+                    found.add(value.layer)
+                    pending.append(value.layer)
+        self.used.update(self._parameters[layer] for layer in found if layer in self._parameters)
+        return sorted(found, key=lambda layer: layer.serial)
+
+    def _computed(self, layers: Sequence[BuiltLayer], asked: Sequence[Value]) -> list[Array]:
+        whole = Scope()
+        copies: dict[Value, Value] = {}
+        for value, array in self._known.items():
+            copies[value] = build.constant(array)
+        arrays: dict[str, Array] = {}
+        for layer in layers:
+            inputs = tuple([copies[one] for one in layer.inputs])
+            copy = replace(layer, scope=whole, inputs=inputs, outputs=(), serial=next_serial())
+            copy.outputs = tuple([Value(copy, one.position, one.type) for one in layer.outputs])
+            copies.update(zip(layer.outputs, copy.outputs, strict=True))
+            if layer in self._parameters:
+                arrays[f"in{len(arrays)}"] = self._arrays[self._parameters[layer]]
+        given = [copies[layer.outputs[0]] for layer in layers if layer in self._parameters]
+        return list(self._run(build.model([copies[one] for one in asked], given), arrays))
+
+
+def _is_random(layer: BuiltLayer) -> bool:
+    inner = (node.op for body in layer.bodies for node in body.graph.graph.all_nodes())
+    return any(op is not None and "state" in op.evaluate_context for op in (layer.op, *inner))
+
+
+_ASKING: ContextVar[Demands | None] = ContextVar("_ASKING", default=None)
+
+
+@contextmanager
+def asking(demands: Demands | None) -> Iterator[None]:
+    """A context for a conversion that may compute values from inputs."""
+    token = _ASKING.set(demands)
+    try:
+        yield
+    finally:
+        _ASKING.reset(token)
+
+
+def is_asking() -> bool:
+    """Return True in a conversion for the inputs of a call."""
+    return _ASKING.get() is not None
+
+
+def asked_value(*asked: Value) -> list[Array] | None:
+    """The values of tensors for the inputs of the call; None if they are unknown."""
+    if all(one.constant is not None for one in asked):
+        return [one.constant for one in asked if one.constant is not None]
+    demands = _ASKING.get()
+    return None if demands is None else demands.values(asked)

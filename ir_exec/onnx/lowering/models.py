@@ -1,0 +1,336 @@
+"""Conversion of ONNX models to models of IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from ir_exec import build
+from ir_exec.build import Value
+from ir_exec.build.network import needed_layers, with_conversion_parameters
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
+from ir_exec.hints import shell_word
+from ir_exec.kernels.limits import limited_memory
+from ir_exec.model import Model, ModelPort
+from ir_exec.onnx.checking.names import check_names
+from ir_exec.onnx.lowering.demands import Demands, asking
+from ir_exec.onnx.lowering.graphs import Converter
+from ir_exec.onnx.lowering.registry import NEWEST, NEWEST_VERSIONS, STANDARD, canonical_domain, shown_domain
+from ir_exec.onnx.lowering.scope import NameScope
+from ir_exec.onnx.lowering.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
+from ir_exec.onnx.reading.functions import Functions
+from ir_exec.onnx.reading.tensors import element_type_of, narrowed, tensor_type_of
+from ir_exec.types import ElementType, Shape, TensorType
+
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, TypeProto, ValueInfoProto
+
+    from ir_exec.onnx.lowering.graphs import Arrays
+
+__all__ = ["Converted", "Given", "Layout", "convert_model", "elements_of", "inputs_of"]
+
+Layout: TypeAlias = "int | list[Layout] | None"
+"""The index of an ONNX value among inputs or outputs of the model, a list, or None for an empty optional."""
+
+Given: TypeAlias = "TensorType | list[Given] | None"
+"""Known facts of an input beyond its declaration: a type, list elements, or None for an empty optional."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A model, and the positions of the inputs and outputs of the ONNX graph among its own.
+
+    Attributes:
+        has_assumptions: True if the model may reject inputs that the file accepts.
+    """
+
+    model: Model
+    inputs: dict[str, Layout]
+    outputs: dict[str, Layout]
+    has_assumptions: bool = False
+
+
+_STRINGS = 2**30
+"""Maximum bytes of the strings that a conversion computes, and of its largest other values of unknown size."""
+
+
+def convert_model(
+    proto: ModelProto,
+    *,
+    folder: str | None = None,
+    given: Mapping[str, Given] | None = None,
+    report: Report = raise_error,
+    is_lenient: bool = False,
+    recorded: Mapping[str, str] | None = None,
+    demands: Demands | None = None,
+    arrays: Arrays | None = None,
+) -> Converted:
+    """The model of IR that computes the same as an ONNX model.
+
+    The options of the conversion are recorded in `rt_info`.
+
+    Args:
+        folder: The folder of external data.
+        given: Known types of inputs beyond their declarations.
+        is_lenient: Values that cannot be computed become inputs of the types that the file declares, to check the nodes
+            that follow them.
+        demands: Computes values that must be known from inputs.
+        arrays: The decoded tensors of the model, to share between several conversions.
+
+    Raises:
+        UnsupportedError: Names every operator that cannot be lowered to IR.
+        NotKnownError: If further knowledge of the inputs may resolve all of them, and otherwise the IRError of the
+            first fault, unless `report` returns.
+    """
+    with asking(demands), limited_memory(_STRINGS):
+        return _converted(proto, folder, given or {}, report, is_lenient, recorded or {}, demands, arrays)
+
+
+def _converted(
+    proto: ModelProto,
+    folder: str | None,
+    given: Mapping[str, Given],
+    report: Report,
+    is_lenient: bool,
+    recorded: Mapping[str, str],
+    demands: Demands | None,
+    arrays: Arrays | None,
+) -> Converted:
+    graph = proto.graph
+    domains = check_names(proto, report)
+    opsets = _opsets(proto, report)
+    # Without any import, onnxruntime rejects the file.
+    for domain in sorted(domains & NEWEST_VERSIONS.keys() - opsets.keys()) if opsets else ():
+        opsets[domain] = NEWEST_VERSIONS[domain]
+        report(_not_imported(domain, opsets[domain], "error" if is_lenient else "warning"))
+    declarations = {one.name: one.type for one in (*graph.value_info, *graph.output)}
+    converter = Converter(Functions(proto.functions), folder, report, declarations if is_lenient else {}, arrays)
+    scope = NameScope(opsets)
+    scope.is_network = True
+    initialized = {tensor.name for tensor in graph.initializer}
+    initialized |= {sparse.values.name for sparse in graph.sparse_initializer}
+    ends = _Inputs(given, demands, report, is_lenient)
+    inputs: dict[str, Layout] = {}
+    for declared in graph.input:
+        if declared.name in initialized or declared.name in inputs:
+            continue
+        value, inputs[declared.name] = ends.add(declared)
+        scope.set(declared.name, value)
+    held = converter.graph(graph, scope)
+    if converter.unsupported:
+        report(_unsupported(converter, graph))
+    results: list[Value] = []
+    outputs: dict[str, Layout] = {}
+    for declared, one in zip(graph.output, held, strict=True):
+        if not (is_lenient and isinstance(one, (Missing, Stack, Appended))):
+            try:
+                outputs[declared.name] = _result(one, declared.name, results)
+            except NotKnownError as error:
+                raise error.changed(hint=_hint_of(graph)) from None
+    ends_of_file = len(results)
+    if is_lenient and (converter.left_out or not results):
+        results += _dead_ends(results, scope, converter)
+    parameters = [*ends.parameters, *converter.stand_ins]
+    if not results and outputs and not is_lenient:
+        # All outputs are empty lists.
+        model = build.model(build.constant(0), parameters, name=graph.name or "model")
+        model.graph.results.clear()
+    else:
+        model = build.model(results, parameters, name=graph.name or "model", sinks=converter.sinks)
+    model.left_out = converter.left_out
+    model.stand_ins = _stand_ins(model, len(ends.parameters), ends_of_file)
+    model.stand_ins |= {model.graph.parameters[place].id for place in ends.lists}
+    if recorded:
+        model.document = with_conversion_parameters(model.document, recorded)
+    return Converted(model, inputs, outputs, converter.has_assumptions)
+
+
+def _dead_ends(results: list[Value], scope: NameScope, converter: Converter) -> list[Value]:
+    """Results for values that only missing nodes read, to check them; at least one Result for the whole model."""
+    ends: list[Value] = []
+    reached = set(needed_layers(results))
+    for value in reversed(scope.tensors()):
+        if value.layer not in reached and not (value.layer.is_parameter or value.layer.constant is not None):
+            ends.append(build.result(value))
+            reached.update(needed_layers([value]))
+    if not results and not ends:
+        converter.stand_ins.append(build.parameter(Shape.unknown(), ElementType.f32))
+        ends.append(build.result(converter.stand_ins[-1]))
+    return ends
+
+
+def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
+    """The ids of the layers that are not in the file: further Parameters, their Results, and further Results."""
+    results = model.graph.results
+    made = {node.id for node in model.graph.parameters[inputs:]}
+    made |= {one.id for one in results if any(value is not None and value.node.id in made for value in one.inputs)}
+    return frozenset(made | {one.id for one in results[outputs:]})
+
+
+def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
+    """The version of each domain. Reports GraphError IR123 for invalid and unknown versions."""
+    opsets: dict[str, int] = {}
+    for one in proto.opset_import:
+        domain = canonical_domain(one.domain)
+        before = opsets.get(domain, one.version)
+        opsets[domain] = one.version
+        if one.version < 1:
+            message = f"version {one.version} of the domain {shown_domain(domain)} is imported, expected 1 or more"
+            report(GraphError(message, code=Code.opset_import))
+        elif before != one.version:
+            message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
+            report(GraphError(f"{message}; the last one is used", code=Code.opset_import, severity="warning"))
+        if domain == STANDARD and one.version > NEWEST:
+            message = (
+                f"version {one.version} of the domain {shown_domain(domain)} is unknown, expected at most {NEWEST}"
+            )
+            report(GraphError(message, code=Code.opset_import))
+    return opsets
+
+
+def _not_imported(domain: str, version: int, severity: Severity) -> GraphError:
+    """IR123 for a file that uses a domain without a version: onnxruntime runs its nodes as the newest version."""
+    name = shown_domain(domain)
+    message = f"the file imports no version of the domain {name}: its nodes are read as version {version}"
+    hint = f"import a version of {name}: onnxruntime runs the file without it, but ONNX's checker rejects it"
+    return GraphError(message, code=Code.opset_import, severity=severity, hint=hint)
+
+
+def inputs_of(proto: ModelProto) -> list[ModelPort]:
+    """The inputs of the graph that are tensors, as the file declares them."""
+    initialized = {tensor.name for tensor in proto.graph.initializer}
+    found = []
+    for one in proto.graph.input:
+        if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
+            type = tensor_type_of(one.type)
+            found.append(ModelPort(one.name, frozenset([one.name]), type.element_type, type.shape))
+    return found
+
+
+def elements_of(declared: TypeProto) -> TensorType:
+    """The type of the elements of a list or an optional, of any shape."""
+    while (kind := declared.WhichOneof("value")) in ("optional_type", "sequence_type"):
+        declared = (declared.optional_type if kind == "optional_type" else declared.sequence_type).elem_type
+    element_type = element_type_of(declared.tensor_type.elem_type) if kind == "tensor_type" else ElementType.dynamic
+    return TensorType(element_type, Shape.unknown())
+
+
+class _Inputs:
+    """The Parameters of the model.
+
+    Attributes:
+        lists: The positions of Parameters for lists and optionals.
+    """
+
+    def __init__(self, given: Mapping[str, Given], demands: Demands | None, report: Report, is_lenient: bool) -> None:
+        self.given = given
+        self.lists: list[int] = []
+        self._report = report
+        self.parameters: list[Value] = []
+        self._demands = demands
+        self._is_lenient = is_lenient
+
+    def add(self, declared: ValueInfoProto) -> tuple[GraphValue, Layout]:
+        """The value of an input of the graph, and its position among the Parameters."""
+        name = declared.name
+        if name in self.given:
+            return self._of(self.given[name], declared.type, name)
+        if declared.type.WhichOneof("value") == "tensor_type":
+            return self._of(tensor_type_of(declared.type), declared.type, name)
+        kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
+        if kind == "map":
+            hint = "give the features as a tensor: apply DictVectorizer before the model"
+            raise UnsupportedError(f"the input {name!r} is a map, expected a tensor: IR has no maps", hint=hint)
+        message = f"the input {name!r} has type {kind}: the number of its tensors must be known"
+        if kind not in ("sequence", "optional"):
+            raise UnsupportedError(message)
+        error = NotKnownError(message, code=Code.operator_not_implemented, hint=_LIST_HINT)
+        if not self._is_lenient:
+            raise error
+        self._report(error)
+        # It has a position among the inputs, but no readers.
+        self.lists.append(len(self.parameters))
+        self.parameters.append(build.parameter(Shape.unknown(), elements_of(declared.type).element_type, name=name))
+        return Missing(), len(self.parameters) - 1
+
+    def _of(self, given: Given, declared: TypeProto, name: str) -> tuple[GraphValue, Layout]:
+        if given is None:
+            return None, None
+        while declared.WhichOneof("value") == "optional_type":
+            declared = declared.optional_type.elem_type
+        if isinstance(given, list):
+            inner = declared.sequence_type.elem_type
+            parts = [self._of(one, inner, f"{name}/{position}") for position, one in enumerate(given)]
+            kind = element_type_of(inner.tensor_type.elem_type)
+            return Sequence(tuple(part[0] for part in parts), kind), [part[1] for part in parts]
+        value = build.parameter(given.shape, given.element_type, name=name)
+        self.parameters.append(value)
+        if self._demands is not None:
+            self._demands.add_input(value, name)
+        return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
+
+
+def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
+    if value is None:
+        return None
+    if isinstance(value, Missing):
+        raise GraphError(f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge)
+    if isinstance(value, Stack):
+        value = value.listed()
+    if isinstance(value, Sequence):
+        return [_result(one, f"{name}/{position}", results) for position, one in enumerate(value.items)]
+    if isinstance(value, Appended):
+        raise NotKnownError(f"the output {name!r} is a list of unknown length")
+    tensor = value.value if isinstance(value, Narrow) else value
+    results.append(build.result(_named(tensor, name, results), tensor_names=(name,)))
+    return len(results) - 1
+
+
+def _named(tensor: Value, name: str, results: list[Value]) -> Value:
+    """The tensor, or a copy that can have the name of an output.
+
+    OpenVINO gives a tensor the names of only one Result, which replace the names of an input: other Results need
+    further tensors.
+    """
+    for one in results:
+        if name in one.layer.output_names:
+            return one.layer.inputs[0]
+    is_input = tensor.layer.is_parameter and tensor.layer.name != name
+    is_output = any(one.layer.inputs[0] is tensor for one in results)
+    if not (is_input or is_output) or tensor.element_type is ElementType.string:
+        return tensor
+    tensor.tensor_names = tuple([other for other in tensor.tensor_names if other != name])
+    return build.convert(tensor, tensor.element_type)
+
+
+def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
+    """One error for all nodes: every operator with its count, grouped by reason."""
+    by_reason: dict[str, list[str]] = {}
+    for one, count in sorted(converter.unsupported.items()):
+        by_reason.setdefault(one.why, []).append(f"{one.operator} ({count} node{'s' * (count != 1)})")
+    listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
+    message = "operators cannot be lowered to IR: " + "; ".join(listed)
+    if all(one.is_unknown for one in converter.unsupported):
+        return NotKnownError(message, code=Code.operator_not_implemented, hint=_hint_of(graph))
+    hint = _hint_of(graph) if any(one.is_unknown for one in converter.unsupported) else None
+    hint = _HINT if any(":" in one.operator for one in converter.unsupported) else hint
+    return UnsupportedError(message, code=Code.operator_not_implemented, hint=hint)
+
+
+def _hint_of(graph: GraphProto) -> str:
+    """The commands that supply the unknown values."""
+    initialized = {tensor.name for tensor in graph.initializer}
+    for one in graph.input:
+        if one.name not in initialized and one.type.WhichOneof("value") == "tensor_type":
+            shape = tensor_type_of(one.type).shape
+            if not shape.is_static:
+                shown = "..." if shape.dims is None else ",".join(str(dim) if dim.is_static else "1" for dim in shape)
+                return f"{_RUN_HINT} or --shape {shell_word(f'{one.name}[{shown}]')}"
+    return _RUN_HINT
+
+
+_RUN_HINT = "give values of the inputs: ir-exec run MODEL.onnx --inputs FILE.npz, or convert --inputs"
+_LIST_HINT = "pass it in a call as a list: ir_exec.compile_model(PATH)({NAME: [a, b]})"
+_HINT = "register a function with ir_exec.extension.onnx_op and import it with --extension FILE.py"

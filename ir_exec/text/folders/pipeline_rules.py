@@ -1,0 +1,501 @@
+"""Rules for contradictions between the files of a folder; each rule yields errors."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from ir_exec.codes import Code
+from ir_exec.errors import Fault, IRError, Location, Severity
+from ir_exec.graph.weight_encodings import types_of_mode
+from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.text.folders.compression import packed_weights
+from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart
+from ir_exec.text.folders.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
+from ir_exec.text.generation.templates_child import template_environment
+from ir_exec.types import ElementType
+
+__all__ = ["MOST_TEMPLATE", "faults_of", "templates_of"]
+
+
+def faults_of(folder: Folder) -> list[IRError]:
+    """Return all faults of a folder, including the subfolders of a diffusion pipeline."""
+    found = [fault for rule in RULES for fault in rule(folder)]
+    return found + [fault for one in folder.below for fault in faults_of(one)]
+
+
+def _fault(
+    code: Code,
+    message: str,
+    place: Location,
+    severity: Severity = "error",
+    hint: str | None = None,
+    related: tuple[Location, ...] = (),
+) -> IRError:
+    return IRError.of(Fault(message, code, hint, severity, place, related))
+
+
+_NEEDED = {
+    "language model": ("model",),
+    "language model with vision": ("language model", "text embeddings", "vision embeddings"),
+    "encoder and decoder": ("encoder", "decoder"),
+    "speech": ("encoder", "decoder"),
+    "embeddings": ("model",),
+    "diffusion": (),
+    "tokenizer": (),
+    "model": (),
+    "part": (),
+}
+"""The models that a pipeline of each kind requires."""
+
+_WANTED: dict[str, Severity] = {
+    "config.json": "error",
+    "generation_config.json": "warning",
+    "tokenizer_config.json": "warning",
+}
+
+_HAS_TEXT = frozenset({"language model", "language model with vision", "encoder and decoder", "speech"})
+"""Kinds that generate text, and require a detokenizer."""
+
+
+def missing_parts(folder: Folder) -> Iterator[IRError]:
+    """IR801: missing models and settings that the pipeline requires."""
+    whole = Location(path=folder.path)
+    needed = [*_NEEDED[folder.kind], *(("tokenizer", "detokenizer") if folder.kind in _HAS_TEXT else ())]
+    if folder.kind == "embeddings":
+        needed.append("tokenizer")
+    for name in needed:
+        if name not in folder.parts:
+            hint = "create it with convert_tokenizer of openvino_tokenizers" if name.endswith("tokenizer") else None
+            message = f"{PART_FILES[name]} is missing, but {_article(folder.kind)} requires this file"
+            yield _fault(Code.missing_part, message, whole, hint=hint)
+    for file, severity in _WANTED.items():
+        is_generation = file == "generation_config.json"
+        if folder.kind in ("diffusion", "tokenizer", "model", "part") or file in folder.settings:
+            continue
+        if is_generation and folder.kind not in _HAS_TEXT:
+            continue
+        message = f"{file} is missing, but {_article(folder.kind)} requires this file"
+        yield _fault(Code.missing_part, message, whole, severity)
+    index = folder.settings.get("model_index.json")
+    for name, value in (index.data if index is not None else {}).items():
+        is_part = isinstance(value, list) and len(value) == 2 and value[0] is not None
+        if is_part and not os.path.isdir(os.path.join(folder.path, name)) and name not in ("safety_checker",):
+            yield _fault(Code.missing_part, f"the folder {name} is missing", index.place(name) if index else whole)
+
+
+def _article(kind: str) -> str:
+    return f"an {kind} pipeline" if kind[0] in "aeiou" else f"a {kind}" if "model" in kind else f"a {kind} pipeline"
+
+
+def unreadable_settings(folder: Folder) -> Iterator[IRError]:
+    """IR810: unreadable settings, and values of an impossible type."""
+    for settings in folder.settings.values():
+        if settings.error is not None:
+            message = f"{os.path.basename(settings.path)} cannot be read: {settings.error}"
+            yield _fault(Code.unreadable_settings, message, settings.place())
+        for key, message in settings.wrong:
+            yield _fault(Code.unreadable_settings, message, settings.place(key))
+
+
+def foreign_weights(folder: Folder) -> Iterator[IRError]:
+    """IR802: a .bin that belongs to another .xml of the folder."""
+    sizes = {name: _size(part.weights_path) for name, part in folder.parts.items()}
+    for name, part in folder.parts.items():
+        expected = part.constants_end()
+        if part.loaded is None or sizes[name] == expected or not expected:
+            continue
+        owner = next((other for other, one in folder.parts.items() if one.constants_end() == sizes[name]), None)
+        if owner is not None and owner != name:
+            message = (
+                f"{os.path.basename(part.weights_path)} has {sizes[name]} bytes, expected {expected}: "
+                f"it is the .bin of {os.path.basename(folder.parts[owner].path)}"
+            )
+            yield _fault(Code.foreign_part, message, part.place)
+
+
+def _size(path: str) -> int:
+    try:
+        return os.path.getsize(path)
+    except OSError:
+        return -1
+
+
+_SAME = 0.9
+"""Minimum share of equal entries of two vocabularies that are considered the same."""
+
+
+def vocabularies(folder: Folder) -> Iterator[IRError]:
+    """IR803: a vocabulary that differs from other parts, or does not fit the model."""
+    tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
+    written, read = entries_of(tokenizer), entries_of(detokenizer)
+    if written and read and tokenizer and detokenizer:
+        share = share_of_equal(read, written)
+        if share < _SAME or max(written) != max(read):
+            message = (
+                f"the detokenizer has {max(read) + 1} tokens and the tokenizer has {max(written) + 1}; "
+                f"{share:.0%} of the common tokens are equal, expected equal vocabularies"
+            )
+            yield _fault(Code.vocabularies_differ, message, detokenizer.place, related=(tokenizer.place,))
+    yield from _against_json(folder, tokenizer, written)
+    yield from _against_network(folder, tokenizer, written or read)
+
+
+def _against_json(
+    folder: Folder, tokenizer: FolderPart | None, written: Mapping[int, bytes] | None
+) -> Iterator[IRError]:
+    tokens = json_tokens(folder)
+    if not tokens or not written or tokenizer is None:
+        return
+    share = share_of_equal(written, tokens)
+    settings = folder.settings["tokenizer.json"]
+    if share < _SAME or abs(max(tokens) - max(written)) > 0:
+        message = (
+            f"tokenizer.json has {max(tokens) + 1} tokens and openvino_tokenizer.xml has {max(written) + 1}; "
+            f"{share:.0%} of the common tokens are equal, expected equal vocabularies"
+        )
+        yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(settings.place("vocab"),))
+
+
+def _against_network(
+    folder: Folder, tokenizer: FolderPart | None, tokens: Mapping[int, bytes] | None
+) -> Iterator[IRError]:
+    part = folder.parts.get("text embeddings") or folder.decoder
+    embedding, logits = embedding_of(part), logits_of(folder.decoder)
+    config = folder.settings.get("config.json")
+    size = folder.setting("config.json", "vocab_size") or folder.setting("config.json", "text_config", "vocab_size")
+    if tokens and tokenizer is not None and embedding is not None and max(tokens) >= embedding[1]:
+        message = f"the tokenizer has {max(tokens) + 1} tokens, but the model's embedding has {embedding[1]} rows"
+        yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(embedding[0].location,))
+    elif tokens and tokenizer is not None and embedding is not None and max(tokens) + 1 < embedding[1] // 2:
+        message = f"the tokenizer has {max(tokens) + 1} tokens, but the model's embedding has {embedding[1]} rows"
+        yield _fault(Code.vocabularies_differ, message, tokenizer.place, "warning", related=(embedding[0].location,))
+    if embedding is not None and logits is not None and folder.kind == "language model" and embedding[1] != logits[1]:
+        message = f"the model computes {logits[1]} logits, but its embedding has {embedding[1]} rows"
+        yield _fault(Code.vocabularies_differ, message, logits[0].location, related=(embedding[0].location,))
+    if isinstance(size, int) and embedding is not None and config is not None and size != embedding[1]:
+        message = f"vocab_size is {size}, but the model's embedding has {embedding[1]} rows"
+        yield _fault(Code.vocabularies_differ, message, config.place("vocab_size"), related=(embedding[0].location,))
+
+
+_ABSENT = -1
+"""The id of a text that is not in the vocabulary."""
+
+
+class TokenClaim(NamedTuple):
+    """The ids of a special token that a file declares."""
+
+    ids: tuple[int, ...]
+    place: Location
+    source: str
+
+
+def special_tokens(folder: Folder) -> Iterator[IRError]:
+    """IR804: ids of special tokens that differ between files, or are not in the vocabulary."""
+    embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
+    tokens = entries_of(folder.parts.get("tokenizer")) or {}
+    rows = embedding[1] if embedding is not None else max(tokens, default=-1) + 1
+    for kind in ("bos", "eos", "pad", "unk"):
+        claims = list(_claims(folder, kind))
+        for claim in claims:
+            outside = [token for token in claim.ids if rows and not 0 <= token < rows and token != _ABSENT]
+            if outside:
+                message = f"{kind}_token_id is {outside[0]}, expected 0 to {rows - 1}"
+                yield _fault(Code.special_tokens, message, claim.place)
+        yield from _contradictions(kind, claims)
+
+
+def _claims(folder: Folder, kind: str) -> Iterator[TokenClaim]:
+    for file in ("config.json", "generation_config.json"):
+        ids = _ids(folder.setting(file, f"{kind}_token_id"))
+        ids = ids or _ids(folder.setting(file, "text_config", f"{kind}_token_id"))
+        if ids:
+            yield TokenClaim(ids, folder.settings[file].place(f"{kind}_token_id"), file)
+    for name in ("tokenizer", "detokenizer"):
+        part = folder.parts.get(name)
+        text = part.rt_info(f"{kind}_token_id") if part is not None else None
+        if part is not None and text is not None and re.fullmatch(r"-?\d{1,18}", text):
+            yield TokenClaim((int(text),), _rt_place(part, f"{kind}_token_id"), os.path.basename(part.path))
+    text = folder.setting("tokenizer_config.json", f"{kind}_token")
+    content = text.get("content") if isinstance(text, Mapping) else text
+    by_text = {one: token for token, one in json_tokens(folder).items()}
+    if isinstance(content, str) and by_text:
+        place = folder.settings["tokenizer_config.json"].place(f"{kind}_token")
+        if content in by_text:
+            yield TokenClaim((by_text[content],), place, "tokenizer_config.json")
+        else:
+            yield TokenClaim((_ABSENT,), place, "tokenizer_config.json")
+
+
+def _ids(value: Any) -> tuple[int, ...]:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return (value,)
+    return tuple([one for one in value if isinstance(one, int)]) if isinstance(value, list) else ()
+
+
+def _rt_place(part: FolderPart, name: str) -> Location:
+    found = part.loaded.document.rt_info.child(name) if part.loaded is not None else None
+    return Location(path=part.path, line=(found.line or None) if found is not None else None)
+
+
+def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
+    """Report claims without the most common id."""
+    counts = Counter(token for claim in claims for token in set(claim.ids))
+    if len(claims) < 2 or not counts:
+        return
+    most, number = counts.most_common(1)[0]
+    odd = [claim for claim in claims if most not in claim.ids]
+    if not odd:
+        return
+    usual = next(claim for claim in claims if most in claim.ids)
+    severity: Severity = "error" if kind == "eos" or (number > 1 and kind == "bos") else "warning"
+    for claim in odd:
+        if claim.ids == (_ABSENT,):
+            message = f"{kind}_token is not in the vocabulary, expected token {most} as in {usual.source}"
+        else:
+            ids = ", ".join(map(str, claim.ids))
+            message = f"{kind}_token_id is {ids} in {claim.source}, but {most} in {usual.source}"
+        yield _fault(Code.special_tokens, message, claim.place, severity, related=(usual.place,))
+
+
+_LANGUAGE = frozenset({"language model", "language model with vision"})
+
+_INPUTS = {
+    "input_ids": ElementType.i64,
+    "attention_mask": ElementType.i64,
+    "position_ids": ElementType.i64,
+    "beam_idx": ElementType.i32,
+}
+"""The inputs that pipelines pass to a language model, by name."""
+
+
+def pipeline_ports(folder: Folder) -> Iterator[IRError]:
+    """IR805: missing inputs and outputs that the pipeline finds by name, and wrong element types."""
+    decoder = folder.decoder
+    if decoder is not None and decoder.loaded is not None and folder.kind in _LANGUAGE:
+        first = "inputs_embeds" if folder.kind == "language model with vision" else "input_ids"
+        has_state = any(isinstance(node.op, ReadsVariable) for node in decoder.nodes)
+        needed = [first, "attention_mask", *(["beam_idx"] if has_state else [])]
+        yield from _absent(decoder, needed, decoder.inputs, "input", {*_INPUTS, first})
+        yield from _absent(decoder, ["logits"], decoder.outputs, "output", {"logits"})
+        yield from _wrong_types(decoder, _INPUTS)
+    if decoder is not None and decoder.loaded is not None and folder.kind == "embeddings":
+        known = {*_INPUTS, "token_type_ids"}
+        yield from _absent(decoder, ["input_ids", "attention_mask"], decoder.inputs, "input", known)
+    tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
+    if tokenizer is not None and tokenizer.loaded is not None:
+        yield from _absent(tokenizer, ["input_ids", "attention_mask"], tokenizer.outputs, "output", {"token_type_ids"})
+    if detokenizer is not None and detokenizer.loaded is not None:
+        yield from _absent(detokenizer, ["string_output"], detokenizer.outputs, "output", set())
+
+
+def _absent(
+    part: FolderPart, needed: list[str], found: Mapping[str, tuple[Any, tuple[str, ...]]], what: str, known: set[str]
+) -> Iterator[IRError]:
+    names = {name for _, names in found.values() for name in names}
+    # Only names that no pipeline uses may be renamed ports.
+    others = [name for name in found if name not in known | set(needed) and not name.startswith(("past", "present"))]
+    for name in needed:
+        if name in names:
+            continue
+        near = difflib.get_close_matches(name, others, n=1, cutoff=0.5) or (others if len(others) == 1 else [])
+        place = found[near[0]][0].location if near else part.place
+        hint = f"rename {near[0]} to {name}" if near else None
+        message = f"there is no {what} {name}, which pipelines find by this name"
+        yield _fault(Code.pipeline_ports, message, place, hint=hint)
+
+
+def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Iterator[IRError]:
+    for node, names in part.inputs.values():
+        kind = next((expected[name] for name in names if name in expected), None)
+        declared = getattr(node.op, "element_type", None)
+        if kind is not None and isinstance(declared, ElementType) and declared.is_known and declared is not kind:
+            name = next(name for name in names if name in expected)
+            yield _fault(Code.pipeline_ports, f"the input {name} is {declared}, expected {kind}", node.location)
+
+
+_PAST = re.compile(r"^(?P<stem>.*?\.\d+\.)(?P<what>key|value)(?P<rest>.*)$")
+
+
+def pipeline_state(folder: Folder) -> Iterator[IRError]:
+    """IR806: variables of the cache that are not pairs, or have the same id."""
+    for part in folder.parts.values():
+        reads = [node for node in part.nodes if isinstance(node.op, ReadsVariable)]
+        assigns = [node for node in part.nodes if isinstance(node.op, AssignsVariable)]
+        for nodes, what in ((reads, "read"), (assigns, "assigned")):
+            seen: dict[str, Any] = {}
+            for node in nodes:
+                variable = node.op.variable_id  # type: ignore[union-attr]  # both classes have it
+                if variable in seen:
+                    message = f"the variable {variable!r} is {what} by two layers, expected one"
+                    yield _fault(Code.pipeline_state, message, node.location, related=(seen[variable].location,))
+                seen[variable] = node
+        ids = {node.op.variable_id: node for node in reads}  # type: ignore[union-attr]
+        kinds = {(match["stem"], match["what"]): node for one, node in ids.items() if (match := _PAST.match(one))}
+        for (stem, what), node in kinds.items():
+            other = "value" if what == "key" else "key"
+            if (stem, other) not in kinds:
+                message = f"the cache has {stem}{what} without {stem}{other}, expected both"
+                yield _fault(Code.pipeline_state, message, node.location)
+    decoder = folder.decoder
+    layers = folder.setting("config.json", "num_hidden_layers")
+    if decoder is None or folder.kind != "language model" or not isinstance(layers, int):
+        return
+    keys = sum(1 for node in decoder.nodes if isinstance(node.op, ReadsVariable) and ".key" in node.op.variable_id)
+    keys = keys or sum(1 for name in decoder.inputs if name.startswith("past_key_values") and name.endswith("key"))
+    has_attention_everywhere = folder.setting("config.json", "layer_types") is None
+    if keys and keys != layers and has_attention_everywhere:
+        place = folder.settings["config.json"].place("num_hidden_layers")
+        message = f"num_hidden_layers is {layers}, but the model has a cache of {keys} layers"
+        yield _fault(Code.settings_contradict, message, place, related=(decoder.place,))
+
+
+_CHAT_MARKS = ("<|im_start|>", "<|start_header_id|>", "<|eot", "<|user|>", "<start_of_turn>", "[INST]", "<|assistant")
+
+
+def chat_templates(folder: Folder) -> Iterator[IRError]:
+    """IR807: missing, different or invalid chat templates."""
+    if folder.kind not in _LANGUAGE:
+        return
+    found = list(templates_of(folder))
+    if not found:
+        marks = [mark for mark in _CHAT_MARKS if any(mark in text for text in json_tokens(folder).values())]
+        if marks:
+            message = f"the chat template is missing, but the vocabulary has {marks[0]}, a token of chat models"
+            yield _fault(Code.chat_template, message, Location(path=folder.path), "warning")
+        return
+    last = found[-1]
+    for name, place, text in found:
+        reason = _refusal(text)
+        if reason is not None:
+            yield _fault(Code.chat_template, f"the chat template of {name} cannot be compiled: {reason}", place)
+        elif text.strip() != last[2].strip():
+            message = f"the chat template of {name} differs from the one of {last[0]}, which is used"
+            yield _fault(Code.chat_template, message, place, "warning", related=(last[1],))
+        elif not text.strip():
+            yield _fault(Code.chat_template, f"the chat template of {name} is empty", place, "warning")
+
+
+def templates_of(folder: Folder) -> Iterator[tuple[str, Location, str]]:
+    """Yield the chat templates in order; a later template replaces an earlier one."""
+    for name in ("tokenizer", "detokenizer"):
+        part = folder.parts.get(name)
+        text = part.rt_info("chat_template") if part is not None else None
+        if part is not None and text:
+            yield os.path.basename(part.path), _rt_place(part, "chat_template"), text
+    for file in ("tokenizer_config.json", "processor_config.json", "chat_template.json"):
+        text = folder.setting(file, "chat_template")
+        if isinstance(text, str):
+            yield file, folder.settings[file].place("chat_template"), text
+    if folder.template is not None:
+        name = "chat_template.jinja"
+        yield name, Location(path=os.path.join(folder.path, name)), folder.template
+
+
+MOST_TEMPLATE = 2**20
+"""Maximum characters of a chat template: the longest known ones have 20,000."""
+
+
+def _refusal(text: str) -> str | None:
+    """Return the reason why jinja2 does not compile a template; None if it does, or is not installed."""
+    if find_spec("jinja2") is None:
+        return None
+    from jinja2 import TemplateSyntaxError
+
+    if len(text) > MOST_TEMPLATE:
+        return f"it has {len(text):,} characters, expected at most {MOST_TEMPLATE:,}"
+    try:
+        template_environment().parse(text)
+    except TemplateSyntaxError as error:
+        return f"{error.message} in line {error.lineno}"
+    except RecursionError:
+        return "it is nested too deeply"
+    return None
+
+
+def versions(folder: Folder) -> Iterator[IRError]:
+    """IR808: parts written by different releases."""
+    releases: dict[str, tuple[str, FolderPart]] = {}
+    for name, part in folder.parts.items():
+        text = part.rt_info("Runtime_version") or part.rt_info("openvino_version")
+        match = re.match(r"(\d{4}\.\d+)", text or "")
+        if match:
+            releases[name] = match[1], part
+    common = Counter(release for release, _ in releases.values()).most_common(1)
+    for name, (release, part) in releases.items():
+        if release != common[0][0]:
+            others = next(other for other in releases.values() if other[0] == common[0][0])
+            message = f"the {name} was written by OpenVINO {release}, but other parts by {common[0][0]}"
+            yield _fault(Code.part_versions, message, part.place, "warning", related=(others[1].place,))
+    tokenizer, detokenizer = folder.parts.get("tokenizer"), folder.parts.get("detokenizer")
+    for name in ("openvino_tokenizers_version", "transformers_version", "original_tokenizer_class"):
+        first = tokenizer.rt_info(name) if tokenizer is not None else None
+        second = detokenizer.rt_info(name) if detokenizer is not None else None
+        if first and second and first != second and tokenizer is not None and detokenizer is not None:
+            message = f"{name} is {second} in the detokenizer, but {first} in the tokenizer"
+            yield _fault(
+                Code.part_versions, message, _rt_place(detokenizer, name), "warning", related=(tokenizer.place,)
+            )
+
+
+def settings_against_network(folder: Folder) -> Iterator[IRError]:
+    """IR809: sizes of config.json, and weight formats of rt_info, that the model does not have."""
+    config, decoder = folder.settings.get("config.json"), folder.decoder
+    embedding = embedding_of(folder.parts.get("text embeddings") or decoder)
+    size = folder.setting("config.json", "hidden_size") or folder.setting("config.json", "n_embd")
+    own = folder.setting("config.json", "embedding_size") or folder.setting("config.json", "word_embed_proj_dim")
+    if config is not None and embedding is not None and isinstance(own or size, int) and (own or size) != embedding[2]:
+        message = f"hidden_size is {own or size}, but the model's embedding has {embedding[2]} columns"
+        yield _fault(Code.settings_contradict, message, config.place("hidden_size"), related=(embedding[0].location,))
+    if config is not None and decoder is not None and decoder.types is not None:
+        heads = folder.setting("config.json", "num_key_value_heads")
+        for node in decoder.nodes:
+            is_key = isinstance(node.op, ReadsVariable) and ".key" in node.op.variable_id
+            if not is_key or not isinstance(heads, int):
+                continue
+            shape = getattr(node.op, "variable_shape", None)
+            if shape is not None and shape.rank == 4 and shape[1].is_static and shape[1].size != heads:
+                message = f"num_key_value_heads is {heads}, but the model's cache has {shape[1].size}"
+                place = config.place("num_key_value_heads")
+                yield _fault(Code.settings_contradict, message, place, related=(node.location,))
+            break
+    architectures = folder.architectures
+    if config is not None and folder.kind == "language model" and architectures:
+        has_cache = any(isinstance(node.op, ReadsVariable) for node in decoder.nodes) if decoder is not None else False
+        if has_cache and not any(re.search("LM|Generation", one) for one in architectures):
+            message = f"the architecture is {architectures[0]}, but the model has a cache, expected a language model"
+            yield _fault(Code.settings_contradict, message, config.place("architectures"))
+    for part in folder.parts.values():
+        yield from _weight_format(part)
+
+
+def _weight_format(part: FolderPart) -> Iterator[IRError]:
+    mode = part.rt_info("nncf", "weight_compression", "mode")
+    wanted = types_of_mode(mode)
+    if wanted is None or part.loaded is None:
+        return
+    found = {weight.kind for weight in packed_weights(part)}
+    if not wanted & found:
+        kinds = ", ".join(sorted(found))
+        message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"
+        yield _fault(Code.settings_contradict, message, part.place, "warning")
+
+
+RULES: tuple[Callable[[Folder], Iterator[IRError]], ...] = (
+    missing_parts,
+    unreadable_settings,
+    foreign_weights,
+    vocabularies,
+    special_tokens,
+    pipeline_ports,
+    pipeline_state,
+    chat_templates,
+    versions,
+    settings_against_network,
+)
+"""Every rule, in the order of the codes."""

@@ -1,0 +1,1 @@
+"""Generation of text: decoders and their caches, prompts, sampling, and comparison of tokens."""

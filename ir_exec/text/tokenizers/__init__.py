@@ -1,0 +1,1 @@
+"""Algorithms of tokenizers: normalization, patterns, byte pairs, unigrams, and offsets of tokens."""

@@ -1,0 +1,120 @@
+"""`ir-exec profile`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from ir_exec import build
+from ir_exec.cli import main
+from tests.helpers.facts import mentions
+
+ROOT = Path(__file__).parents[3]
+GNN = ROOT / "samples" / "gnn_step.xml"
+INPUTS = ("--inputs", str(ROOT / "samples" / "gnn_step.inputs.npz"), "--repeat", "2")
+SCHEMA = ROOT / "schemas" / "profile.schema.json"
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(main, ["profile", *map(str, arguments)])
+
+
+def test_text() -> None:
+    result = run(GNN, *INPUTS)
+    assert result.exit_code == 0, result.output
+    for title in ("Layers\n", "Types\n"):
+        assert title in result.stdout
+    (row,) = [line.split() for line in result.stdout.splitlines() if line.startswith("total ")]
+    assert row[1:3] == ["ScatterElementsUpdate", "f32[5,4]"]
+
+
+def test_openvino_beside_it() -> None:
+    result = run(GNN, *INPUTS, "--with", "openvino")
+    assert result.exit_code == 0, result.output
+    assert "\nOpenVINO\n" in result.stdout
+
+
+def test_json() -> None:
+    result = run(GNN, *INPUTS, "--format", "json", "--with", "openvino")
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    assert "total" in {layer["layer_name"] for layer in report["layers"]}
+    assert report["seed"] is None
+
+
+def test_csv_in_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "profile.csv"
+    result = run(GNN, *INPUTS, "--format", "csv", "--output", path)
+    assert result.exit_code == 0, result.output
+    assert not result.stdout
+    with open(path, newline="") as file:
+        assert "total" in {row["path"] for row in csv.DictReader(file)}
+
+
+def test_trace_events(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    result = run(GNN, *INPUTS, "--trace-events", path)
+    assert result.exit_code == 0, result.output
+    assert "ui.perfetto.dev" in result.stdout
+    assert json.loads(path.read_text())["traceEvents"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (("--with", "onnx"), 2, mentions("onnx", "openvino")),
+        (("--device", "NONE", "--with", "openvino"), 1, mentions("OpenVINO", "NONE")),
+        (("--trace-events", "no/such/folder/x.json"), 2, mentions("no/such/folder/x.json")),
+        (("--repeat", "0"), 2, mentions("--repeat")),
+    ],
+)
+def test_what_cannot_be_done(arguments: tuple[str, ...], code: int, message: mentions) -> None:
+    result = run(GNN, *INPUTS, *arguments)
+    assert result.exit_code == code, result.output
+    assert message in result.stderr.splitlines()
+
+
+def test_the_schema_is_current() -> None:
+    printed = CliRunner().invoke(main, ["schema", "profile"]).stdout
+    assert printed == SCHEMA.read_text("utf-8"), "run: ir-exec schema profile > schemas/profile.schema.json"
+
+
+@pytest.mark.parametrize("engine", [(), ("--engine", "onnxruntime")])
+def test_plan_as_json(engine: tuple[str, ...]) -> None:
+    if engine:
+        pytest.importorskip("onnxruntime")
+    result = run("--plan", ROOT / "tests" / "networks" / "conv_zoo.xml", "--format", "json", *engine)
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.stdout)
+    jsonschema.validate(report, json.loads((ROOT / "schemas" / "plan.schema.json").read_text()))
+    passes = {one["name"]: one for one in report["passes"]}
+    assert passes["fold_constants"]["layers"] > 0
+    (near,) = passes["fuse_activation"]["skipped"]
+    assert near["layer"] == "aten::glu/Sigmoid"
+
+
+@pytest.mark.parametrize("form", [(), ("--format", "json"), ("--all",), ("--engine", "onnxruntime")])
+@pytest.mark.parametrize("layers", [0, 1])
+def test_plan_of_a_model_without_steps(form: tuple[str, ...], layers: int, tmp_path: Path) -> None:
+    """Its layers are constant, or it has none."""
+    path = tmp_path / "model.xml"
+    constant, x = build.constant(np.ones(2, np.float32), name="c"), build.parameter([2], name="x")
+    build.model([build.result(constant if layers else x, name="y")]).save(path)
+    result = run("--plan", path, *form)
+    assert result.exit_code == 0, result.output
+    if form == ("--format", "json"):
+        assert json.loads(result.stdout)["steps"] == 0
+
+
+def test_plan_as_text_shows_fusions_that_nearly_matched() -> None:
+    result = run("--plan", ROOT / "tests" / "networks" / "conv_zoo.xml")
+    assert result.exit_code == 0, result.output
+    rows = [line for line in result.stdout.splitlines() if "fuse_activation" in line]
+    assert any("aten::glu/Sigmoid" in line for line in rows)

@@ -1,1 +1,0 @@
-"""Tests of ir_exec.debug.isolation."""

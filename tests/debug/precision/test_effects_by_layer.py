@@ -1,0 +1,161 @@
+"""The effect of quantizing each layer alone, and the fewest layers to keep."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import ir_exec
+from ir_exec import build
+from ir_exec.debug.precision.effects_by_layer import quantization_report
+from ir_exec.errors import EvaluationError, GraphError
+from ir_exec.model import Model
+from ir_exec.view import view
+from tests.debug.precision.networks import TOKENS, plain_model, quantized_model, ranged_model
+from tests.helpers.facts import coded, naming
+
+PLAIN = plain_model()
+QUANTIZED = quantized_model(PLAIN)
+
+
+def outputs(model: Model) -> np.ndarray:
+    return next(iter(ir_exec.compile_model(model)(TOKENS).values()))
+
+
+def divergence(model: Model) -> float:
+    """The mean divergence of the logits from those of the plain model, in plain words."""
+    rows = []
+    for plain, found in zip(outputs(PLAIN)[0].astype(np.float64), outputs(model)[0].astype(np.float64), strict=True):
+        p, q = (np.exp(one) / np.exp(one).sum() for one in (plain, found))
+        rows.append((p * np.log(p / q)).sum())
+    return float(np.mean(rows))
+
+
+def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
+    found = quantization_report(QUANTIZED, PLAIN, [TOKENS])
+    assert found.metric == "kl"
+    assert found.complete
+    assert {one.path for one in found.layers} == {"table", "w0", "w1", "w2", "w3", "head"}
+    assert float(found.total.loss) == pytest.approx(divergence(QUANTIZED), rel=1e-3)
+    for one in found.layers:
+        assert one.effect is not None
+        alone = quantized_model(PLAIN, "keep", **{one.path: "int4_sym"})
+        assert float(one.effect.loss) == pytest.approx(divergence(alone), rel=1e-3, abs=1e-9)
+        assert (one.format, one.group_size) == ("int4_sym", 16)
+        assert one.bytes < one.plain_bytes / 5
+    losses = [float(one.effect.loss) for one in found.layers if one.effect is not None]
+    assert losses == sorted(losses, reverse=True)
+    assert found.plain_bytes == sum(one.plain_bytes for one in found.layers)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_the_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
+    whole = quantization_report(QUANTIZED, PLAIN, [TOKENS])
+    limit = float(whole.total.loss) / 3
+    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, keep_bits=bits)
+    assert not found.is_within
+    assert found.minimal
+    assert found.keep
+    assert found.kept is not None
+    assert float(found.kept.loss) <= limit
+    name = {8: "int8_asym", 16: "f16"}[bits]
+    assert {one.keep_as for one in found.layers if one.kept} == {name.removesuffix("_asym")}
+    mixed = quantized_model(PLAIN, "int4_sym", **dict.fromkeys(found.keep, name))
+    assert divergence(mixed) == pytest.approx(float(found.kept.loss), rel=0.05)
+    for one in found.keep:
+        fewer = quantized_model(PLAIN, "int4_sym", **{path: name for path in found.keep if path != one})
+        assert divergence(fewer) > limit
+    again = quantization_report(mixed, PLAIN, [TOKENS], max_loss=limit * 1.05)
+    assert again.is_within
+    assert again.keep is None
+    # What is kept in f16 is no quantized weight of the mixed model.
+    assert again.bytes == found.kept_bytes or bits == 16
+
+
+def test_a_loss_that_no_set_reaches() -> None:
+    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=0)
+    assert (found.keep, found.kept, found.is_within) == (None, None, False)
+
+
+def test_an_early_answer() -> None:
+    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], seconds=0, max_loss=0.0)
+    assert not found.complete
+    assert [one.effect is not None for one in found.layers] == [True] + [False] * 5
+    assert all(one.estimate is not None for one in found.layers)
+
+
+def test_an_interrupted_report() -> None:
+    steps: list[str] = []
+
+    def progress(step: str) -> None:
+        steps.append(step)
+        if len(steps) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        quantization_report(QUANTIZED, PLAIN, [TOKENS], progress=progress)
+
+
+def test_outputs_that_are_no_logits() -> None:
+    plain = plain_model("y")
+    found = quantization_report(quantized_model(plain), plain, [TOKENS, {"tokens": np.array([[3, 4]])}])
+    assert (found.metric, found.calls, found.total.kl) == ("noise", 2, None)
+    assert 0 < float(found.total.loss) < 1
+
+
+def test_values_in_ranges() -> None:
+    plain = plain_model(sensitive=False)
+    found = quantization_report(ranged_model(), plain, [TOKENS], max_loss=1e-9)
+    (one,) = found.layers
+    assert (one.path, one.kind, one.format, one.keep_as) == ("range", "values", "16 levels", "float")
+    assert one.effect is not None
+    assert float(one.effect.loss) == pytest.approx(float(found.total.loss), rel=1e-3)
+    assert found.keep == ("range",)
+    assert found.ranges[0].outside > 0
+
+
+@pytest.mark.parametrize(
+    ("quantized", "plain", "error"),
+    [
+        (lambda: PLAIN, lambda: QUANTIZED, GraphError),
+        (lambda: PLAIN, lambda: PLAIN, GraphError),
+        (
+            lambda: QUANTIZED,
+            lambda: build.model(build.relu(build.parameter([1, None], "i64", name="tokens"))),
+            EvaluationError,
+        ),
+    ],
+)
+def test_models_that_do_not_go_together(
+    quantized: Callable[[], Model], plain: Callable[[], Model], error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        quantization_report(quantized(), plain(), [TOKENS])
+
+
+def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
+    random = np.random.default_rng(0)
+    table, head = (random.standard_normal((rows, 32)).astype(np.float32) for rows in (40, 30))
+    hidden = build.gather(build.constant(table, name="table"), build.parameter([1, None], "i64", name="tokens"), 0)
+    logits = build.matmul(hidden, build.constant(head, name="head"), transpose_b=True, name="last")
+    other = build.model([build.result(logits, name="logits"), build.result(build.relu(logits), name="further")])
+    with pytest.raises(EvaluationError, match=naming("further"), check=coded("IR705")):
+        quantization_report(QUANTIZED, other, [TOKENS])
+    smaller = build.model(build.result(logits, name="logits"))
+    with pytest.raises(EvaluationError, match=naming("logits", "f32[1,?,40]", "f32[1,?,30]"), check=coded("IR705")):
+        quantization_report(QUANTIZED, smaller, [TOKENS])
+
+
+def test_the_page_has_a_status_for_each_layer_of_a_weight() -> None:
+    whole = quantization_report(QUANTIZED, PLAIN, [TOKENS])
+    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=float(whole.total.loss) / 3)
+    page = view(QUANTIZED, compare=found)
+    errors = {layer.name: layer.error for layer in page.networks[0].graph.layers if layer.error is not None}
+    assert found.keep
+    for one in found.layers:
+        error, scale = errors[one.path], errors[f"{one.path}/scale"]
+        assert error.status == scale.status
+        assert (error.status == "wrong") == (one.path in found.keep)
+    assert "product0" not in errors
