@@ -314,7 +314,7 @@ class _Chain:
             case "Convert" | "Reshape" | "Transpose":
                 return source, others
             case "Multiply" if self.scale is None and self._is_before_zero:
-                if largest_constant(others[0]) > largest_constant(source):
+                if is_constant_part(source) and largest_constant(others[0]) > largest_constant(source):
                     source, others = others[0], [source]
                 self.scale = others[0]
                 return source, others

@@ -28,18 +28,27 @@ __all__ = [
 DEEPEST = 12
 """Maximum number of layers between a constant and the reader of a value."""
 
+CHAIN = ("Convert", "Multiply", "Subtract", "Reshape", "Transpose", "Gather", "FakeQuantize")
+"""Layers between a constant of codes and the reader of a weight."""
+
 _PARTS = ("Convert", "Multiply", "Subtract", "Reshape")
 _SHORT_FLOATS = (ElementType.f16, ElementType.bf16)
 
 
-def is_constant_part(value: Value, depth: int = 0) -> bool:
+def is_constant_part(value: Value) -> bool:
     """Return True for constants, and for conversions, differences, products and reshapes of constants."""
-    node = value.node
-    if isinstance(node.op, Const):
-        return node.op.shape.is_static
-    if canonical(node.type) not in _PARTS or depth >= DEEPEST:
-        return False
-    return None not in node.inputs and all(is_constant_part(source, depth + 1) for source in node.values_in)
+    level = {value.node}
+    for _ in range(DEEPEST + 1):
+        constants = {node for node in level if isinstance(node.op, Const)}
+        layers = level - constants
+        if not all(isinstance(node.op, Const) and node.op.shape.is_static for node in constants):
+            return False
+        if any(canonical(node.type) not in _PARTS or None in node.inputs for node in layers):
+            return False
+        level = {source.node for node in layers for source in node.values_in}
+        if not level:
+            return True
+    return False
 
 
 def evaluate_constants(value: Value, weights: WeightsReader) -> Array:
@@ -51,11 +60,14 @@ def evaluate_constants(value: Value, weights: WeightsReader) -> Array:
     assert op is not None, "only layers with known operators are recognized"
     if isinstance(op, Const):
         return op.evaluate(weights=weights)
-    arrays = [evaluate_constants(source, weights) for source in value.node.values_in]
+    sources = value.node.values_in
+    outputs = {source: evaluate_constants(source, weights) for source in dict.fromkeys(sources)}
     if not op.is_conversion:
-        arrays = [convert(array, ElementType.f32) if _is_short(array) else array for array in arrays]
+        outputs = {
+            source: convert(array, ElementType.f32) if _is_short(array) else array for source, array in outputs.items()
+        }
     with np.errstate(all="ignore"):
-        return np.asarray(op.evaluate(*arrays))
+        return np.asarray(op.evaluate(*(outputs[source] for source in sources)))
 
 
 def read_numbers(value: Value, weights: WeightsReader) -> Array:
@@ -96,22 +108,30 @@ def constant_shape(value: Value) -> tuple[int, ...]:
     return np.broadcast_shapes(*(constant_shape(source) for source in node.values_in))
 
 
-def largest_constant(value: Value, depth: int = 0) -> tuple[int, int]:
+def largest_constant(value: Value) -> tuple[int, int]:
     """The number of elements of the largest constant above a value, and its negated bits; (0, 0) without constants."""
-    node = value.node
-    if isinstance(node.op, Const):
-        return (prod(node.op.shape.static), -node.op.element_type.bits) if node.op.shape.is_static else (0, 0)
-    if depth >= DEEPEST:
-        return 0, 0
-    return max((largest_constant(source, depth + 1) for source in node.values_in), default=(0, 0))
+    largest, level = (0, 0), {value.node}
+    for _ in range(DEEPEST + 1):
+        constants = [node.op for node in level if isinstance(node.op, Const) and node.op.shape.is_static]
+        sizes = ((prod(constant.shape.static), -constant.element_type.bits) for constant in constants)
+        largest = max([largest, *sizes])
+        level = {source.node for node in level if canonical(node.type) in CHAIN for source in node.values_in}
+    return largest
 
 
 def nodes_above(value: Value) -> Iterator[Node]:
-    """The layers of a constant part; only the node itself for other values."""
-    yield value.node
-    if is_constant_part(value):
-        for source in value.node.values_in:
-            yield from nodes_above(source)
+    """The layers of a constant part, each once; only the node itself for other values."""
+    if not is_constant_part(value):
+        yield value.node
+        return
+    seen: set[Node] = set()
+    waiting = [value.node]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [source.node for source in reversed(node.values_in)]
 
 
 def _is_short(array: Array) -> bool:
