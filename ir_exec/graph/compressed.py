@@ -242,8 +242,8 @@ class CompressedWeight:
         if self.table is not None:
             return "codebook"
         scales = () if self.scale is None else nodes_above(self.scale)
-        kinds = {node.op.element_type for node in scales if isinstance(node.op, Const)}
-        return encoding_name(self.element_type, kinds, is_symmetric=self.is_symmetric(weights))
+        scale_types = {node.op.element_type for node in scales if isinstance(node.op, Const)}
+        return encoding_name(self.element_type, scale_types, is_symmetric=self.is_symmetric(weights))
 
 
 def find_compressed_weights(graph: Graph) -> dict[Value, CompressedWeight]:

@@ -33,6 +33,8 @@ CHAIN = ("Convert", "Multiply", "Subtract", "Reshape", "Transpose", "Gather", "F
 
 _PARTS = ("Convert", "Multiply", "Subtract", "Reshape")
 _SHORT_FLOATS = (ElementType.f16, ElementType.bf16)
+_WIDE_CODES = (ElementType.f8e8m0, ElementType.nf4)
+"""Types of few bits whose numbers 16-bit floats do not represent."""
 
 
 def is_constant_part(value: Value) -> bool:
@@ -92,10 +94,10 @@ def has_exact_conversion(node: Node) -> bool:
     source = node.values_in[0].node
     while canonical(source.type) in ("Reshape", "Transpose") and None not in source.inputs:
         source = source.values_in[0].node
-    kind = source.op.element_type if isinstance(source.op, Const) else None
-    if target not in _SHORT_FLOATS or kind is None or kind in (ElementType.f8e8m0, ElementType.nf4):
-        return kind is target and kind in _SHORT_FLOATS
-    return kind is target or 0 < kind.bits <= 8
+    source_type = source.op.element_type if isinstance(source.op, Const) else None
+    if target not in _SHORT_FLOATS or source_type is None:
+        return False
+    return source_type is target or (0 < source_type.bits <= 8 and source_type not in _WIDE_CODES)
 
 
 def constant_shape(value: Value) -> tuple[int, ...]:

@@ -26,16 +26,16 @@ def output_of(value: Value) -> Model:
     return build.model(build.result(value, name="y"))
 
 
-def through(kind: str, *types: str) -> Value:
+def through(name: str, *types: str) -> Value:
     """A constant of a type after conversions."""
-    value = build.constant(convert(ROW, ElementType[kind]))
-    for name in types:
-        value = build.convert(value, name)
+    value = build.constant(convert(ROW, ElementType[name]))
+    for target in types:
+        value = build.convert(value, target)
     return value
 
 
 @pytest.mark.parametrize(
-    ("kind", "types", "is_stored"),
+    ("name", "types", "is_stored"),
     [
         ("f16", (), True),
         ("f16", ("f32",), True),
@@ -50,11 +50,11 @@ def through(kind: str, *types: str) -> Value:
         ("f32", ("u8", "f32"), False),
     ],
 )
-def test_conversions_that_keep_numbers(kind: str, types: tuple[str, ...], is_stored: bool) -> None:
-    value = output_of(through(kind, *types)).graph.results[0].values_in[0]
+def test_conversions_that_keep_numbers(name: str, types: tuple[str, ...], is_stored: bool) -> None:
+    value = output_of(through(name, *types)).graph.results[0].values_in[0]
     constant = stored_constant(value)
     assert (constant is not None) == is_stored
-    assert constant is None or constant.element_type.name == kind
+    assert constant is None or constant.element_type.name == name
 
 
 def test_numbers_of_products_differences_and_shapes() -> None:
