@@ -23,7 +23,6 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.references.reference import differences
 from ir_exec.debug.reduction.anonymizing import anonymous, redrawn
-from ir_exec.debug.values.facts import Record
 from ir_exec.debug.values.files import nearest, unwritable, write_npz
 from ir_exec.debug.values.stored_arrays import damaged, read_npz
 from ir_exec.errors import EvaluationError, IRError, ResourceError
@@ -31,6 +30,7 @@ from ir_exec.hints import path_word
 from ir_exec.ir.regular_files import open_regular
 from ir_exec.ir.storage import replacing, temporary_folder
 from ir_exec.model import Model, ModelPort, Source, read_model
+from ir_exec.report.records import Record, to_json
 from ir_exec.runtime import compile_model
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.specialising import for_calls
@@ -247,7 +247,7 @@ def _described(name: str, path: Path) -> Member:
 
 def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
     """Write the .zip; equal contents give equal files."""
-    description = about.model_dump_json(indent=1) + "\n"
+    description = to_json(about) + "\n"
     if len(description.encode()) > _MOST_ABOUT:
         message = f"the command has {len(about.command or ''):,} characters, too many for bundle.json"
         raise EvaluationError(message, code=Code.bad_value)
