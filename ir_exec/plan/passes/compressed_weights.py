@@ -146,8 +146,14 @@ class CompressedWeights:
 
     def _matrix_shape(self, weight: CompressedWeight) -> tuple[tuple[int, ...], bool]:
         """The shape of the weight, before a Transpose if the last layers swap its axes, and True if they do."""
-        end = self._types[weight.value.number].shape
-        if not end.is_static or len(end) < 2 or not weight.size or prod(end.static) != weight.size:
+        end, scaled_shape = (self._types[value.number].shape for value in (weight.value, weight.scaled_value))
+        if (
+            not scaled_shape.is_static
+            or not end.is_static
+            or len(end) < 2
+            or not weight.size
+            or prod(end.static) != weight.size
+        ):
             raise _WeightFitError(weight.value.node, "as many elements as codes, with at least two axes", str(end))
         shape, is_transposed = end.static, False
         scaled = [position for position, node in enumerate(weight.line) if node.type in ("Multiply", "Subtract")]
