@@ -42,7 +42,7 @@ class PackedWeight(NamedTuple):
     uses: frozenset[str]
 
     @property
-    def kind(self) -> str:
+    def type_name(self) -> str:
         """The name of the element type."""
         return self.weight.element_type.name
 
@@ -62,8 +62,8 @@ def packed_weights(part: FolderPart) -> list[PackedWeight]:
     if part.loaded is None:
         return []
     graphs = [part.loaded.graph, *(body.graph for node in part.nodes for body in node.bodies)]
-    packed = {one.weight.codes: one for graph in graphs for one in _find_in_graph(graph, part.loaded.weights)}
-    return [packed[node] for node in part.nodes if node in packed]
+    weights = {packed.weight.codes: packed for graph in graphs for packed in _find_in_graph(graph, part.loaded.weights)}
+    return [weights[node] for node in part.nodes if node in weights]
 
 
 def _find_in_graph(graph: Graph, weights: Weights | None) -> Iterator[PackedWeight]:
@@ -100,16 +100,16 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
     kinds = types_of_mode(mode)
     if kinds is None or part.loaded is None:
         return
-    own = [weight for weight in weights if weight.kind in kinds]
+    own = [weight for weight in weights if weight.type_name in kinds]
     if not own:
-        found = ", ".join(sorted({weight.kind for weight in weights})) or "none"
+        found = ", ".join(sorted({weight.type_name for weight in weights})) or "none"
         yield f"mode is {mode}, but the weights of the graph have {found}"
         return
     yield from _symmetry(mode, own)
     group = declared("group_size")
     if group is not None and re.fullmatch(r"-?\d+", group):
         wanted = int(group) if int(group) > 0 else None
-        sizes = Counter(one.weight.group_size for one in own)
+        sizes = Counter(packed.weight.group_size for packed in own)
         others = {size: count for size, count in sizes.items() if size != wanted}
         for size, count in others.items():
             what = "whole channels" if size is None else f"groups of {size}"
@@ -134,12 +134,12 @@ def _share(own: Sequence[PackedWeight], weights: Sequence[PackedWeight], *, all_
 
     Embeddings and the last layer count only if all layers were compressed.
     """
-    tables = {one.rows for one in weights if "Gather" in one.uses}
+    tables = {packed.rows for packed in weights if "Gather" in packed.uses}
     counted = [
-        one.weight
-        for one in weights
-        if one.is_scaled and (all_layers or not ("Gather" in one.uses or one.rows in tables))
+        packed.weight
+        for packed in weights
+        if packed.is_scaled and (all_layers or not ("Gather" in packed.uses or packed.rows in tables))
     ]
     total = sum(weight.size for weight in counted)
-    main = {one.weight.codes for one in own}
+    main = {packed.weight.codes for packed in own}
     return sum(weight.size for weight in counted if weight.codes in main) / total if total else None

@@ -479,7 +479,7 @@ def _weight_format(part: FolderPart) -> Iterator[IRError]:
     wanted = types_of_mode(mode)
     if wanted is None or part.loaded is None:
         return
-    found = {weight.kind for weight in packed_weights(part)}
+    found = {weight.type_name for weight in packed_weights(part)}
     if not wanted & found:
         kinds = ", ".join(sorted(found))
         message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"

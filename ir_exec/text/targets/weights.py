@@ -42,12 +42,12 @@ def _is_one(text: str) -> bool:
 
 
 def _formats(weights: list[PackedWeight]) -> Iterator[IRError]:
-    others = [packed for packed in weights if packed.kind not in _NAMED]
-    for kind in sorted({packed.kind for packed in others}):
-        first = next(packed for packed in others if packed.kind == kind)
+    others = [packed for packed in weights if packed.type_name not in _NAMED]
+    for kind in sorted({packed.type_name for packed in others}):
+        first = next(packed for packed in others if packed.type_name == kind)
         message = f"weights have the format {kind}, expected int4 or nf4 for NPUs"
         yield finding(message, first.weight.codes.location, GENAI_ON_NPU, "warning", _EXPORT)
-    nf4 = [packed for packed in weights if packed.kind == "nf4"]
+    nf4 = [packed for packed in weights if packed.type_name == "nf4"]
     grouped = next((packed for packed in nf4 if packed.weight.group_size is not None), None)
     if grouped is not None:
         message = f"nf4 weights have groups of {grouped.weight.group_size}, expected channel-wise scales for NPUs"
@@ -75,7 +75,7 @@ def _zero_points(weights: list[PackedWeight]) -> Iterator[IRError]:
 
 
 def _groups(weights: list[PackedWeight]) -> Iterator[IRError]:
-    integers = [packed for packed in weights if packed.kind in ("i4", "u4") and packed.is_scaled]
+    integers = [packed for packed in weights if packed.type_name in ("i4", "u4") and packed.is_scaled]
     sizes = {packed.weight.group_size for packed in integers} - {None, _GROUP}
     for size in sorted(size for size in sizes if size is not None):
         same = [packed for packed in integers if packed.weight.group_size == size]

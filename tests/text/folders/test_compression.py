@@ -58,7 +58,7 @@ def test_group_sizes(
     weights = unpacked(shape, scale, merged=merged, order=order)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
     (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert (found.kind, found.weight.stored_shape, found.weight.group_size) == ("i4", tuple(shape), group)
+    assert (found.type_name, found.weight.stored_shape, found.weight.group_size) == ("i4", tuple(shape), group)
     assert found.is_scaled
     assert found.zero_point == "none"
 
@@ -91,5 +91,5 @@ def test_zero_points(kind: str, value: int | None, zero_point: str, tmp_path: Pa
 def test_weights_without_scales(tmp_path: Path) -> None:
     language_model().save(tmp_path / "net.xml")
     weights = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert {(one.kind, one.weight.group_size, one.is_scaled) for one in weights} == {("f32", None, False)}
+    assert {(one.type_name, one.weight.group_size, one.is_scaled) for one in weights} == {("f32", None, False)}
     assert {use for one in weights for use in one.uses} == {"Gather", "MatMul"}
