@@ -81,7 +81,8 @@ class CompressedWeights:
                 self._fused[node] = self._product(node) if node.type == "MatMul" else self._rows(node)
             except _WeightFitError as reason:
                 constants = constant_values(graph) if constants is None else constants
-                if node.inputs[port] in constants:
+                value = node.inputs[port]
+                if value in constants and not isinstance(value.node.op, Const):
                     self.skipped.append(Skipped(_PASS, reason.node, reason.expected, reason.actual))
 
     def replaced(self, nodes: list[Node], results: Collection[Value]) -> list[Node]:
@@ -140,7 +141,7 @@ class CompressedWeights:
                 raise _WeightFitError(node, "a conversion without rounding", "a conversion that rounds")
         if not weight.line or weight.element_type not in _CODES:
             raise _WeightFitError(
-                weight.codes, f"codes of {' '.join(kind.name for kind in _CODES)}", weight.element_type.name
+                weight.codes, f"codes of {' '.join(sorted(kind.name for kind in _CODES))}", weight.element_type.name
             )
         return weight
 

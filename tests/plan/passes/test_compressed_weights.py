@@ -394,6 +394,15 @@ def test_the_layer_because_of_which_a_weight_is_expanded() -> None:
     assert len(reason_layers(net.product(weights, transposed=True, x=X))) == 1
 
 
+def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
+    x = build.parameter([3, COLUMNS], "f32", name="x")
+    stored = build.constant(np.ones((ROWS, COLUMNS), np.int64), "u2", name="codes")
+    weights = build.multiply(build.convert(stored, "f32"), np.float32(0.5))
+    model = build.model(build.result(build.matmul(x, weights, transpose_b=True), name="y"))
+    passes = ir_exec.compile_model(model, weight_mode="keep").explain().passes
+    assert [near.layer for step in passes for near in step.skipped] == ["codes"]
+
+
 def test_a_product_of_two_inputs_has_no_reason() -> None:
     net = NetworkText()
     data = net.parameter("3,64")
