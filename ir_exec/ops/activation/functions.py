@@ -177,6 +177,7 @@ class PReLU(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
+    is_elementwise = True
     redundant_attributes = "channel_shared filler_type filler_value max mean min sparse std variance_norm"
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:

@@ -53,8 +53,8 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 class Op(GraphFacts, NumericFacts, ElementFacts):
     """The base of all operators, which are immutable; the module's docstring describes a class.
 
-    `NumericFacts` adds the facts from which the tolerances between two implementations follow, `ElementFacts` those
-    from which generated inputs follow, `GraphFacts` those about versions, notations and sizes.
+    `NumericFacts` adds the facts for tolerances between two implementations, `ElementFacts` the facts for generated
+    inputs, `GraphFacts` the facts about versions, notations and sizes.
 
     Attributes: Bounds of the output from bounds of the inputs
         increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the
@@ -131,7 +131,6 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
-    is_data_movement: ClassVar[bool] = False
     fills_with_lowest: ClassVar[bool] = False
     is_discontinuous: ClassVar[bool] = False
 

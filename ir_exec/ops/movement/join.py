@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from math import prod
@@ -68,6 +68,12 @@ class Concat(Op):
         dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
         return TensorType(kind, Shape(dims))
 
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        first, *others = [part.shape.static for part in types]
+        joined = self.axis % len(first)
+        for sizes in others:
+            yield from [pair for axis, pair in enumerate(zip(first, sizes, strict=True)) if axis != joined]
+
     def evaluate(self, *inputs: Array) -> Array:
         rows = prod(inputs[0].shape[: self.axis]) if inputs[0].size >= 4 * thresholds.MANY_ROWS else 0
         if rows < 4 * thresholds.MANY_ROWS:
@@ -124,7 +130,7 @@ class Split(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS))
-    shape_inputs = ("axis",)
+    arranging_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -176,7 +182,7 @@ class VariadicSplit(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS), In("split_lengths", types=INTEGER))
-    shape_inputs = ("axis", "split_lengths")
+    arranging_inputs = ("axis", "split_lengths")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -50,7 +50,8 @@ class Roll(Op):
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
-    shape_inputs = ("axes",)
+    changes_order = True
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -123,7 +124,8 @@ class Reverse(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
-    shape_inputs = ("axis",)
+    changes_order = True
+    arranging_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -176,6 +178,7 @@ class ReverseSequence(Op):
     """
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC, domain=Lengths("data", "seq_axis")))
+    changes_order = True
     moved_inputs = ("data",)
     increasing_in = ("data",)
     is_data_movement = True
