@@ -1,7 +1,7 @@
 """A language model of about 1.1 billion parameters with compressed weights: tokens per second, first token, memory.
 
 The decoder is built here with random weights: a Llama with grouped heads, a cache in variables, weights of u4 with a
-zero point and a scale for each group of 128, or of f16. ir_exec runs it with weights="keep". Each library runs in
+zero point and a scale for each group of 128, or of f16. ir_exec runs it with weight_mode="keep". Each library runs in
 separate processes, in turns; their logits are compared. Memory is the peak of a process minus its memory before loading
 the model, including pages of the mapped file (Linux only).
 
@@ -160,7 +160,7 @@ def peak():
 library, path, prompt, tokens, logits = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
 if library == "ir_exec":
     import ir_exec
-    load = lambda: ir_exec.compile_model(path, weights="keep")
+    load = lambda: ir_exec.compile_model(path, weight_mode="keep")
 else:
     sys.modules["openvino_telemetry"] = None
     import openvino

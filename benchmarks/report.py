@@ -162,7 +162,7 @@ def _language_model() -> str:
     models = _by_name("llm")
     tasks = list(dict.fromkeys(name.split(", ", 1)[1] for name in models))
     rows = [[task, *(_times(models[f"{kind}, {task}"]["ratio"]) for kind in ("u4", "f16"))] for task in tasks]
-    note = f'22 layers, 2,048 wide, `weights="keep"`; memory is OpenVINO\'s over ours, {_machine(_read("llm"))}.'
+    note = f'22 layers, 2,048 wide, `weight_mode="keep"`; memory is OpenVINO\'s over ours, {_machine(_read("llm"))}.'
     return note + "\n\n" + _table(["", "u4 in groups of 128", "f16"], rows)
 
 

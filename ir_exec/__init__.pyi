@@ -5,9 +5,11 @@ from ir_exec import (
     build as build,
     check as check,
     debug as debug,
+    engines as engines,
     extension as extension,
     onnx as onnx,
     testing as testing,
+    text as text,
     types as types,
     view as view,
 )
@@ -15,6 +17,9 @@ from ir_exec.check import (
     Diagnostic as Diagnostic,
     Report as Report,
     check_model as check_model,
+)
+from ir_exec.debug import (
+    compare as compare,
 )
 from ir_exec.errors import (
     ElementTypeError as ElementTypeError,

@@ -290,3 +290,18 @@ class TestAction:
             assert step["with"].keys() <= action["inputs"].keys()
             for option in re.findall(r"--[\w-]+", step["with"]["options"]):
                 assert option in CliRunner().invoke(main, ["check", "--help"]).output
+
+
+def test_workflow_of_this_repository_runs_its_checks() -> None:
+    read = yaml.safe_load((ROOT / ".github" / "workflows" / "tests.yml").read_text("utf-8"))
+    workflow = {"on" if key is True else key: value for key, value in read.items()}
+    assert errors("github-workflow.json", workflow) == []
+    assert workflow["jobs"]["tests"]["steps"][-1] == {"run": ".ci/run"}
+
+
+def test_hooks_of_this_repository_run_commands_of_its_environment() -> None:
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text("utf-8"))
+    assert errors("pre-commit-config.json", config) == []
+    entries = [hook["entry"].split()[0] for repository in config["repos"] for hook in repository["hooks"]]
+    assert entries
+    assert all(shutil.which(Path(entry).name, path=str(Path(sys.executable).parent)) for entry in entries)

@@ -26,6 +26,7 @@ from ir_exec.runtime.arguments import whole_number
 from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.state import Snapshot
+from ir_exec.runtime.weight_modes import WeightMode, split_weights
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -67,7 +68,8 @@ def run(
     ahead: int | None = None,
     tries: int = 3,
     initializer: Callable[[], None] | None = None,
-    weights: Literal["expand", "keep"] | WeightsSource | None = None,
+    weights: WeightsSource | None = None,
+    weight_mode: WeightMode | None = None,
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
@@ -103,8 +105,9 @@ def run(
         tries: The number of worker processes that an item may cost before it counts as failed. Items of a lost worker
             are computed again, and each counts once.
         initializer: A function that a worker calls before it reads the model; it must be picklable.
-        weights: As for `compile_model`. By default the processes of `jobs` share the pages of the weights file, as with
-            "keep", if private copies would exceed a quarter of the machine's memory.
+        weights: As for `compile_model`.
+        weight_mode: As for `compile_model`. By default the processes of `jobs` share the pages of the weights file, as
+            with "keep", if private copies would exceed a quarter of the machine's memory.
         max_memory: As for `compile_model`.
         max_seconds: As for `compile_model`.
         threads: As for `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor
@@ -125,11 +128,11 @@ def run(
     jobs = None if jobs is None else whole_number(jobs, "jobs", 1)
     chunk, tries = None if chunk is None else whole_number(chunk, "chunk", 1), whole_number(tries, "tries", 1)
     ahead = None if ahead is None else whole_number(ahead, "ahead", 1)
-    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
+    weights, mode = split_weights(weights, weight_mode)
     if not isinstance(model, Model):
-        model = read_model(model, weights=None if mode else weights)
-    elif weights is not None and mode is None:
-        raise EvaluationError('weights is another .bin for a model that was already read, expected "expand" or "keep"')
+        model = read_model(model, weights=weights)
+    elif weights is not None:
+        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
     pool = pool_of(executor, jobs, threads=threads, initializer=initializer)
     how: dict[str, Any] = {
         "max_memory": max_memory,

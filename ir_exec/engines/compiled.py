@@ -18,14 +18,13 @@ from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
 from ir_exec.ops.base.bodies import Iterations
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.plan.planner import Instrument
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
 from ir_exec.runtime.sessions import RunnableNetwork
 from ir_exec.runtime.specialising import Specialising
-from ir_exec.runtime.state import VARIABLES, CurrentVariables
+from ir_exec.runtime.state import CurrentVariables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
@@ -67,7 +66,7 @@ class EngineModel(CompiledModel):
         self._is_closed = False
         super().__init__(model, **interpreted)
         if self._model.is_partial:
-            # Each specialization gets another engine; this one reports invalid options, and its title.
+            # It reports invalid options, and its title.
             self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
 
     def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
@@ -82,15 +81,12 @@ class EngineModel(CompiledModel):
         return make_engine(self._engine_options["engine"], setting)
 
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
-        self._engine = self._make_engine(network.threads, is_wide=self._is_wide)
-        split = SplitGraph(self._model, self._engine, self._executor, network.budget, self._options)
-        return replace(network, executor=split)
-
-    def _compile_specialized(self, model: Model, budget: Budget, instrument: Instrument | None) -> CompiledModel:
         if self._is_closed:
             raise EvaluationError(_CLOSED)
-        options = {**self._engine_options, **self._options}
-        return EngineModel(model, **options, instrument=instrument, budget=budget)
+        # Each specialization of a partial model has another engine.
+        self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
+        split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
+        return replace(network, executor=split)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(type(self), **self._engine_options, **self._options), (self._whole,)
@@ -156,8 +152,9 @@ class SplitGraph(Executor):
         self._graph = model.graph
         self._engine = engine
         ops = run_as_f32(model).ops if options["precision"] == "f32" else AS_IN_FILE.ops
+        self._state = CurrentVariables()
         self._how = Interpreter(
-            {"weights": model.weights, "state": CurrentVariables()},
+            {"weights": model.weights, "state": self._state},
             budget,
             ops,
             options["expand_weights"],
@@ -227,17 +224,16 @@ class SplitGraph(Executor):
 
     def _read(self, values: dict[Value, Array]) -> None:
         """Add the values of the variables; initial values are interpreted, all at once."""
-        variables = VARIABLES.get()
         unset = []
         for node in self._reads:
             assert isinstance(node.op, ReadsVariable)
-            found = variables.read(node.op.variable_id)
+            found = self._state.read(node.op.variable_id)
             if found is not None:
                 values[node.outputs[0]] = found
             elif node.values_in:
                 unset.append(node)
             else:
-                values[node.outputs[0]] = node.op.evaluate(state=CurrentVariables())
+                values[node.outputs[0]] = node.op.evaluate(state=self._state)
         if unset:
             step = self._initial
             arrays = step.run([values[value] for value in step.inputs])
@@ -254,11 +250,10 @@ class SplitGraph(Executor):
         return PartStep(GraphPart(False, tuple(nodes), (), part.inputs, part.outputs), part, self._graph, self._how)
 
     def _write(self, values: Mapping[Value, Array]) -> None:
-        variables = VARIABLES.get()
         for node in self._assigns:
             assert isinstance(node.op, AssignsVariable)
             value = source(node.values_in[0])
-            variables.write(node.op.variable_id, values[value], is_own=value in self._own)
+            self._state.write(node.op.variable_id, values[value], is_own=value in self._own)
 
     @cached_property
     def _own(self) -> frozenset[Value]:

@@ -46,7 +46,7 @@ class EngineSetting:
         options: Settings by name, in the spelling of the engine.
         threads: The number of threads of one run.
         is_wide: If true, 16-bit floats are computed in f32, as for `precision="f32"`.
-        keeps_weights: If true, memory matters more than speed (`weights="keep"`).
+        keeps_weights: If true, memory matters more than speed (`weight_mode="keep"`).
         optimize: If true, the engine may fuse layers.
     """
 

@@ -169,7 +169,10 @@ def _freed(kept: ref[Array]) -> None:
 
 
 LIMITS: ContextVar[Limits | None] = ContextVar("LIMITS", default=None)
-"""The limits of the current run in this context."""
+"""The limits of the current run in this context.
+
+It is no argument of a kernel: operators call kernels with arrays and attributes only, on any thread.
+"""
 
 
 def current_limits() -> Limits:

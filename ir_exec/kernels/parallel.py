@@ -25,7 +25,10 @@ from ir_exec.tuning import thresholds
 __all__ = ["THREADS", "Worker", "even_count", "for_each", "for_ranges"]
 
 THREADS: ContextVar[int] = ContextVar("THREADS", default=1)
-"""Maximum number of threads for operators that run in this context, including the calling one."""
+"""Maximum number of threads for operators that run in this context, including the calling one.
+
+It is no argument of a kernel: operators call kernels with arrays and attributes only. In helpers it is one.
+"""
 
 Worker: TypeAlias = Callable[[int], None]
 """A function that does the chunk of work of this number. Every thread has its own worker and buffers."""

@@ -13,9 +13,11 @@ from ir_exec.graph import Graph, Node
 from ir_exec.kernels.choice import KernelChoice
 from ir_exec.ops.base.variants import choice_of
 from ir_exec.ops.infrastructure.values import Parameter, Result
-from ir_exec.plan.compiler import PASSES, Compiler
+from ir_exec.plan.compiler import Compiler
 from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.graph import FusedNode, Skipped
+from ir_exec.plan.passes.prepack import PackedWeights
+from ir_exec.plan.pipeline import PASSES
 from ir_exec.plan.planner import Plan, Step
 
 __all__ = [
@@ -120,16 +122,20 @@ class PlanReport(_PlanRecord):
 
 def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:
     """The plan with a line for each layer."""
-    names = dict(layer_names(compiler.graph))
+    names = dict(layer_names(compiler.setting.graph))
     every = [(step, one is not plan) for one in (plan, plan.prologue) if one is not None for step in one.steps]
     found = {node: layer for step, is_once in every for node, layer in _of_step(step, names, is_once=is_once)}
-    for packed, name in ((compiler.matrices, "panels"), (compiler.filters, "transformed filters")):
-        for node in found.keys() & (set() if packed is None else packed.left_out):
-            others = (*found[node].alternatives, f"{name}: not enough memory for packed weights")
+    for packed in _packed(compiler):
+        for node in found.keys() & packed.left_out:
+            others = (*found[node].alternatives, f"{packed.form}: not enough memory for packed weights")
             found[node] = found[node].model_copy(update={"alternatives": others})
     layers = [found.get(node) or _not_run(compiler, plan, node, names) for node in names]
     passes = tuple(_passes(compiler, plan, layers, names))
     return PlanReport(steps=len(plan.steps), layers=tuple(layers), passes=passes, note=compiler.failed)
+
+
+def _packed(compiler: Compiler) -> Sequence[PackedWeights]:
+    return () if compiler.constants is None else compiler.constants.packed
 
 
 def _passes(
@@ -160,7 +166,7 @@ def layer_names(graph: Graph) -> Iterator[tuple[Node, str]]:
             yield node, name
 
 
-_WHAT = {one.name: one.what for one in PASSES}
+_EFFECTS = {entry.name: entry.effect for entry in PASSES}
 
 
 def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterator[tuple[Node, LayerPlan]]:
@@ -181,7 +187,7 @@ def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterato
                     fate="fused",
                     into=names.get(last),
                     made_by=made_by,
-                    reason=_WHAT.get(made_by or ""),
+                    reason=_EFFECTS.get(made_by or ""),
                 ),
             )
             continue
@@ -193,7 +199,7 @@ def _of_step(step: Step, names: Mapping[Node, str], *, is_once: bool) -> Iterato
                 fate="step",
                 variant=kernel,
                 made_by=made_by,
-                reason=chosen.reason if chosen else _WHAT.get(made_by or ""),
+                reason=chosen.reason if chosen else _EFFECTS.get(made_by or ""),
                 alternatives=chosen.alternatives if chosen else (),
                 in_place_of=place,
             ),
@@ -212,18 +218,19 @@ def _choice(step: Step) -> KernelChoice | None:
 
 def _not_run(compiler: Compiler, plan: Plan, node: Node, names: Mapping[Node, str]) -> LayerPlan:
     numbers = [value.number for value in node.outputs]
-    constants = compiler.constants or []
+    constants = compiler.constants
+    assert constants is not None, "a plan reads them"
     fate: Fate = "left out"
     made_by = "eliminate_known_values"
-    if any(value in compiler.folded for value in node.outputs):
-        is_kept = any(constants[number] is not None for number in numbers)
+    if any(value in constants.folded for value in node.outputs):
+        is_kept = any(constants.arrays[number] is not None for number in numbers)
         fate, made_by = ("constant" if is_kept else "folded"), "fold_constants"
     elif any(plan.slots[number] is not None for number in numbers):
         fate, made_by = "known from shapes", "fold_shapes"
-    for packed, name in ((compiler.matrices, "prepack_weights"), (compiler.filters, "transform_filters")):
-        if packed is not None and any(value in packed.values for value in node.outputs):
-            fate, made_by = "folded", name
-    return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_WHAT[made_by])
+    for packed in _packed(compiler):
+        if any(value in packed.values for value in node.outputs):
+            fate, made_by = "folded", packed.made_by
+    return LayerPlan(name=names[node], type=node.type, fate=fate, made_by=made_by, reason=_EFFECTS[made_by])
 
 
 def shown_variant(step: Step) -> str:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
 from ir_exec.types import Array, TensorType
+
+if TYPE_CHECKING:
+    from ir_exec.plan.planner import Plan
 
 __all__ = [
     "FusedNode",
@@ -40,6 +43,13 @@ def changed(op: Op, cls: type[Op], values: Mapping[str, Any]) -> Op:
     return found
 
 
+class _Index(NamedTuple):
+    """The node that computes each value, and the nodes that read it, by its number."""
+
+    producers: dict[int, Node]
+    readers: dict[int, list[Node]]
+
+
 class PlanGraph:
     """The nodes of a plan before the steps are made; passes change it.
 
@@ -47,8 +57,11 @@ class PlanGraph:
         operator: The operator that runs for a node.
         types: The types of all values of the graph.
         slots: The values known before a run.
-        keep: The numbers of the values kept at its end.
+        results: The numbers of the values kept at its end.
         skipped: Near matches of passes, with the reasons.
+        prologue: The nodes of a loop that run before its first iteration.
+        precomputed_bytes: Bytes in `slots` that belong to this plan only.
+        plan: The steps, once they are made.
     """
 
     def __init__(
@@ -56,27 +69,32 @@ class PlanGraph:
         nodes: Sequence[Node],
         types: Types,
         slots: list[Array | None],
-        keep: Collection[int],
+        results: Sequence[int],
         operator: Callable[[Node], Op],
     ) -> None:
         self.nodes = list(nodes)
         self.operator = operator
         self.types = types
         self.slots = slots
-        self.keep = frozenset(keep)
+        self.results = list(results)
+        self.keep = frozenset(results)
         self.skipped: list[Skipped] = []
+        self.prologue: PlanGraph | None = None
+        self.precomputed_bytes = 0
+        self.plan: Plan | None = None
         self._replaced: dict[Node, FusedNode | None] = {}
         self._kinds: dict[Node, str] = {}
-        self._enter()
+        self._index: _Index | None = None
 
-    def _enter(self) -> None:
-        self._makers: dict[int, Node] = {}
-        self._readers: dict[int, list[Node]] = {}
-        for node in self.nodes:
-            for output in node.outputs:
-                self._makers[output.number] = node
-            for value in dict.fromkeys(node.values_in):
-                self._readers.setdefault(value.number, []).append(node)
+    def _indexed(self) -> _Index:
+        if self._index is None:
+            self._index = _Index({}, {})
+            for node in self.nodes:
+                for output in node.outputs:
+                    self._index.producers[output.number] = node
+                for value in dict.fromkeys(node.values_in):
+                    self._index.readers.setdefault(value.number, []).append(node)
+        return self._index
 
     def holds(self, node: Node) -> bool:
         """Return True if the node has not been replaced."""
@@ -94,7 +112,22 @@ class PlanGraph:
     def set_nodes(self, nodes: Sequence[Node]) -> None:
         """Replace all nodes."""
         self.nodes = list(nodes)
-        self._enter()
+        self._index = None
+
+    def require_order(self, parameters: Collection[Node]) -> None:
+        """Raise AssertionError if a node reads a value before it exists, or if a result is missing.
+
+        Args:
+            parameters: The inputs of the graph.
+        """
+        available = {number for number, array in enumerate(self.slots) if array is not None}
+        available.update(node.outputs[0].number for node in parameters)
+        available.update(self.prologue.results if self.prologue is not None else ())
+        for node in self.nodes:
+            missing = {value.number for value in node.values_in} - available
+            assert not missing, f"{node.name} reads values that no earlier node computes: {missing}"
+            available.update(value.number for value in node.outputs)
+        assert available.issuperset(self.results), "a result is missing"
 
     def apply_replacements(self) -> None:
         """Rebuild the list of nodes after replacements."""
@@ -102,7 +135,7 @@ class PlanGraph:
             placed = [self._replaced.get(node, node) for node in self.nodes]
             self.nodes = [node for node in placed if node is not None]
             self._replaced = {}
-            self._enter()
+            self._index = None
 
     def kind(self, node: Node) -> str:
         """The type that patterns match the node by; "" for custom operators and for changed ones.
@@ -124,14 +157,14 @@ class PlanGraph:
 
     def producer(self, value: Value) -> Node | None:
         """The node of the plan that computes the value; None if it was replaced, or is not in the plan."""
-        node = self._makers.get(value.number)
+        node = self._indexed().producers.get(value.number)
         return None if node in self._replaced else node
 
     def reader_besides(self, value: Value, nodes: Collection[Node]) -> str | None:
         """A description of another reader of a value than these nodes; None if there is none."""
         if value.number in self.keep:
             return "an output of the plan"
-        others = [node for node in self._readers.get(value.number, ()) if node not in nodes]
+        others = [node for node in self._indexed().readers.get(value.number, ()) if node not in nodes]
         return f'{others[0].type} "{others[0].name}"' if others else None
 
     def described(self, value: Value) -> str:
@@ -155,7 +188,7 @@ class PlanGraph:
 
     def only_reader(self, value: Value) -> Node | None:
         """The only node that reads the value, if there is just one reader."""
-        readers = self._readers.get(value.number, [])
+        readers = self._indexed().readers.get(value.number, [])
         return readers[0] if len(readers) == 1 and value.number not in self.keep else None
 
 

@@ -13,9 +13,19 @@ import numpy as np
 
 from ir_exec.graph import Node
 from ir_exec.infer import Types
+from ir_exec.kernels.limits import current_limits, owner_of
 from ir_exec.types import Array, TensorType
 
-__all__ = ["Buffers", "MemoryPlan", "byte_size", "default_budget", "keep_some_freed_memory", "read_only"]
+__all__ = [
+    "Buffers",
+    "MemoryPlan",
+    "byte_size",
+    "default_budget",
+    "freeze",
+    "keep_some_freed_memory",
+    "read_only",
+    "store",
+]
 
 FALLBACK = 64 * 2**30
 """Bytes, for systems that do not report their memory."""
@@ -191,3 +201,17 @@ def read_only(array: Array) -> Array:
         array = array.view()
         array.flags.writeable = False
     return array
+
+
+def freeze(array: Array) -> Array:
+    """Protect the memory of an array from writes, and return a read-only view."""
+    owner_of(array).flags.writeable = False
+    return read_only(array)
+
+
+def store(array: Array) -> Array:
+    """Protect a constant from writes by layers and callers; the run no longer counts its memory."""
+    owner = owner_of(array)
+    if owner.flags.writeable:
+        current_limits().keep(owner, planned=owner.nbytes)
+    return freeze(array)

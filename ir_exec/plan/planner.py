@@ -14,12 +14,12 @@ from functools import partial
 from math import prod
 from operator import itemgetter
 from threading import Lock
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ir_exec.errors import IRError, ResourceError
-from ir_exec.graph import Node, last_uses
+from ir_exec.graph import Graph, Node, last_uses
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import Budget, Limits
 from ir_exec.ops import Op
@@ -29,7 +29,24 @@ from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.memory import Buffers, byte_size
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
-__all__ = ["MAX_PLANS", "Context", "Input", "Instrument", "Kernel", "Plan", "Planner", "Plans", "Setting", "Step"]
+if TYPE_CHECKING:
+    from ir_exec.ir import Weights
+    from ir_exec.plan.constants import ModelConstants
+
+__all__ = [
+    "MAX_PLANS",
+    "Context",
+    "Input",
+    "Instrument",
+    "Kernel",
+    "Plan",
+    "Planner",
+    "Plans",
+    "Setting",
+    "Step",
+    "remember",
+    "types_of",
+]
 
 Context: TypeAlias = Mapping[str, Any]
 """The context of operators in addition to their inputs: `weights`, `state`."""
@@ -132,18 +149,36 @@ class Setting:
     """The settings shared by all plans of a graph.
 
     Attributes:
+        nodes: The nodes of the graph that compute something.
         bodies: The executors of the bodies of each node.
-        with_constants: The kernel of a node if its constant inputs allow a better one than `evaluate`, else None.
         ops: Operators that replace the operators of nodes.
+        run: Runs a plan on its slots.
+        types: The types of all values for the declared input types, if known.
+        expand: Constants that take more memory than the weights they are computed from are stored.
+        packs_at_once: Packed weights are stored with the first plan, not after enough runs.
+        fixed: The numbers of inputs that are equal in many runs.
+        back_edges: The positions of results that are read as inputs of the next run only, with the numbers of these.
         instrument: A function applied to every step, including those of bodies.
     """
 
+    graph: Graph
+    nodes: Sequence[Node]
     context: Context
     bodies: Mapping[Node, tuple[Any, ...]]
     budget: Budget
-    with_constants: Callable[[Node], Kernel | None]
     ops: Mapping[Node, Op]
+    run: Callable[[Plan, list[Array | None]], None]
+    types: Types | None = None
+    expand: bool = True
+    packs_at_once: bool = False
+    fixed: Sequence[int] = ()
+    back_edges: Sequence[tuple[int, int]] = ()
     instrument: Instrument | None = None
+
+    @property
+    def weights(self) -> Weights | None:
+        weights: Weights | None = self.context["weights"]
+        return weights
 
     def operator(self, node: Node) -> Op:
         op = self.ops.get(node, node.op)
@@ -159,8 +194,8 @@ class Planner:
         types: The types of all values of the graph.
         slots: The contents at the start of a run.
         results: The slots with values at its end.
-        overwrite: Steps may reuse the buffers of dead values, and omit outputs that no later layer reads.
-        kept: Bytes in `slots` that belong to this plan only.
+        constants: The constants of the graph, which may select kernels; None while they are computed.
+        precomputed_bytes: Bytes in `slots` that belong to this plan only.
         back_edges: The positions of the results that only the next iteration of a loop reads, with its Parameters.
     """
 
@@ -172,17 +207,17 @@ class Planner:
         slots: list[Array | None],
         results: list[int],
         *,
-        overwrite: bool,
-        kept: int = 0,
+        constants: ModelConstants | None = None,
+        precomputed_bytes: int = 0,
         back_edges: Sequence[tuple[int, int]] = (),
     ) -> None:
         self._setting = setting
-        self._kept = kept
+        self._precomputed_bytes = precomputed_bytes
+        self._constants = constants
         self._nodes = nodes
         self._types = types
         self._slots = slots
         self._results = results
-        self._overwrite = overwrite
         self._keep = frozenset(results)
         self._read = self._keep.union(value.number for node in nodes for value in node.values_in)
         self._dying = last_uses(nodes)
@@ -196,7 +231,7 @@ class Planner:
         """
         plan = Plan([], self._slots, self._results)
         for index, node in enumerate(self._nodes):
-            live = self._kept + self._buffers.enter(index)
+            live = self._precomputed_bytes + self._buffers.enter(index)
             _at_layer(node, self._setting.budget.require, live)
             plan.live.append(live)
             step = self._step(index, node, live)
@@ -249,7 +284,7 @@ class Planner:
         better = self._kernel_for_any(node, op, context)
         slots = [self._slots[value.number] for value in node.values_in]
         fixed = {position: array for position, array in enumerate(slots) if array is not None}
-        is_replaceable = better is None and self._overwrite
+        is_replaceable = better is None
         numbers = tuple([value.number for value in node.values_in])
         is_tried = is_replaceable and self._is_static(numbers)
         view = op.view_kernel(*[self._types[number] for number in numbers]) if is_tried else None
@@ -259,19 +294,21 @@ class Planner:
         """The function to call instead of `evaluate` and `kernel`, for any types."""
         if op.evaluate_context:
             return partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
-        return None if isinstance(node, FusedNode) else self._setting.with_constants(node)
+        if self._constants is None or isinstance(node, FusedNode):
+            return None
+        return self._constants.select_kernel(node)
 
     def _request(self, node: Node, op: Op) -> KernelRequest:
         inputs = [self._types[value.number] for value in node.values_in]
         numbers = [value.number for value in node.outputs]
         unread = frozenset(op.output_name(place) for place, number in enumerate(numbers) if number not in self._read)
-        return KernelRequest(inputs, unread if self._overwrite else frozenset())
+        return KernelRequest(inputs, unread)
 
     def _overwritten_input(self, index: int, op: Op) -> int | None:
         """The input whose memory becomes that of the output, None if there is no such input."""
         node = self._nodes[index]
         output = self._types[node.outputs[0].number]
-        if self._overwrite and op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
+        if op.inplace_inputs and byte_size(output) >= OVERWRITE_FROM:
             for position, value in enumerate(node.values_in):
                 named = op.inputs[min(position, len(op.inputs) - 1)].name in op.inplace_inputs
                 if named and self._types[value.number] == output and self._buffers.may_overwrite(index, position):
@@ -311,11 +348,11 @@ class Plans:
     Several threads may call the methods at once; one of them plans at a time.
 
     Args:
-        make: Makes a plan for inputs of these types; with the flag its steps may reuse buffers.
+        make: Makes a plan for inputs of these types.
         max_memory: The budget of a run, in bytes.
     """
 
-    def __init__(self, make: Callable[[list[TensorType], bool], Plan], max_memory: int) -> None:
+    def __init__(self, make: Callable[[list[TensorType]], Plan], max_memory: int) -> None:
         self._make = make
         # Tensors that grow with the square of an input's size take four times as much, and the open plan reuses less
         # memory.
@@ -336,33 +373,29 @@ class Plans:
         """Return True for the open plan, which the next run with the same shapes replaces by a separate one."""
         return plan is self._open
 
-    def get(self, inputs: list[Input], *, observed: bool) -> Plan:
-        """The plan to run.
-
-        An observer may keep the arrays that it sees, so a plan for it reuses no buffers.
-        """
-        key = (observed, *inputs)
+    def get(self, inputs: list[Input]) -> Plan:
+        """The plan to run."""
+        key = tuple(inputs)
         plan = self._exact.get(key)
         if plan is not None:
             return plan
         with self.planning:
-            if observed or key in self._recent or not self._may_stay_open(inputs):
-                return self._exactly(inputs, observed=observed)
-            _remember(self._recent, key, None)
+            if key in self._recent or not self._may_stay_open(inputs):
+                return self._exactly(inputs)
+            remember(self._recent, key, None)
             return self._open_for(inputs)
 
-    def exact(self, inputs: list[Input], *, observed: bool = False) -> Plan:
+    def exact(self, inputs: list[Input]) -> Plan:
         """The plan for these input shapes and no others."""
         with self.planning:
-            return self._exactly(inputs, observed=observed)
+            return self._exactly(inputs)
 
-    def _exactly(self, inputs: list[Input], *, observed: bool) -> Plan:
-        key = (observed, *inputs)
+    def _exactly(self, inputs: list[Input]) -> Plan:
+        key = tuple(inputs)
         plan = self._exact.get(key)
         if plan is None:
-            types = [TensorType(ElementType.of_dtype(dtype), Shape(shape)) for dtype, shape in inputs]
-            plan = self._make(types, not observed)
-            _remember(self._exact, key, plan)
+            plan = self._make(types_of(inputs))
+            remember(self._exact, key, plan)
             self._open_inputs = self._open_inputs or list(inputs)
             if plan.peak <= self._ample:
                 self._planned_bytes = max(_bytes(inputs), self._planned_bytes or 0)
@@ -387,14 +420,20 @@ class Plans:
         if self._open is None or widened != self._open_inputs:
             self._open_inputs = widened
             types = [TensorType(ElementType.of_dtype(dtype), _open_shape(dims)) for dtype, dims in widened]
-            self._open = self._make(types, True)
+            self._open = self._make(types)
         return self._open
 
 
-def _remember(known: dict[Any, Any], key: Any, value: object) -> None:
-    if len(known) >= MAX_PLANS:
-        known.pop(next(iter(known)))
-    known[key] = value
+def remember(entries: dict[Any, Any], key: Any, value: object) -> None:
+    """Add an entry, in place of the oldest one if there are many."""
+    if len(entries) >= MAX_PLANS:
+        entries.pop(next(iter(entries)))
+    entries[key] = value
+
+
+def types_of(inputs: Sequence[Input]) -> list[TensorType]:
+    """The types of arrays of these dtypes and shapes."""
+    return [TensorType(ElementType.of_dtype(dtype), Shape(shape)) for dtype, shape in inputs]
 
 
 def _bytes(inputs: list[Input]) -> int:

@@ -30,8 +30,9 @@ from ir_exec.model import (
     described_in_html,
     read_model,
 )
-from ir_exec.plan.compiler import Tier, selection_of
+from ir_exec.plan.compiler import Tier
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
+from ir_exec.plan.pipeline import selection_of
 from ir_exec.plan.planner import Instrument
 from ir_exec.runtime.arguments import (
     bind_shapes,
@@ -51,6 +52,7 @@ from ir_exec.runtime.sessions import RunnableNetwork, Session
 from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
+from ir_exec.runtime.weight_modes import WeightMode, split_weights
 from ir_exec.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -117,60 +119,61 @@ class CompiledModel(Session):
             self.inputs, self.outputs = self._whole.inputs, _outputs_of_partial(self._whole, outputs)
             super().__init__(self._specialising(self._whole, instrument))
             return
-        model = self._model = self._whole if outputs is None else _with_outputs(self._whole, outputs)
-        refuse_unsupported(model.graph)
-        if model.weights is not None:
-            model.weights.fetch()
-        budget = budget or Budget(_most_memory(max_memory))
-        context = {"weights": model.weights, "state": CurrentVariables()}
-        self.inputs = model.inputs
-        self.outputs = model.outputs
-        wide = run_as_f32(model) if checked_precision(precision) == "f32" else AS_IN_FILE
-        self._is_wide = bool(wide.ops)
-        types = None if self._is_wide else model.types
-        self._executor = Executor(
-            model.graph,
-            context,
-            budget,
-            expand_weights=expand_weights,
-            types=types,
-            ops=wide.ops,
-            instrument=instrument,
-            tier=_tier(optimize),
-            passes=selection_of(passes),
-        )
-        stateful = {
-            node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
-        }
-        network = self._prepare(
-            RunnableNetwork(
-                model.graph,
-                self._executor,
-                self.inputs,
-                self.outputs,
-                variables_of(model),
-                dict(enumerate(op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None)),
-                bool(stateful),
-                model.weights,
-                budget,
-                chosen_threads(threads),
-                None if max_seconds is None else seconds(max_seconds, "max_seconds"),
-                self._is_wide,
-                wide.variables,
-            )
-        )
+        network = self._interpreted(self._whole, outputs, budget, instrument)
+        self._model, self._executor, self._is_wide = network.model, network.executor, network.is_wide
+        self.inputs, self.outputs = network.inputs, network.outputs
+        network = self._prepare(network)
         if isinstance(self._whole, PartialModel) and self._whole.has_assumptions:
             super().__init__(self._specialising(self._whole, instrument, network))
         else:
             super().__init__(network)
 
+    def _interpreted(
+        self, model: Model, outputs: Sequence[str] | None, budget: Budget | None, instrument: Instrument | None
+    ) -> RunnableNetwork:
+        """Return a complete model that is interpreted with the options of this one."""
+        options = self._options
+        if outputs is not None:
+            model = _with_outputs(model, outputs)
+        refuse_unsupported(model.graph)
+        if model.weights is not None:
+            model.weights.fetch()
+        budget = budget or Budget(_most_memory(options["max_memory"]))
+        wide = run_as_f32(model) if checked_precision(options["precision"]) == "f32" else AS_IN_FILE
+        executor = Executor(
+            model.graph,
+            {"weights": model.weights, "state": CurrentVariables()},
+            budget,
+            expand_weights=options["expand_weights"],
+            types=None if wide.ops else model.types,
+            ops=wide.ops,
+            instrument=instrument,
+            tier=_tier(options["optimize"]),
+            passes=selection_of(options["passes"]),
+        )
+        stateful = {
+            node: node.op for node in model.graph.all_nodes() if node.op and "state" in node.op.evaluate_context
+        }
+        drawers = [op for op in (*stateful.values(), *map(wide.ops.get, stateful)) if op is not None]
+        max_seconds = options["max_seconds"]
+        return RunnableNetwork(
+            model=model,
+            executor=executor,
+            inputs=model.inputs,
+            outputs=model.outputs,
+            variables=variables_of(model),
+            drawers=dict(enumerate(drawers)),
+            is_stateful=bool(stateful),
+            budget=budget,
+            threads=chosen_threads(options["threads"]),
+            max_seconds=None if max_seconds is None else seconds(max_seconds, "max_seconds"),
+            is_wide=bool(wide.ops),
+            rounded=wide.variables,
+        )
+
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
         """Return the network of the calls of a complete model; a subclass may replace its executor."""
         return network
-
-    def _compile_specialized(self, model: Model, budget: Budget, instrument: Instrument | None) -> CompiledModel:
-        """Return a model that was specialized to inputs, compiled with the options of this one."""
-        return CompiledModel(model, **self._options, instrument=instrument, budget=budget)
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self._model)
@@ -192,13 +195,10 @@ class CompiledModel(Session):
     def _specialising(
         self, model: PartialModel, instrument: Instrument | None, general: RunnableNetwork | None = None
     ) -> Specialising:
-        def compiled(whole: Model, budget: Budget, is_whole: bool) -> RunnableNetwork:
-            if is_whole:
-                made = self._compile_specialized(whole, budget, instrument)
-            else:
-                made = CompiledModel(whole, **{**self._options, "outputs": None}, budget=budget)
-            assert isinstance(made._network, RunnableNetwork), "a complete model was compiled"
-            return made._network
+        def compiled(specialized: Model, budget: Budget, is_complete: bool) -> RunnableNetwork:
+            if not is_complete:
+                return self._interpreted(specialized, None, budget, None)
+            return self._prepare(self._interpreted(specialized, self._options["outputs"], budget, instrument))
 
         # Invalid options are reported here, and not in the first call.
         checked_precision(self._options["precision"])
@@ -286,7 +286,8 @@ def compile_model(
     model: Model | Source,
     device_name: str = "CPU",
     *,
-    weights: Literal["expand", "keep"] | WeightsSource | None = None,
+    weights: WeightsSource | None = None,
+    weight_mode: WeightMode | None = None,
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
@@ -303,10 +304,11 @@ def compile_model(
     Args:
         device_name: "CPU" or "AUTO", which are equivalent; there are no other devices. A path that ends in .bin is
             read as the weights, as in `read_model(xml, bin)`.
-        weights: "expand", the default, computes values that depend on weights alone once, in the first run, for
+        weights: Another .bin, as for `read_model`.
+        weight_mode: "expand", the default, computes values that depend on weights alone once, in the first run, for
             instance f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored
             bytes, block by block; other values that take more memory than the weights are computed in every run and
-            freed again. Anything else is another .bin, as for `read_model`.
+            freed again.
         max_memory: The maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
             constants together; None: the machine's memory.
         max_seconds: The maximum duration of a run; the time is checked before each layer and each iteration, and
@@ -318,9 +320,9 @@ def compile_model(
         precision: The type in which f16 and bf16 values of a model are computed. "f32", the default, is fast, and
             matches OpenVINO's CPU plugin for f16: values are rounded to the types of the file in Convert and
             ConvertLike, in variables written by Assign, and in the outputs. 16-bit weights then take twice their
-            memory, unless weights="keep" converts them in every run. "file" rounds after every layer; a model with an
-            input of undeclared element type does so too. A model that only moves such values runs in their types either
-            way.
+            memory, unless weight_mode="keep" converts them in every run. "file" rounds after every layer; a model with
+            an input of undeclared element type does so too. A model that only moves such values runs in their types
+            either way.
         outputs: Names of tensors or layers (`split:1` for a layer with several outputs) whose values are the outputs,
             in this order, instead of the outputs of the model. Only what they and the variables need is computed.
         optimize: "auto" fuses layers into fewer, larger steps, which may change the last digits of a result, and
@@ -342,8 +344,7 @@ def compile_model(
         EvaluationError: IR704 for other devices and for invalid numbers, IR705 for outputs that do not exist, and one
             UnsupportedError that names every operator that ir_exec does not support.
     """
-    mode = weights if isinstance(weights, str) and weights in ("expand", "keep") else None
-    source = None if mode else weights
+    source, mode = split_weights(weights, weight_mode)
     if source is None and _is_weights_path(device_name):
         device_name, source = "CPU", device_name
     if device_name not in ("CPU", "AUTO"):
@@ -351,7 +352,7 @@ def compile_model(
     if not isinstance(model, Model):
         model = read_model(model, weights=source)
     elif source is not None:
-        raise EvaluationError('weights is another .bin for a model that was already read, expected "expand" or "keep"')
+        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
     return compiled_with(
         model,
         max_memory=max_memory,

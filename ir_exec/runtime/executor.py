@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
-from contextvars import ContextVar
 from threading import Lock
 from types import MappingProxyType
 from typing import NamedTuple
@@ -13,19 +12,19 @@ from ir_exec.infer import OuterTypes, Types
 from ir_exec.kernels.limits import Budget, current_limits, owners
 from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import Iterations, Ties
-from ir_exec.plan.compiler import ALL_PASSES, Compiler, Tier
+from ir_exec.ops.infrastructure.values import Parameter, Result
+from ir_exec.plan.compiler import Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
-from ir_exec.plan.planner import Context, Input, Instrument, Kernel, Plan, Plans, Setting
+from ir_exec.plan.pipeline import ALL_PASSES
+from ir_exec.plan.planner import Context, Input, Instrument, Plan, Plans, Setting, remember, types_of
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
-from ir_exec.runtime.loop import Hooks, Observer, Observing, run_steps
+from ir_exec.runtime.layers import LayerSteps
+from ir_exec.runtime.loop import Observer, Observing, run_steps
 from ir_exec.tuning import thresholds
 from ir_exec.types import Array, TensorType
 
 __all__ = ["Executor"]
-
-_OBSERVED: ContextVar[bool] = ContextVar("_OBSERVED", default=False)
-"""True while the enclosing run is observed."""
 
 
 class Executor:
@@ -60,6 +59,9 @@ class Executor:
         passes: PassSelection = ALL_PASSES,
     ) -> None:
         self.weights = context["weights"]
+        self._graph = graph
+        self._layers: LayerSteps | None = None
+        self._observed_inputs: dict[tuple[Input, ...], None] = {}
         self._plans = Plans(self._new_plan, budget.max_memory)
         self._parameters = [node.outputs[0].number for node in graph.parameters]
         self._back_edges = ties.back_edges if ties else ()
@@ -92,24 +94,23 @@ class Executor:
             )
             for node, executors in self.bodies.items()
         }
-        self._setting = Setting(context, bodies, budget, self._with_constants, ops, instrument)
-        self.compiler = Compiler(
+        setting = Setting(
             graph=graph,
-            setting=self._setting,
-            weights=self.weights,
-            weight_memory=WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights),
+            nodes=[node for node in graph.nodes if not isinstance(node.op, (Parameter, Result))],
+            context=context,
+            bodies=bodies,
+            budget=budget,
             ops=ops,
+            run=_run,
             types=types,
             expand=expand_weights,
-            tier=tier,
+            packs_at_once=tier == "full",
             fixed=[self._parameters[position] for position in (ties.fixed if ties else ())],
             back_edges=[(edge.result, self._parameters[edge.parameter]) for edge in (ties.moved if ties else ())],
-            selection=passes,
-            run=_run,
+            instrument=instrument,
         )
-
-    def _with_constants(self, node: Node) -> Kernel | None:
-        return self.compiler.with_constants(node)
+        weight_memory = WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights)
+        self.compiler = Compiler(setting, weight_memory, tier, passes)
 
     def run(
         self, arrays: list[Array], observe: Observer | None = None, *, iterations: Iterations | None = None
@@ -120,38 +121,50 @@ class Executor:
             iterations: Shared by runs with equal fixed inputs.
         """
         if observe is not None:
-            return self._run_observed(arrays, Observing(observe))
+            return self._run_observed(arrays, observe)
         return self.run_body(arrays, iterations)
 
     def run_body(self, arrays: list[Array], iterations: Iterations | None) -> list[Array]:
-        """Run the graph as a body; it is observed if the caller is."""
-        return self._run(arrays, None, is_observed=_OBSERVED.get(), iterations=iterations)
-
-    def _run_observed(self, arrays: list[Array], hooks: Hooks) -> list[Array]:
-        """Run the layers of the file one by one, in bodies too."""
-        token = _OBSERVED.set(True)
-        try:
-            return self._run(arrays, hooks, is_observed=True, iterations=None)
-        finally:
-            _OBSERVED.reset(token)
-
-    def _run(
-        self, arrays: list[Array], hooks: Hooks | None, *, is_observed: bool, iterations: Iterations | None
-    ) -> list[Array]:
+        """Run the plan for the arrays, of the graph or of a body."""
         start: _Start | None = None if iterations is None else iterations.start
         if start is None:
-            start = self._start(arrays, is_observed, iterations)
-        if self._runs_until_packed >= 0 and not is_observed:
+            start = self._start(arrays, iterations)
+        if self._runs_until_packed >= 0:
             self._count_run()
         slots = start.slots.copy()
         for number, given in zip(self._parameters, arrays, strict=True):
             slots[number] = given
-        _run(start.plan, slots, hooks)
+        _run(start.plan, slots)
         return [array for number in start.plan.results if (array := slots[number]) is not None]
 
-    def _start(self, arrays: list[Array], is_observed: bool, iterations: Iterations | None) -> _Start:
+    def _run_observed(self, arrays: list[Array], observe: Observer) -> list[Array]:
+        """Run the layers of the file one by one, in bodies too."""
+        layers = self._layers_for([(array.dtype, array.shape) for array in arrays])
+
+        def show(node: Node, inputs: list[Array], outputs: list[Array]) -> None:
+            if node not in layers.hidden:
+                observe(node, inputs, outputs)
+
+        return layers.run_to_results(self._graph, arrays, Observing(show if layers.hidden else observe))
+
+    def _layers_for(self, inputs: list[Input]) -> LayerSteps:
+        """Return the steps of the layers; raise the errors of inference for inputs of these dtypes and shapes."""
+        layers, key = self._layers, tuple(inputs)
+        if layers is not None and layers.constants is self.compiler.constants and key in self._observed_inputs:
+            return layers
+        with self._plans.planning:
+            constants = self.compiler.prepare(types_of(inputs))
+            if self._layers is None or self._layers.constants is not constants:
+                setting = self.compiler.setting
+                layers = LayerSteps(self._graph, setting.context, setting.ops, constants=constants)
+                layers.steps(self._graph)
+                self._layers = layers
+            remember(self._observed_inputs, key, None)
+            return self._layers
+
+    def _start(self, arrays: list[Array], iterations: Iterations | None) -> _Start:
         types = [(array.dtype, array.shape) for array in arrays]
-        plan = self._plans.get(types, observed=is_observed)
+        plan = self._plans.get(types)
         slots = plan.slots
         if plan.prologue is not None:
             slots = slots.copy()
@@ -164,7 +177,7 @@ class Executor:
             for number in plan.prologue.results:
                 slots[number] = values[number]
         start = _Start(plan, slots)
-        if iterations is not None and not is_observed and self._repeats(plan, types):
+        if iterations is not None and self._repeats(plan, types):
             iterations.start = start
         return start
 
@@ -202,8 +215,8 @@ class Executor:
         """The bytes of folded constants, without views of the mapped file."""
         return self.compiler.constant_bytes
 
-    def _new_plan(self, inputs: list[TensorType], is_for_runs: bool) -> Plan:
-        return self.compiler.compile_plan(inputs, is_for_runs)
+    def _new_plan(self, inputs: list[TensorType]) -> Plan:
+        return self.compiler.compile_plan(inputs)
 
 
 class _Start(NamedTuple):
@@ -226,7 +239,7 @@ def _computed_once(plan: Plan, slots: list[Array | None], given: Container[int])
     return found
 
 
-def _run(plan: Plan, slots: list[Array | None], hooks: Hooks | None = None) -> None:
+def _run(plan: Plan, slots: list[Array | None]) -> None:
     limits = current_limits()
     plan.require_memory(limits)
-    run_steps(plan.steps, slots, limits, hooks)
+    run_steps(plan.steps, slots, limits)

@@ -12,9 +12,12 @@ from ir_exec.infer import OuterTypes
 from ir_exec.kernels.limits import current_limits
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.dynamic_kernel import DynamicKernel
+from ir_exec.plan.memory import freeze
 from ir_exec.plan.passes.fold import constant_values
-from ir_exec.plan.planner import Context, Kernel, Step
+from ir_exec.plan.passes.sink_large_constants import sink_constants
+from ir_exec.plan.planner import Context, DynamicStepMemory, Kernel, Step
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.loop import Hooks, placed, run_steps
 from ir_exec.types import Array
@@ -26,30 +29,48 @@ RunsLayerBody: TypeAlias = Callable[[Node, BodyGraph, list[Array]], list[Array]]
 
 
 class LayerSteps:
-    """The steps of a graph and of its bodies, one for each layer but Results; for one thread.
+    """The steps of a graph and of its bodies, one for each layer but Results.
 
     Hooks may keep the arrays that they receive, and replace them. If constants select another kernel for a layer in a
     run, the layer has the same kernel here. Parameters are steps that return their input.
 
+    With the constants of a compiled graph, folded layers have no step, and arrays are counted in the limits of the run.
+    Several threads may run the steps at once, unless `runs` prevents it.
+
     Args:
         ops: Operators that replace the operators of their nodes.
-        runs: Computes the bodies.
+        runs: Computes the bodies; None: their layers run without hooks.
+        constants: The constants of the graph.
+
+    Attributes:
+        constants: See above.
+        hidden: Layers with a step that depend on constants alone: in plans, steps hold their values.
     """
 
-    def __init__(self, graph: Graph, context: Context, ops: Mapping[Node, Op], runs: RunsLayerBody) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        context: Context,
+        ops: Mapping[Node, Op],
+        runs: RunsLayerBody | None = None,
+        constants: ModelConstants | None = None,
+    ) -> None:
+        self.constants = constants
+        self.hidden = frozenset([value.node for value in constants.held] if constants is not None else ())
+        self._graph = graph
         self._context = context
         self._without_bodies: Context = {**context, "bodies": ()}
         self._ops = ops
-        self._runs = runs
+        self._runs = runs or self._run_without_hooks
         self._steps: dict[Graph, list[Step]] = {}
         self._keeping: dict[Graph, list[Step]] = {}
         self._kernels: dict[Node, Kernel] = {}
         self._kept: list[_ConstantOfBody] = []
-        self._constants = constant_values(graph)
+        self._constant_values = constant_values(graph)
         self._inside: set[Node] = set()
         for node in graph.all_nodes():
             for body in node.bodies:
-                self._constants |= constant_values(body.graph)
+                self._constant_values |= constant_values(body.graph)
                 self._inside.update(body.graph.nodes)
 
     def run(
@@ -67,10 +88,18 @@ class LayerSteps:
                 self._keeping[graph] = [replace(step, dying=()) for step in steps]
             steps = self._keeping[graph]
         slots: list[Array | None] = [None] * len(graph.values)
+        if self.constants is not None and graph is self._graph:
+            slots = self.constants.arrays.copy()
         for node, array in zip(graph.parameters, arrays, strict=True):
             slots[node.outputs[0].number] = array
         run_steps(steps, slots, current_limits(), hooks)
         return slots
+
+    def run_to_results(self, graph: Graph, arrays: list[Array], hooks: Hooks | None) -> list[Array]:
+        """Run a graph, and return the values of its Results."""
+        slots = self.run(graph, arrays, hooks)
+        numbers = [node.values_in[0].number for node in graph.results]
+        return [array for number in numbers if (array := slots[number]) is not None]
 
     def steps(self, graph: Graph) -> list[Step]:
         """Return the steps of the graph, or of a body."""
@@ -94,7 +123,10 @@ class LayerSteps:
 
     def _steps_of(self, graph: Graph) -> list[Step]:
         results = {node.values_in[0].number for node in graph.results}
-        nodes = [node for node in graph.nodes if not isinstance(node.op, Result)]
+        if self.constants is not None and graph is self._graph:
+            nodes = sink_constants(self.constants.computed_nodes())
+        else:
+            nodes = [node for node in graph.nodes if not isinstance(node.op, Result)]
         return [
             self._step(node, tuple([number for number in dying if number not in results]))
             for node, dying in zip(nodes, last_uses(nodes), strict=True)
@@ -104,7 +136,8 @@ class LayerSteps:
         op = self._operator(node)
         outputs = tuple([value.number for value in node.outputs])
         inputs = outputs if isinstance(op, Parameter) else tuple([value.number for value in node.values_in])
-        return Step(node, self._kernel(node), inputs, outputs, dying, None, op)
+        memory = None if self.constants is None else DynamicStepMemory(0, (0,) * len(outputs))
+        return Step(node, self._kernel(node), inputs, outputs, dying, memory, op)
 
     def _operator(self, node: Node) -> Op:
         op = self._ops.get(node, node.op)
@@ -122,15 +155,22 @@ class LayerSteps:
             return _same
         context = self._context_of(node) if node.bodies else self._without_bodies
         is_inside = node in self._inside
-        is_kept = is_inside and node.outputs and all(value in self._constants for value in node.outputs)
+        is_kept = is_inside and node.outputs and all(value in self._constant_values for value in node.outputs)
         kernel: Kernel
         if op.evaluate_context:
             kernel = partial(op.evaluate, **{name: context[name] for name in op.evaluate_context})
             # The content of bodies is checked there.
             if not node.bodies and not isinstance(node.op, Const):
                 kernel = DynamicKernel(node, op, context, kernel, better=False)
+        elif self.constants is not None and not is_inside:
+            arrays = [self.constants.arrays[value.number] for value in node.values_in]
+            fixed = {position: array for position, array in enumerate(arrays) if array is not None}
+            better = self.constants.select_kernel(node)
+            kernel = DynamicKernel(
+                node, op, context, better or op.evaluate, better=better is None, fixed=fixed, at_once=True
+            )
         else:
-            known = [position for position, value in enumerate(node.values_in) if value in self._constants]
+            known = [position for position, value in enumerate(node.values_in) if value in self._constant_values]
             dynamic = DynamicKernel(node, op, context, op.evaluate, better=True, constants=known, at_once=True)
             has_other = type(op).with_constants is not Op.with_constants
             kernel = _ByConstants(op, known, dynamic, keeps=is_inside) if has_other else dynamic
@@ -152,6 +192,9 @@ class LayerSteps:
     def _run_body(self, node: Node, body: BodyGraph, arrays: list[Array], _: object) -> list[Array]:
         return self._runs(node, body, arrays)
 
+    def _run_without_hooks(self, node: Node, body: BodyGraph, arrays: list[Array]) -> list[Array]:
+        return self.run_to_results(body.graph, arrays, None)
+
 
 def _same(array: Array) -> Array:
     return array
@@ -162,17 +205,20 @@ class _ConstantOfBody:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel = kernel
-        self._inputs: tuple[Array, ...] = ()
-        self._result: Any = None
+        # Inputs and result are stored together: several threads may call.
+        self._last: tuple[tuple[Array, ...], Any] | None = None
 
     def __call__(self, *arrays: Array) -> Any:
-        if self._result is None or any(kept is not array for kept, array in zip(self._inputs, arrays, strict=True)):
-            self._result = self._kernel(*arrays)
-            self._inputs = arrays
-        return self._result
+        last = self._last
+        if last is None or any(previous is not array for previous, array in zip(last[0], arrays, strict=True)):
+            result = self._kernel(*arrays)
+            # The caller of the model may get it as an output.
+            result = tuple(map(freeze, result)) if isinstance(result, tuple) else freeze(result)
+            last = self._last = arrays, result
+        return last[1]
 
     def forget(self) -> None:
-        self._inputs, self._result = (), None
+        self._last = None
 
 
 class _ByConstants:
@@ -187,17 +233,14 @@ class _ByConstants:
         self._positions = positions
         self._dynamic = dynamic
         self._keeps = keeps
-        self._known: dict[int, Array] = {}
-        self._better: Kernel | None = None
+        self._last: tuple[dict[int, Array], Kernel | None] = {}, None
 
     def __call__(self, *arrays: Array) -> Any:
         kernel = self._dynamic.accepted(arrays)
-        known = self._known
-        if known and all(arrays[position] is array for position, array in known.items()):
-            better = self._better
-        else:
-            known = {position: arrays[position] for position in self._positions}
-            better = self._op.with_constants(known)
+        constants, better = self._last
+        if not constants or any(arrays[position] is not array for position, array in constants.items()):
+            constants = {position: arrays[position] for position in self._positions}
+            better = self._op.with_constants(constants)
             if self._keeps:
-                self._known, self._better = known, better
+                self._last = constants, better
         return (better or kernel)(*arrays)

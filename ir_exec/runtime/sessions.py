@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ShapeError
-from ir_exec.graph import Graph
 from ir_exec.hints import suggested
 from ir_exec.infer import explained_by_weights
-from ir_exec.ir import Weights
 from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
 from ir_exec.model import (
+    Model,
     ModelPort,
     PortKey,
     numbered,
@@ -110,14 +109,13 @@ class RunnableNetwork:
         rounded: The variables that keep such values.
     """
 
-    graph: Graph
+    model: Model
     executor: Executor
     inputs: list[ModelPort]
     outputs: list[ModelPort]
     variables: list[ModelPort]
     drawers: Drawers
     is_stateful: bool
-    weights: Weights | None
     budget: Budget
     threads: int
     max_seconds: float | None
@@ -136,7 +134,9 @@ class RunnableNetwork:
         try:
             return self._run(arrays, observe, limits)
         except IRError as error:
-            raise explained_by_weights(error, self.graph, self.weights, is_running=True) from error.__cause__
+            raise explained_by_weights(
+                error, self.model.graph, self.model.weights, is_running=True
+            ) from error.__cause__
 
     def _run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         if not self.is_wide:
@@ -249,8 +249,8 @@ class Session:
 
     def _called(self, network: RunnableNetwork, inputs: Inputs | None, observe: Observer | None) -> Results:
         arrays = bind_inputs(inputs, network.inputs)
-        if network.weights is not None:
-            network.weights.require_unchanged()
+        if network.model.weights is not None:
+            network.model.weights.require_unchanged()
         limits = Limits(network.budget, network.max_seconds)
         around = LIMITS.set(limits)
         try:

@@ -176,7 +176,10 @@ def _frozen(value: Array) -> Array:
 
 
 VARIABLES: ContextVar[Variables] = ContextVar("VARIABLES")
-"""The variables of the session that runs in this context."""
+"""The variables of the session that runs in this context.
+
+It is no argument of a run: sessions share plans, whose kernels bind the state of an operator before a run.
+"""
 
 
 class CurrentVariables:
@@ -185,8 +188,8 @@ class CurrentVariables:
     def read(self, variable_id: str) -> Array | None:
         return VARIABLES.get().read(variable_id)
 
-    def write(self, variable_id: str, value: Array) -> None:
-        VARIABLES.get().write(variable_id, value)
+    def write(self, variable_id: str, value: Array, *, is_own: bool = False) -> None:
+        VARIABLES.get().write(variable_id, value, is_own=is_own)
 
     def draw(self, layer: object, count: int) -> int:
         return VARIABLES.get().draw(layer, count)

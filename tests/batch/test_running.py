@@ -69,7 +69,7 @@ def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_th
     monkeypatch.setattr(running, "default_budget", lambda: memory)
     check(list(batch.run(weighed_network(), arrays(4), processes)), 4)
     assert options["expand_weights"] is expands
-    check(list(batch.run(weighed_network(), arrays(4), processes, weights="expand")), 4)
+    check(list(batch.run(weighed_network(), arrays(4), processes, weight_mode="expand")), 4)
     assert options["expand_weights"] is True
 
 
@@ -347,7 +347,8 @@ def test_weights_that_are_sent(tmp_path: Path) -> None:
         ({"executor": 3}, naming("executor")),
         ({"jobs": 2, "executor": ThreadPoolExecutor(1)}, naming("executor", "jobs")),
         ({"outputs": ["nothing"]}, naming("nothing")),
-        ({"weights": b""}, naming("weights", "expand", "keep")),
+        ({"weights": b""}, naming("weights", "None")),
+        ({"weight_mode": "kept"}, naming("weight_mode", "kept", "expand", "keep")),
     ],
 )
 def test_arguments_that_do_not_fit(options: dict[str, Any], message: str) -> None:

@@ -66,7 +66,7 @@ def test_networks(name: str) -> None:
     found = []
     for numbers, threads in ((whole(), 2), (cut(1000), 1), (cut(1000), 3)):
         with replaced(numbers):
-            result = ir_exec.compile_model(model, weights="keep", threads=threads)(inputs)
+            result = ir_exec.compile_model(model, weight_mode="keep", threads=threads)(inputs)
         found.append(tuple(result[number] for number in range(len(wanted))))
         faults = [output_fault(*pair) for pair in zip(found[-1], wanted, strict=True)]
         assert not any(faults), faults

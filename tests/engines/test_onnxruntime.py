@@ -267,7 +267,7 @@ def test_compressed_weights() -> None:
     model = build.model(build.result(build.matmul(x, decoded, transpose_b=True), name="y"))
     values = RANDOM.normal(size=(2, 64)).astype(np.float32)
     for mode in ("expand", "keep"):
-        found = compiled(model, weights=mode)([values])["y"]
+        found = compiled(model, weight_mode=mode)([values])["y"]
         np.testing.assert_allclose(found, values @ ((codes.astype(np.float32) - 8) * scale).T, rtol=1e-4, atol=1e-4)
 
 

@@ -12,6 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import ir_exec
 from ir_exec import EvaluationError, build
+from ir_exec.plan.passes.conv_weights import PackedFilters
+from ir_exec.plan.passes.prepack import PackedMatrices
 from ir_exec.runtime.compiled import Optimize
 from ir_exec.tuning import thresholds
 from ir_exec.tuning.machine import pretend
@@ -47,10 +49,11 @@ def outputs(compiled: ir_exec.CompiledModel) -> list[Array]:
 
 
 def are_packed(compiled: ir_exec.CompiledModel) -> set[bool]:
-    compiler = compiled.executor.compiler
-    matrices = compiler.matrices.packed_matrices if compiler.matrices is not None else []
-    filters = compiler.filters.transformed if compiler.filters is not None else []
-    return {one.is_packed for one in [*matrices, *filters]}
+    constants = compiled.executor.compiler.constants
+    packed = constants.packed if constants is not None else ()
+    matrices = [matrix for part in packed if isinstance(part, PackedMatrices) for matrix in part.packed_matrices]
+    filters = [filters for part in packed if isinstance(part, PackedFilters) for filters in part.transformed]
+    return {constant.is_packed for constant in [*matrices, *filters]}
 
 
 def test_weights_are_packed_at_once_later_or_never() -> None:

@@ -156,7 +156,7 @@ def test_weights_are_kept_small_when_that_is_asked_for():
     path = NETWORKS / "llama_int4_asym.xml"
     with np.load(path.with_suffix(".inputs.npz")) as stored:
         inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
-    expanded, kept = ir_exec.compile_model(path, weights="expand"), ir_exec.compile_model(path, weights="keep")
+    expanded, kept = ir_exec.compile_model(path, weight_mode="expand"), ir_exec.compile_model(path, weight_mode="keep")
     for one, other in zip(expanded(inputs).values(), kept(inputs).values(), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
     shapes = dict(enumerate(array.shape for array in inputs))

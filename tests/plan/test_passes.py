@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
+from collections import Counter
+from dataclasses import FrozenInstanceError, replace
+from hashlib import blake2b
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -16,22 +19,30 @@ import ir_exec
 from ir_exec import EvaluationError, ShapeError, build
 from ir_exec.cli import main
 from ir_exec.plan import compiler
-from ir_exec.plan.compiler import PASSES, Compiler, Draft, PassFailedError, selection_of
+from ir_exec.plan.compiler import Compiler, PassFailedError
+from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.explain import PlanReport
+from ir_exec.plan.graph import PlanGraph
+from ir_exec.plan.pipeline import PASSES, ModelPass, Pass, fusion_pass, selection_of
 from tests.helpers.examples import blocks_of, run_example
+from tests.plans.snapshot import plans_of
+from tests.plans.table import ARCHITECTURE, with_table
 
 NETWORKS = Path(__file__).parent.parent / "networks"
 CHOSEN = ("bert_tiny_fp16", "conv_zoo", "keras", "llama_int4_asym", "index_ops", "branches", "gnn_gcn_gat")
-OPTIONAL = [one for one in PASSES if not one.always]
+OPTIONAL = [entry for entry in PASSES if entry.is_selectable]
+NAME_OF = attrgetter("name")
 
 
 def test_passes_come_after_what_they_need() -> None:
     seen: set[str] = set()
-    for one in PASSES:
-        assert seen.issuperset(one.needs), one.name
-        assert one.name not in seen
-        seen.add(one.name)
+    for entry in PASSES:
+        assert seen.issuperset(entry.needs), entry.name
+        assert entry.name not in seen
+        seen.add(entry.name)
     assert PASSES[-1].name == "select_kernels"
+    scopes = [entry.scope for entry in PASSES]
+    assert scopes == sorted(scopes), "those of scope model come first"
 
 
 def outputs(name: str, passes: str | None, *, optimize: bool = True) -> list[np.ndarray]:
@@ -44,17 +55,24 @@ def outputs(name: str, passes: str | None, *, optimize: bool = True) -> list[np.
         return first
 
 
+@pytest.mark.parametrize("entry", [entry for entry in OPTIONAL if entry.exactness == "bit-exact"], ids=NAME_OF)
+def test_every_bit_exact_pass_keeps_every_bit(entry: Pass) -> None:
+    for name in ("bert_tiny_fp16", "conv_zoo", "branches"):
+        for actual, expected in zip(outputs(name, entry.name), outputs(name, None, optimize=False), strict=True):
+            np.testing.assert_array_equal(actual, expected)
+
+
 @pytest.mark.parametrize("name", CHOSEN)
-def test_bit_exact_passes_keep_every_bit(name: str) -> None:
+def test_bit_exact_passes_keep_every_bit_together(name: str) -> None:
     expected = outputs(name, None, optimize=False)
     exact = ",".join(one.name for one in OPTIONAL if one.exactness == "bit-exact")
     for found, plain in zip(outputs(name, exact), expected, strict=True):
         np.testing.assert_array_equal(found, plain)
 
 
-@pytest.mark.parametrize("one", OPTIONAL, ids=lambda one: one.name)
-def test_a_network_runs_without_any_pass(one: object) -> None:
-    name = str(getattr(one, "name", ""))
+@pytest.mark.parametrize("entry", OPTIONAL, ids=NAME_OF)
+def test_a_network_runs_without_any_pass(entry: Pass) -> None:
+    name = entry.name
     for network in ("bert_tiny_fp16", "conv_zoo"):
         expected = outputs(network, None, optimize=False)
         for found, plain in zip(outputs(network, f"-{name}"), expected, strict=True):
@@ -98,9 +116,9 @@ def test_passes_that_cannot_be_chosen(text: str) -> None:
 
 
 def test_the_table_of_the_architecture_is_current() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
-    for one in PASSES:
-        assert f"| `{one.name}` | {one.exactness} | {one.scope} | {one.what} |" in page
+    page = ARCHITECTURE.read_text("utf-8")
+    assert page.count(f"| `{PASSES[0].name}` |") == 1
+    assert page == with_table(page), "run: python -m tests.plans"
 
 
 def test_the_commands() -> None:
@@ -137,16 +155,20 @@ def test_passes_count_the_layers_that_they_decide_about() -> None:
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> None:
-    """Let a pass fail after it has changed a part of the plan; one of the model changes constants too."""
+    """Let a pass fail after it has changed a part of the plan, or the constants."""
 
-    def run(compiler: Compiler, draft: Draft) -> None:
-        draft.set_nodes(draft.nodes[1:])
-        if compiler.constants is not None and scopes[name] == "model":
-            compiler.constants[:] = [None] * len(compiler.constants)
+    def fail_with_constants(constants: ModelConstants) -> ModelConstants:
+        constants.arrays[:] = [None] * len(constants.arrays)
         raise error
 
-    scopes = {one.name: one.scope for one in PASSES}
-    passes = tuple(replace(one, run=run) if one.name == name else one for one in PASSES)
+    def fail_with_nodes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+        graph.set_nodes(graph.nodes[1:])
+        raise error
+
+    def broken(entry: Any) -> Any:
+        return replace(entry, run=fail_with_constants if isinstance(entry, ModelPass) else fail_with_nodes)
+
+    passes = tuple(broken(entry) if entry.name == name else entry for entry in PASSES)
     monkeypatch.setattr(compiler, "PASSES", passes)
 
 
@@ -181,13 +203,13 @@ def test_a_pass_that_fails_is_an_error_in_tests(monkeypatch: pytest.MonkeyPatch)
 
 def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The example of "Adding a fusion in five steps" is run, added to the passes, and found in a network."""
-    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text("utf-8")
+    page = ARCHITECTURE.read_text("utf-8")
     (block,) = blocks_of(page, "python")
     names: dict[str, Any] = {}
     run_example(block, names)
     (arguments,) = re.findall(r"`fusion_pass\((.*), SOFTSIGN\)`", page)
     name, exactness, what = ast.literal_eval(f"({arguments})")
-    added = compiler.fusion_pass(name, exactness, what, names["SOFTSIGN"])
+    added = fusion_pass(name, exactness, what, names["SOFTSIGN"])
     monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], added, PASSES[-1]))
     data = build.parameter([2, 3], "f32")
     softsign = build.divide(data, build.add(build.abs(data), build.constant(np.float32(1))), name="softsign")
@@ -198,9 +220,88 @@ def test_the_fusion_of_the_architecture_is_one(monkeypatch: pytest.MonkeyPatch) 
     np.testing.assert_array_equal(compiled([x])[0], x / (1 + np.abs(x)))
 
 
+@pytest.mark.parametrize("options", [{}, {"weight_mode": "keep"}, {"optimize": "full"}], ids=str)
 @pytest.mark.parametrize("name", CHOSEN)
-def test_running_the_fusions_twice_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    once = explained(name).layers
-    fusions = [one for one in PASSES if one.name.startswith("fuse_")]
-    monkeypatch.setattr(compiler, "PASSES", (*PASSES[:-1], *fusions, PASSES[-1]))
-    assert explained(name).layers == once
+def test_running_each_pass_twice_changes_nothing(
+    name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    once = plans_after(name, **options)
+    monkeypatch.setattr(compiler, "PASSES", tuple(entry for entry in PASSES for _ in range(2)))
+    assert plans_after(name, **options) == once
+
+
+def test_running_the_passes_of_plans_twice_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_shapes = [entry for entry in PASSES if entry.scope == "shapes"]
+    for name in CHOSEN:
+        once = plans_after(name)
+        with monkeypatch.context() as patch:
+            patch.setattr(compiler, "PASSES", (*PASSES[:-1], *of_shapes))
+            assert plans_after(name) == once
+
+
+def plans_after(name: str, **options: Any) -> str:
+    """The plans of two runs as text, with those of bodies, and the digests of the outputs."""
+    with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
+        compiled = ir_exec.compile_model(NETWORKS / f"{name}.xml", threads=1, **options)
+        digests = [blake2b(array.tobytes()).hexdigest() for array in compiled(dict(inputs)).values()]
+        return "\n".join([plans_of(compiled), *digests])
+
+
+def test_passes_of_the_model_run_once_and_others_for_each_set_of_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: Counter[str] = Counter()
+
+    def counting(entry: Any) -> Any:
+        def run(*state: Any) -> Any:
+            calls[entry.name] += 1
+            return entry.run(*state)
+
+        return replace(entry, run=run)
+
+    monkeypatch.setattr(compiler, "PASSES", tuple(counting(entry) for entry in PASSES))
+    matrix = np.ones((3, 3), np.float32)
+    compiled = ir_exec.compile_model(build.model(build.matmul(build.parameter([None, 3]), build.constant(matrix))))
+    compiled([np.ones((1, 3), np.float32)], observe=lambda *_: None)
+    assert calls == Counter({entry.name: 1 for entry in PASSES if entry.scope == "model"})
+    for rows in (1, 40_000, 1):
+        compiled([np.ones((rows, 3), np.float32)])
+    assert calls == Counter({entry.name: 1 if entry.scope == "model" else 2 for entry in PASSES})
+
+
+def test_passes_cannot_write_to_the_constants_of_the_model() -> None:
+    compiled = ir_exec.compile_model(build.model(build.relu(build.parameter([3]))))
+    compiled([np.ones(3, np.float32)])
+    constants = compiled.executor.compiler.constants
+    assert constants is not None
+    with pytest.raises(FrozenInstanceError):
+        constants.folded = frozenset()  # type: ignore[misc]
+
+
+def test_a_plan_that_reads_missing_values_is_refused_in_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+        graph.set_nodes(graph.nodes[1:])
+        return graph
+
+    passes = tuple(replace(entry, run=lose) if entry.name == "fuse_padding" else entry for entry in PASSES)
+    monkeypatch.setattr(compiler, "PASSES", passes)
+    model = build.model(build.exp(build.relu(build.parameter([3]))))
+    with pytest.raises(AssertionError):
+        ir_exec.compile_model(model)([np.ones(3, np.float32)])
+
+
+def test_outcomes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    data = build.parameter([2, 3], "f32")
+    with caplog.at_level("DEBUG", "ir_exec.plan"):
+        compiled = ir_exec.compile_model(
+            build.model(build.multiply(data, build.sigmoid(data))), passes="-fuse_attention", optimize=True
+        )
+        compiled([np.ones((2, 3), np.float32)])
+    outcomes = compiled.executor.compiler.outcomes
+    assert outcomes.keys() == {entry.name for entry in PASSES}
+    assert [name for name, outcome in outcomes.items() if outcome.is_applied] == ["fold_constants", "fuse_activation"]
+    assert {record.args[0] for record in caplog.records if record.name == "ir_exec.plan"} == outcomes.keys()
+    plain = ir_exec.compile_model(build.model(build.relu(data)), optimize=False)
+    plain([np.ones((2, 3), np.float32)])
+    unused = {entry.name for entry in PASSES if not (entry.is_plain or entry.is_required)}
+    reasons = {name: outcome.reason for name, outcome in plain.executor.compiler.outcomes.items() if name in unused}
+    assert reasons.keys() == unused
+    assert len(set(reasons.values())) == 1

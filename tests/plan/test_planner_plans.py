@@ -35,16 +35,16 @@ class Made:
         self.plans = Plans(self.make, budget)
         self._live = live
 
-    def make(self, types: list[TensorType], overwrite: bool) -> Plan:
+    def make(self, types: list[TensorType]) -> Plan:
         # Two threads that plan at once would mix up the open plan and its inputs.
         assert self.plans.planning.locked()
-        self.types.append(" ".join(map(str, types)) + (" " * (not overwrite)))
+        self.types.append(" ".join(map(str, types)))
         return Plan([], [], [], [self._live], self._live)
 
-    def get(self, *shapes: tuple[int, ...], observed: bool = False) -> list[str]:
+    def get(self, *shapes: tuple[int, ...]) -> list[str]:
         """Run by a plan, and tell for which types plans were made for it."""
         before = len(self.types)
-        self.plans.get([(F32, shape) for shape in shapes], observed=observed)
+        self.plans.get([(F32, shape) for shape in shapes])
         return self.types[before:]
 
 
@@ -69,15 +69,8 @@ def test_other_ranks_and_dtypes_are_planned() -> None:
     made = Made()
     made.get((1, 3))
     assert made.get((1, 3, 1)) == ["f32[1,3,1]"]
-    made.plans.get([(I64, (1, 4))], observed=False)
+    made.plans.get([(I64, (1, 4))])
     assert made.types[-1] == "i64[1,4]"
-
-
-def test_an_observer_always_has_a_plan_of_its_own() -> None:
-    made = Made()
-    made.get((3,))
-    assert made.get((4,), observed=True) == ["f32[4] "]
-    assert made.get((3,), observed=True) == ["f32[3] "]
 
 
 def test_much_larger_inputs_are_planned_so_that_their_memory_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,10 +1,11 @@
-"""Write the snapshots anew: `python -m tests.plans`, or `python -m tests.plans NAME...` for some of them."""
+"""Write the snapshots and the table of passes: `python -m tests.plans`, or with names, some snapshots only."""
 
 from __future__ import annotations
 
 import sys
 
 from tests.plans.networks import cases
+from tests.plans.table import ARCHITECTURE, with_table
 from tests.plans.taking import SNAPSHOTS, taken
 
 
@@ -13,6 +14,7 @@ def main(names: list[str]) -> None:
     for name in names or known:
         (SNAPSHOTS / f"{name}.txt").write_text(taken(known[name]), encoding="utf-8")
     if not names:
+        ARCHITECTURE.write_text(with_table(ARCHITECTURE.read_text("utf-8")), encoding="utf-8")
         for path in SNAPSHOTS.glob("*.txt"):
             if path.stem not in known:
                 path.unlink()

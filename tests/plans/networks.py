@@ -38,7 +38,7 @@ def cases() -> dict[str, Case]:
     for path in sorted([*COPIES.glob("*.xml"), *(COPIES / "onnx").glob("*.onnx")]):
         name = path.stem if path.suffix == ".xml" else f"onnx_{path.stem}"
         found[name] = Case(lambda path=path: _read(path), {})
-    found["llama_int4_asym_keep"] = Case(lambda: _read(COPIES / "llama_int4_asym.xml"), {"weights": "keep"})
+    found["llama_int4_asym_keep"] = Case(lambda: _read(COPIES / "llama_int4_asym.xml"), {"weight_mode": "keep"})
     found["bert_tiny_fp16_plain"] = Case(lambda: _read(COPIES / "bert_tiny_fp16.xml"), {"optimize": False})
     return found | {f"built_{name}": Case(make, {}) for name, make in _BUILT.items()}
 

@@ -33,7 +33,7 @@ def fixed_machine() -> Iterator[None]:
 
 def plans_of(compiled: CompiledModel) -> str:
     """All plans by which a network and its bodies have run."""
-    return "\n".join(_lines(compiled.executor, compiled.executor.compiler.graph, ""))
+    return "\n".join(_lines(compiled.executor, compiled.executor.compiler.setting.graph, ""))
 
 
 def _lines(executor: Executor, graph: Graph, scope: str) -> Iterator[str]:
@@ -66,11 +66,9 @@ def _plan(executor: Executor, plan: Plan, names: dict[Node, str]) -> Iterator[st
 
 def _group(executor: Executor, plan: Plan, node: Node) -> str:
     numbers = [value.number for value in node.outputs]
-    if any(value in executor.compiler.folded for value in node.outputs):
-        held = any(
-            executor.compiler.constants is not None and executor.compiler.constants[number] is not None
-            for number in numbers
-        )
+    constants = executor.compiler.constants
+    if constants is not None and any(value in constants.folded for value in node.outputs):
+        held = any(constants.arrays[number] is not None for number in numbers)
         return "constants" if held else "folded into constants"
     if any(plan.slots[number] is not None for number in numbers):
         return "known from the shapes of inputs"

@@ -102,7 +102,7 @@ class TestWeightsInPlaceOfADevice:
         inputs = {"features": self.FEATURES, "edges": self.EDGES}
         expected = compile_model(self.GNN, weights=weights)(inputs).to_tuple()
         for given in (weights, str(weights)):
-            for options in ({}, {"weights": "keep"}):
+            for options in ({}, {"weight_mode": "keep"}):
                 found = compile_model(self.GNN, given, **options)(inputs).to_tuple()  # type: ignore[arg-type,call-overload]
                 assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
         assert not np.array_equal(expected[0], compile_model(self.GNN)(inputs).to_tuple()[0])

@@ -287,7 +287,7 @@ def weighted(count: int, kind: str) -> IRFile:
 @both
 def test_expanded_weights_take_twice_their_bytes_and_kept_ones_none(kind: str) -> None:
     file = weighted(4, kind)
-    expanded, kept = compiled(file), compiled(file, weights="keep")
+    expanded, kept = compiled(file), compiled(file, weight_mode="keep")
     np.testing.assert_array_equal(expanded(list(file.inputs))[0], kept(list(file.inputs))[0])
     assert expanded.memory_plan().constants == 4 * 2**17
     plan = kept.memory_plan()
@@ -302,7 +302,7 @@ def test_a_kept_constant_that_is_an_output_itself() -> None:
     constant = net.const(weights)
     net.result(constant)
     net.result(net.op("Add", constant, constant))
-    first, second = outputs(net.file(), weights="keep")
+    first, second = outputs(net.file(), weight_mode="keep")
     np.testing.assert_array_equal(first, weights)
     np.testing.assert_array_equal(second, weights + weights)
 

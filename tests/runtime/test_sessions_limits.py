@@ -553,9 +553,9 @@ def test_limits_end_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[ref[Limits]] = []
     original = running.run_steps
 
-    def noted(steps: Any, slots: Any, limits: Limits, observe: Any) -> None:
+    def noted(steps: Any, slots: Any, limits: Limits) -> None:
         seen.append(ref(limits))
-        original(steps, slots, limits, observe)
+        original(steps, slots, limits)
 
     monkeypatch.setattr(executor, "run_steps", noted)
     net = NetworkText()

@@ -245,7 +245,8 @@ class Broken:
         ({"max_seconds": float("nan")}, mentions("max_seconds", "nan", 0)),
         ({"max_seconds": 0}, mentions("max_seconds", 0)),
         ({"max_seconds": "1"}, mentions("max_seconds", 1)),
-        ({"weights": "other.bin"}, mentions("expand", "keep")),
+        ({"weights": "other.bin"}, mentions("None")),
+        ({"weight_mode": "other.bin"}, mentions("weight_mode", "other.bin", "expand", "keep")),
     ],
 )
 def test_options_of_the_wrong_kind(arguments, words):

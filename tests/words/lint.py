@@ -1,4 +1,4 @@
-"""Texts of Python and Markdown files, and the wordings of `patterns.toml` in them."""
+"""Texts and identifiers of Python and Markdown files, and the wordings of `patterns.toml` in them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PATTERNS = Path(__file__).with_name("patterns.toml")
 BASELINE = Path(__file__).with_name("baseline.json")
-KINDS = ("message", "hint", "help", "docstring", "comment", "prose")
-CHECKED = ("ir_exec", "docs", "benchmarks", "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "tests/README.md")
+KINDS = ("message", "hint", "help", "docstring", "comment", "prose", "identifier")
+CHECKED = ("ir_exec", "tests", "docs", "benchmarks", "README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 """Files and folders that have a baseline."""
+
+IN_TESTS = ("docstring", "comment", "prose", "identifier")
+"""The kinds that are looked for in tests, where other strings are data."""
 
 Baseline = dict[str, dict[str, dict[str, int]]]
 
@@ -66,6 +69,37 @@ class Pattern:
     advice: str
 
 
+@dataclass(frozen=True)
+class Identifiers:
+    """The names of values and functions that say nothing about them.
+
+    Attributes:
+        vague: Names that fit any value.
+        participles: Participles that do not end with "ed".
+        terms: Participles that are terms of the field.
+    """
+
+    vague: frozenset[str]
+    participles: frozenset[str]
+    terms: frozenset[str]
+
+    def pattern_of(self, name: str, *, is_function: bool) -> str | None:
+        """Return the pattern that a name matches, or None."""
+        word = name.strip("_")
+        if word in self.vague:
+            return "vague name"
+        if is_function and word not in self.terms and (word.endswith("ed") or word in self.participles):
+            return "participle"
+        return None
+
+
+@cache
+def identifiers() -> Identifiers:
+    """Return the names to replace."""
+    content = tomllib.loads(PATTERNS.read_text("utf-8"))["identifiers"]
+    return Identifiers(*(frozenset(content[key]) for key in ("vague", "participles", "terms")))
+
+
 @cache
 def settings() -> tuple[list[Pattern], int, tuple[str, ...]]:
     """Return the patterns, the longest sentence in words, and the generated files."""
@@ -83,8 +117,12 @@ def findings(paths: Sequence[str] = ()) -> list[Finding]:
     for path in _files(paths or CHECKED):
         read = texts_of_markdown if path.suffix == ".md" else texts_of_python
         name = path.relative_to(ROOT).as_posix()
-        for text in read(path.read_text("utf-8")):
-            found += _findings_in(name, text)
+        source = path.read_text("utf-8")
+        for text in read(source):
+            if not name.startswith("tests/") or text.kind in IN_TESTS:
+                found += _findings_in(name, text)
+        if path.suffix == ".py":
+            found += _identifiers_in(name, source)
     return sorted(found, key=lambda one: (one.path, one.line, one.pattern))
 
 
@@ -111,6 +149,16 @@ def _findings_in(path: str, text: Text) -> Iterator[Finding]:
         for offset, wording in matches:
             wording = wording[:70].strip()
             yield Finding(path, _line(text, starts, offset, wording), text.kind, pattern.name, wording, pattern.advice)
+
+
+def _identifiers_in(path: str, source: str) -> Iterator[Finding]:
+    names = identifiers()
+    for identifier, line, is_function in identifiers_of_python(source):
+        pattern = names.pattern_of(identifier, is_function=is_function)
+        if pattern == "vague name":
+            yield Finding(path, line, "identifier", pattern, identifier, "the noun of the field for what the value is")
+        elif pattern == "participle":
+            yield Finding(path, line, "identifier", pattern, identifier, "a verb and its object, or a noun")
 
 
 def _line(text: Text, starts: list[int], offset: int, wording: str) -> int:
@@ -166,6 +214,17 @@ def texts_of_python(source: str) -> Iterator[Text]:
             literals = tuple(lines[node.lineno - 1 : node.end_lineno])
             yield Text(kinds.get(id(node), "message"), content, node.lineno, literals)
     yield from _comments(lines, strings)
+
+
+def identifiers_of_python(source: str) -> Iterator[tuple[str, int, bool]]:
+    """Yield the names that functions, parameters and assignments define: name, line, and True for functions."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, node.lineno, True
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno, False
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno, False
 
 
 def _content(node: ast.expr) -> str:

@@ -14,7 +14,7 @@ from ir_exec.debug.values.facts import Record
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model, Source, read_model
-from ir_exec.plan.compiler import PASSES
+from ir_exec.plan.pipeline import PASSES
 from ir_exec.plan.planner import Step
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.compiled import CompiledModel
@@ -119,7 +119,7 @@ def bisect_passes(
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = for_calls(model, inputs)
     search = _PassSearch(model, arrays, Settings(rtol=rtol, atol=atol), threads, progress)
-    candidates = [one.name for one in PASSES if not one.always and not one.for_runs]
+    candidates = [entry.name for entry in PASSES if entry.is_selectable and not entry.is_plain]
     if search.differs([]):
         message = "two runs without passes differ, expected a model without random operators"
         raise EvaluationError(message, code=Code.bad_value)
@@ -174,7 +174,9 @@ class _PassSearch:
         return self._found[key]
 
     def _without_others(self, passes: frozenset[str]) -> str:
-        others = [one.name for one in PASSES if not one.always and not one.for_runs and one.name not in passes]
+        others = [
+            entry.name for entry in PASSES if entry.is_selectable and not entry.is_plain and entry.name not in passes
+        ]
         return ",".join(f"-{name}" for name in others)
 
     def differs(self, passes: Sequence[str]) -> bool:

@@ -46,7 +46,10 @@ class BlasThreadLimit:
 
 
 CLAIM: ContextVar[BlasThreadLimit | None] = ContextVar("CLAIM", default=None)
-"""The claim of the current run in this context."""
+"""The claim of the current run in this context.
+
+It is no argument of a product: operators call kernels with arrays and attributes only, and runs overlap.
+"""
 
 
 def blas_is_single_threaded() -> bool:

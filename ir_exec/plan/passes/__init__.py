@@ -2,5 +2,5 @@
 
 They work on the nodes of a plan, between inference and planning, and never on the model: an observer always sees the
 layers of the file. A fusion is a `FusionRule`: a pattern, and the operator that replaces its nodes.
-`ir_exec.plan.compiler.PASSES` has all passes in their order.
+`ir_exec.plan.pipeline.PASSES` has all passes in their order.
 """

@@ -82,6 +82,9 @@ class PackedFilters(PackedWeights):
         operator: The operator that runs for a node.
     """
 
+    made_by = "transform_filters"
+    form = "transformed filters"
+
     def __init__(
         self,
         graph: Graph,
@@ -113,7 +116,7 @@ class PackedFilters(PackedWeights):
                 members: Sequence[Node] = [node]
                 if total is not None:
                     op, members = total.shifted(op), total.nodes
-                self.hold(Fusion(members, op, node.values_in[:1]), "transform_filters")
+                self.hold(Fusion(members, op, node.values_in[:1]))
 
     def pack(self) -> None:
         """Store all filters transformed, each instead of its original."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import prod
-from typing import NamedTuple, TypeGuard
+from typing import ClassVar, NamedTuple, TypeGuard
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -113,13 +113,18 @@ class WeightMemoryBudget:
     """
 
     def __init__(self, weights: Weights | None, budget: Budget, *, may_leave_file: bool) -> None:
-        self.left = 0
-        self.packed_bytes = 0
         self._weights = weights
         self._may_leave_file = may_leave_file
-        self._left_of_file = budget.max_memory // PACKED_SHARE
+        self._max_memory = budget.max_memory
         self._most_precomputed = budget.max_memory // PRECOMPUTED_OF_BUDGET
         self._precomputed: WeakValueDictionary[int, Array] = WeakValueDictionary()
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all constants, but not the values that plans store."""
+        self.left = 0
+        self.packed_bytes = 0
+        self._left_of_file = self._max_memory // PACKED_SHARE
 
     def enter(self, constants: Iterable[Array | None]) -> None:
         """Reserve memory for copies of some of these, in addition to the originals."""
@@ -181,10 +186,15 @@ class PackedWeights:
     """The packed constants of one graph: the nodes that hold them, instead of the nodes that read them.
 
     Attributes:
+        made_by: The pass that makes them.
+        form: The form of the constants, for messages.
         weight_memory: The budget.
         values: The constants held by these nodes.
         left_out: Nodes whose constant exceeded the memory.
     """
+
+    made_by: ClassVar[str]
+    form: ClassVar[str]
 
     def __init__(self, weight_memory: WeightMemoryBudget) -> None:
         self.weight_memory = weight_memory
@@ -196,9 +206,9 @@ class PackedWeights:
         """Store the packed constants that every run would make again."""
         raise NotImplementedError
 
-    def hold(self, fusion: Fusion, made_by: str) -> None:
+    def hold(self, fusion: Fusion) -> None:
         """Replace the last of these by one node."""
-        self._found[fusion.nodes[-1]] = fusion.fused(made_by)
+        self._found[fusion.nodes[-1]] = fusion.fused(self.made_by)
 
     def replaced(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replaced`, with the nodes that multiply by packed constants."""
@@ -227,6 +237,9 @@ class PackedMatrices(PackedWeights):
         operator: The operator that runs for a node.
     """
 
+    made_by = "prepack_weights"
+    form = "panels"
+
     def __init__(
         self,
         graph: Graph,
@@ -254,7 +267,7 @@ class PackedMatrices(PackedWeights):
             constants[value.number] = None
             for node in nodes:
                 op = PackedMatMul(operator(node), Shape(array.shape), matrix)
-                self.hold(Fusion([node], op, node.values_in[:1]), "prepack_weights")
+                self.hold(Fusion([node], op, node.values_in[:1]))
 
     def pack(self) -> None:
         """Store the panels of all matrices, each instead of the matrix."""

@@ -14,9 +14,10 @@ from ir_exec import EvaluationError, build
 from ir_exec.debug import PassBisection, bisect_passes
 from ir_exec.debug.reduction import bisecting
 from ir_exec.plan import compiler
-from ir_exec.plan.compiler import PASSES, Compiler, Draft
-from ir_exec.plan.graph import Fusion
+from ir_exec.plan.constants import ModelConstants
+from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.plan.passes.fuse_layer_norm import LayerNorm
+from ir_exec.plan.pipeline import PASSES
 from ir_exec.types import Array
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -82,17 +83,19 @@ def test_tolerances_that_are_given() -> None:
 
 def test_passes_that_change_an_output_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """One of them marks the plan, and the other changes marked plans."""
-    marked: list[Draft] = []
+    marked: list[PlanGraph] = []
 
-    def mark(compiler: Compiler, draft: Draft) -> None:
-        marked.append(draft)
+    def mark(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+        marked.append(graph)
+        return graph
 
-    def change(compiler: Compiler, draft: Draft) -> None:
-        if draft in marked:
-            node = draft.nodes[-1]
+    def change(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
+        if graph in marked:
+            node = graph.nodes[-1]
             negative = ir_exec.build.negative(build.parameter([3], "f32")).layer.op
-            draft.replace(Fusion([node], negative, node.values_in[:1]), "fuse_padding")
-            draft.apply_replacements()
+            graph.replace(Fusion([node], negative, node.values_in[:1]), "fuse_padding")
+            graph.apply_replacements()
+        return graph
 
     runs = {"fuse_batch_norm": mark, "fuse_padding": change}
     passes = tuple(replace(one, run=runs.get(one.name, one.run)) for one in PASSES)

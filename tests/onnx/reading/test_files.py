@@ -432,9 +432,9 @@ def test_what_stays_in_the_file_is_multiplied_aligned(tmp_path: Path, shift: int
     compiled = ir_exec.compile_model(path, optimize=optimize)
     for _ in range(2):
         np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
-    (kept,) = (
-        one for one in compiled.executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
-    )
+    constants = compiled.executor.compiler.constants
+    assert constants is not None
+    (kept,) = (array for array in constants.arrays if array is not None and array.shape == LARGE.shape)
     assert kept.flags.aligned
     np.testing.assert_array_equal(kept, LARGE)
 
@@ -459,12 +459,12 @@ def test_kept_weights_stay_in_the_file(tmp_path: Path, shift: int) -> None:
     path = tmp_path / "m.onnx"
     path.write_bytes(proto.SerializeToString())
     opened = ir_exec.read_model(path)
-    compiled = ir_exec.compile_model(opened, weights="keep")
+    compiled = ir_exec.compile_model(opened, weight_mode="keep")
     data = np.random.default_rng(1).standard_normal((1, 1200), np.float32)
     np.testing.assert_allclose(compiled([data])[0], data @ LARGE + SMALL, rtol=1e-4, atol=1e-3)
-    (kept,) = (
-        one for one in compiled.executor.compiler.constants or () if one is not None and one.shape == LARGE.shape
-    )
+    constants = compiled.executor.compiler.constants
+    assert constants is not None
+    (kept,) = (array for array in constants.arrays if array is not None and array.shape == LARGE.shape)
     assert opened.weights is not None
     assert opened.weights.maps(kept)
 

@@ -166,8 +166,8 @@ def output(file: IRFile, **options: Any) -> Array:
 
 def assert_not_expanded(file: IRFile) -> None:
     """The run takes less than the expanded matrix."""
-    assert compiled(file, weights="keep").memory_plan().peak < 4 * ROWS * COLUMNS
-    assert compiled(file, weights="keep").memory_plan().constants < ROWS * COLUMNS
+    assert compiled(file, weight_mode="keep").memory_plan().peak < 4 * ROWS * COLUMNS
+    assert compiled(file, weight_mode="keep").memory_plan().constants < ROWS * COLUMNS
 
 
 def assert_close(found: Array, expected: Array, tolerance: float = 2e-6) -> None:
@@ -184,7 +184,7 @@ def test_products_are_those_of_expanded_weights(
     in_chunks(monkeypatch, "LEAST_WINDOWS", 16)
     file = layout(kind)
     assert_not_expanded(file)
-    assert_close(output(file, weights="keep"), output(file))
+    assert_close(output(file, weight_mode="keep"), output(file))
 
 
 @pytest.mark.broad(keep=60)
@@ -195,7 +195,7 @@ def test_products_do_not_depend_on_how_work_is_cut(layout: Callable[..., IRFile]
     expected = output(file)
     for chosen in (whole(), cut(3), mixed(f"{layout.__name__} {kind} {tokens}")):
         with replaced(chosen):
-            found, shared = [output(file, weights="keep", threads=threads) for threads in (1, 3)]
+            found, shared = [output(file, weight_mode="keep", threads=threads) for threads in (1, 3)]
         assert_close(found, expected)
         assert np.array_equal(found, shared), "the result depends on the number of threads"
 
@@ -207,7 +207,7 @@ def test_products_are_those_of_openvino(layout: Callable[..., IRFile], kind: str
     answer = oracle.values(file, "plugin")
     assert isinstance(answer, tuple), answer
     # OpenVINO's plugin multiplies codes by scales in other orders, and rounds some scales to f16.
-    assert_close(output(file, weights="keep"), answer[0], 2e-3)
+    assert_close(output(file, weight_mode="keep"), answer[0], 2e-3)
 
 
 @pytest.mark.parametrize("layout", [grouped, by_channel, without_scale, grouped_in_columns])
@@ -217,7 +217,7 @@ def test_products_are_those_of_openvino(layout: Callable[..., IRFile], kind: str
 )
 def test_numbers_of_tokens(layout: Callable[..., IRFile], kind: str, shape: tuple[int, ...]) -> None:
     file = layout(kind, given(*shape))
-    kept, expanded = output(file, weights="keep"), output(file)
+    kept, expanded = output(file, weight_mode="keep"), output(file)
     assert kept.shape == expanded.shape
     if kept.size:
         assert_close(kept, expanded)
@@ -228,7 +228,7 @@ def test_a_row_of_an_odd_number_of_floats(kind: str) -> None:
     net = Network()
     file = net.product(net.converted(codes(kind, (ROWS, 63)), "f32"), transposed=True, x=given(2, 63))
     assert_not_expanded(file)
-    assert_close(output(file, weights="keep"), output(file))
+    assert_close(output(file, weight_mode="keep"), output(file))
 
 
 def test_f16_that_is_no_number_infinite_or_below_the_normal_ones() -> None:
@@ -237,11 +237,11 @@ def test_f16_that_is_no_number_infinite_or_below_the_normal_ones() -> None:
     weights[1, 0] = 65504
     plain = Network()
     file = plain.product(plain.converted(weights, "f32"), transposed=True, x=X)
-    assert_close(output(file, weights="keep")[..., 0], output(file)[..., 0])
+    assert_close(output(file, weight_mode="keep")[..., 0], output(file)[..., 0])
     weights[2, 0], weights[3, 0] = np.inf, np.nan
     odd = Network()
     file = odd.product(odd.converted(weights, "f32"), transposed=True, x=X)
-    kept, expanded = output(file, weights="keep"), output(file)
+    kept, expanded = output(file, weight_mode="keep"), output(file)
     assert np.isinf(kept[..., 2]).all()
     assert np.isnan(kept[..., 3]).all()
     assert_close(kept[..., 4:], expanded[..., 4:])
@@ -250,7 +250,7 @@ def test_f16_that_is_no_number_infinite_or_below_the_normal_ones() -> None:
 @pytest.mark.parametrize("x", [1e25, 1e-20, 1e-30])
 def test_f16_times_very_large_and_small_numbers(x: float) -> None:
     file = without_scale("f16", X * np.float32(x))
-    kept, expanded = output(file, weights="keep"), output(file)
+    kept, expanded = output(file, weight_mode="keep"), output(file)
     assert np.isfinite(kept).all()
     np.testing.assert_allclose(kept, expanded, rtol=0, atol=2e-6 * float(np.abs(expanded).max()))
 
@@ -267,7 +267,7 @@ def test_rows_that_gather_takes(kind: str, opset: int) -> None:
     net.result(net.op("Gather", table, net.parameter("2,2", "i64"), net.const(np.array(0)), opset=opset))
     file = net.file(places)
     assert_not_expanded(file)
-    np.testing.assert_array_equal(output(file, weights="keep"), output(file))
+    np.testing.assert_array_equal(output(file, weight_mode="keep"), output(file))
 
 
 def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
@@ -275,14 +275,16 @@ def test_an_index_out_of_range_is_an_error_of_the_layer() -> None:
     table = net.converted(codes("f16", (ROWS, COLUMNS)), "f32")
     net.result(net.op("Gather", table, net.parameter("1", "i64"), net.const(np.array(0)), opset=7))
     with pytest.raises(ir_exec.IRError, match="Gather"):
-        output(net.file(np.array([ROWS])), weights="keep")
+        output(net.file(np.array([ROWS])), weight_mode="keep")
 
 
 def test_results_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     in_chunks(monkeypatch, "WINDOW_ELEMENTS", 2**10)
     in_chunks(monkeypatch, "SHARED_PRODUCT_NANOSECONDS", 1)
     for file in (grouped("u4"), grouped("u4", given(20, COLUMNS)), in_columns("i8"), without_scale("f16")):
-        np.testing.assert_array_equal(output(file, weights="keep", threads=1), output(file, weights="keep", threads=4))
+        np.testing.assert_array_equal(
+            output(file, weight_mode="keep", threads=1), output(file, weight_mode="keep", threads=4)
+        )
 
 
 def test_weights_that_are_read_otherwise_too_stay() -> None:
@@ -290,7 +292,7 @@ def test_weights_that_are_read_otherwise_too_stay() -> None:
     weights = net.converted(codes("f16", (ROWS, COLUMNS)), "f32")
     net.result(weights)
     file = net.product(weights, transposed=True, x=X)
-    kept, expanded = (list(compiled(file, weights=how)([X]).values()) for how in ("keep", "expand"))
+    kept, expanded = (list(compiled(file, weight_mode=how)([X]).values()) for how in ("keep", "expand"))
     np.testing.assert_array_equal(kept[0], expanded[0])
     assert_close(kept[1], expanded[1])
 
@@ -298,7 +300,7 @@ def test_weights_that_are_read_otherwise_too_stay() -> None:
 def test_an_observer_sees_every_layer() -> None:
     file = grouped("u4")
     model = ir_exec.read_model(file.xml, weights=file.weights)
-    run = ir_exec.compile_model(model, weights="keep")
+    run = ir_exec.compile_model(model, weight_mode="keep")
     seen: list[str] = []
     run(list(file.inputs), observe=lambda node, inputs, outputs: seen.append(node.type))
     assert seen.count("Multiply") == seen.count("Subtract") == seen.count("MatMul") == 1
@@ -309,12 +311,12 @@ def test_scales_along_the_sum_are_not_taken_for_others() -> None:
     net = Network()
     weights = net.decompressed(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
     file = net.product(weights, transposed=True, x=X)
-    assert_close(output(file, weights="keep"), output(file))
+    assert_close(output(file, weight_mode="keep"), output(file))
 
 
 def test_the_precision_of_the_file_rounds_every_layer() -> None:
     file = grouped("u4")
-    kept, expanded = (output(file, weights=how, precision="file") for how in ("keep", "expand"))
+    kept, expanded = (output(file, weight_mode=how, precision="file") for how in ("keep", "expand"))
     assert_close(kept, expanded)
 
 
@@ -325,7 +327,7 @@ def test_exported_networks(name: str) -> None:
         inputs = [stored[f"in{i}"] for i in range(len(stored.files))]
     with np.load(path.with_suffix(".outputs.npz")) as stored:
         expected = [stored[name] for name in stored.files]
-    kept = ir_exec.compile_model(path, weights="keep")
+    kept = ir_exec.compile_model(path, weight_mode="keep")
     for found, other in zip(kept(inputs).values(), expected, strict=True):
         np.testing.assert_allclose(found, other, rtol=1e-3, atol=1e-4)
 
@@ -337,7 +339,7 @@ def test_all_axes_of_more_than_two_turned_round_are_no_transposed_matrix() -> No
     weights = net.op("Convert", net.const(stored), destination_type="f32")
     turned = net.op("Transpose", weights, net.const(np.zeros(0, np.int64)))
     net.result(net.op("MatMul", net.parameter("2,3,64"), turned, transpose_a="false", transpose_b="false"))
-    found = compiled(net.file(), weights="keep")([x])[0]
+    found = compiled(net.file(), weight_mode="keep")([x])[0]
     assert_close(found, x @ stored.transpose().astype(np.float32))
 
 
@@ -349,5 +351,5 @@ def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
     for kind in ("f16", "f32"):
         weights = net.op("Convert", weights, destination_type=kind)
     net.result(net.op("MatMul", net.parameter("3,64"), weights, transpose_a="false", transpose_b="false"))
-    found = compiled(net.file(), weights="keep")([x])[0]
+    found = compiled(net.file(), weight_mode="keep")([x])[0]
     assert_close(found, x @ wide.astype(np.float16).astype(np.float32))

@@ -128,7 +128,8 @@ def test_convolutions_share_their_filters() -> None:
     compiled = ir_exec.compile_model(build.model(both))
     outputs, count = transformed(compiled, IMAGES)
     assert count == 2
-    assert len(compiled.executor.compiler.filters.values) == 1
+    (filters,) = compiled.executor.compiler.constants.packed
+    assert len(filters.values) == 1
     assert_right(outputs[0], WANTED + sums(np.maximum(IMAGES, 0), FILTERS[np.newaxis], PADS))
 
 
@@ -205,7 +206,7 @@ def test_pages_of_a_file_are_let_go(on_disk: Path, monkeypatch: pytest.MonkeyPat
     assert compiled.memory_plan().constants == 4 * 320 * 320 * 16
 
 
-@pytest.mark.parametrize("options", [{"weights": "keep"}, {"max_memory": 20_000_000}])
+@pytest.mark.parametrize("options", [{"weight_mode": "keep"}, {"max_memory": 20_000_000}])
 def test_filters_of_a_file_stay_there(on_disk: Path, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packing_of_weights, "COPIED_ALWAYS", 0)
     compiled = ir_exec.compile_model(on_disk, **options)

@@ -198,10 +198,10 @@ def test_results_do_not_depend_on_the_threads() -> None:
     assert_array_equal(*[both(model, image, threads=threads)[0] for threads in (1, 3)])
 
 
-@pytest.mark.parametrize("weights", ["expand", "keep"])
-def test_files(tmp_path: Path, weights: Any) -> None:
+@pytest.mark.parametrize("weight_mode", ["expand", "keep"])
+def test_files(tmp_path: Path, weight_mode: Any) -> None:
     two_layers().save(tmp_path / "net.xml")
     data = floats(1, 3, 9, 8)
     plain = ir_exec.compile_model(tmp_path / "net.xml", optimize=False)([data])[0]
-    found = ir_exec.compile_model(tmp_path / "net.xml", weights=weights)([data])[0]
+    found = ir_exec.compile_model(tmp_path / "net.xml", weight_mode=weight_mode)([data])[0]
     assert_allclose(found, plain, atol=3e-6 * abs(plain).max())

@@ -280,12 +280,12 @@ def test_infinities_and_nan_stay_where_they_were() -> None:
         assert_array_equal(np.isfinite(found), np.isfinite(plain))
 
 
-@pytest.mark.parametrize("weights", ["expand", "keep"])
-def test_files(tmp_path: Path, weights: Any) -> None:
+@pytest.mark.parametrize("weight_mode", ["expand", "keep"])
+def test_files(tmp_path: Path, weight_mode: Any) -> None:
     ir_exec.build.model(of_many_branches(build.parameter(list(IMAGE), "f32"))).save(tmp_path / "net.xml")
     data = floats(*IMAGE)
     plain = ir_exec.compile_model(tmp_path / "net.xml", optimize=False)([data])[0]
-    found = ir_exec.compile_model(tmp_path / "net.xml", weights=weights)([data])[0]
+    found = ir_exec.compile_model(tmp_path / "net.xml", weight_mode=weight_mode)([data])[0]
     assert_allclose(found, plain, atol=3e-6 * abs(plain).max())
 
 

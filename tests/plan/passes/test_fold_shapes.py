@@ -14,7 +14,7 @@ from ir_exec.errors import IRError
 from ir_exec.ops.activation.functions import Exp
 from ir_exec.plan import planner as plans
 from ir_exec.plan.passes import prepack as packed
-from ir_exec.plan.passes.fold import is_scattered
+from ir_exec.plan.passes.relayout_constants import is_scattered
 from ir_exec.plan.planner import Kernel, Plan
 from ir_exec.types import Array
 
@@ -175,7 +175,7 @@ def test_weights_that_are_not_expanded_stay_so() -> None:
     data = build.parameter([-1, 30], "f32", name="data")
     weights = build.convert(build.constant(np.resize(TABLE, (400, 30)).astype(np.float16)), destination_type="f32")
     model = build.model(build.add(build.concat([data, data], 0), weights))
-    compiled = ir_exec.compile_model(model, weights="keep")
+    compiled = ir_exec.compile_model(model, weight_mode="keep")
     assert "Convert" in layers_of(compiled, rows_of(200))
 
 

@@ -94,7 +94,8 @@ def test_two_products_with_one_matrix_share_its_panels() -> None:
     compiled = ir_exec.compile_model(build.model(both))
     outputs, count = packed(compiled, ROWS)
     assert count == 2
-    assert len(compiled.executor.compiler.matrices.values) == 1
+    (matrices,) = compiled.executor.compiler.constants.packed
+    assert len(matrices.values) == 1
     assert_allclose(outputs[0], (ROWS + np.maximum(ROWS, 0)) @ MATRIX, rtol=1e-4, atol=1e-4)
 
 
@@ -177,7 +178,7 @@ def test_pages_of_a_file_that_are_packed_are_let_go(on_disk: Path, monkeypatch: 
     assert compiled.memory_plan().constants == 4 * 800 * 800
 
 
-@pytest.mark.parametrize("options", [{"weights": "keep"}, {"max_memory": 4_000_000}])
+@pytest.mark.parametrize("options", [{"weight_mode": "keep"}, {"max_memory": 4_000_000}])
 def test_matrices_of_a_file_stay_there(
     on_disk: Path, options: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
