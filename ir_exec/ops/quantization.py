@@ -153,6 +153,7 @@ class FakeConvert(Op):
         In("scale", types=_SHORTENED, like="data"),
         In("shift", types=_SHORTENED, like="data", optional=True),
     )
+    is_elementwise = True
     is_discontinuous = True
 
     destination_type: Literal["f8e4m3", "f8e5m2"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -97,6 +97,7 @@ class _Squeeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
+    is_permutation = True
     shape_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
@@ -201,6 +202,7 @@ class Unsqueeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
+    is_permutation = True
     shape_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
@@ -264,6 +266,7 @@ class Reshape(Op):
     """
 
     inputs = (In("data"), In("shape", types=INTEGER, domain=TargetShape(leading=1)))
+    is_permutation = True
     shape_inputs = ("shape",)
     increasing_in = ("data",)
     may_alias = True
@@ -279,6 +282,17 @@ class Reshape(Op):
             return data.with_shape(shape_of_length(shape))
         require_representable(len(sizes))
         return data.with_shape(self._reshaped(data.shape, sizes))
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        sizes, shape = types[0].shape.static, types[1].value
+        if shape is None or (shape < 0).any():
+            raise ValueError("the number of elements is not known")
+        yield (
+            prod(sizes),
+            prod(
+                [sizes[axis] if self.special_zero and not size else int(size) for axis, size in enumerate(shape.flat)]
+            ),
+        )
 
     def evaluate(self, data: Array, shape: Array) -> Array:
         sizes = ints(shape)

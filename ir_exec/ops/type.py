@@ -176,6 +176,7 @@ class ConvertPromoteTypes(Op):
     """
 
     inputs = (In("input_0", types=PROMOTABLE), In("input_1", types=PROMOTABLE))
+    moved_inputs = ("input_0",)
     outputs = ("output_0", "output_1")
     may_alias = True
 

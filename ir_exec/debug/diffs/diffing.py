@@ -27,7 +27,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, chain_of, numbers_of
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource
-from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const, Result
 from ir_exec.types import STRING, Shape, TensorType
 
@@ -367,7 +367,8 @@ class _Diff:
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
-        if canonical(a.type) in ("Convert", "Subtract", "Multiply", "Reshape") or None in self._weights:
+        is_inside = any(chain_of(value) is not None for value in a.outputs)
+        if is_inside or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
             values = (self._source(node, position) for node in (a, b))

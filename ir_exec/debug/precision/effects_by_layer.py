@@ -198,7 +198,7 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
     found += _value_units(model, ours, partners, folded.passed)
     if found:
         return found
-    is_quantized = bool(chains) or any(entry.type == "FakeQuantize" for entry in ours)
+    is_quantized = bool(chains) or any(entry.is_quantization for entry in ours)
     if not is_quantized:
         hint = "pass the quantized model first, and the plain model with --with"
         raise GraphError(f"{model.name!r} has no compressed weights and no FakeQuantize layers", hint=hint)

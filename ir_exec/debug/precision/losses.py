@@ -13,14 +13,11 @@ from ir_exec.debug.values.facts import Number, Record, as_numbers
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = ["LossKind", "OutputLoss", "OutputLosses", "kinds_of_outputs"]
 
 LossKind: TypeAlias = Literal["logits", "probabilities", "values"]
-
-_THROUGH = {"Reshape", "Convert", "Squeeze", "Unsqueeze", "Transpose", "Result"}
 
 
 class OutputLoss(Record):
@@ -51,7 +48,7 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
         has_classes = shape.dims is not None and len(shape.dims) >= 2 and shape.dims[-1].lo != 1
         if has_classes and ElementType.parse(str(port.element_type)).is_float:
             names = " ".join((port.name, *port.names)).lower()
-            if _maker(result).type.lower() in ("softmax", "logsoftmax"):
+            if _find_source(result).op_class.is_distribution:
                 kind = "probabilities"
             elif "logit" in names:
                 kind = "logits"
@@ -59,9 +56,9 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
     return found
 
 
-def _maker(node: Node) -> Node:
-    """The layer that computes a result, upstream of layers that only move its elements."""
-    while canonical(node.type) in _THROUGH and node.values_in:
+def _find_source(node: Node) -> Node:
+    """The layer that computes a result, upstream of layers that only convert or reorder its elements."""
+    while (node.op_class.is_permutation or node.op_class.is_conversion) and node.values_in:
         node = node.values_in[0].node
     return node
 

@@ -11,14 +11,11 @@ from ir_exec.debug.values.entries import Entry, Key, by_key
 from ir_exec.graph import Graph, Node
 from ir_exec.graph.compressed import CompressedWeight, compressed_weights
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
 
 __all__ = ["FoldedWeights"]
-
-_QUANTIZING = frozenset({"FakeQuantize", "QuantizeLinear", "Round"})
-"""Types of layers that quantize values, also of a FakeQuantize that is lowered to ONNX."""
 
 
 class _Folded:
@@ -48,9 +45,7 @@ class _Folded:
     def pass_through(self) -> None:
         """Bypass FakeQuantize layers: their readers read the values that they quantize."""
         through = {
-            one.key: one.sources[0]
-            for one in self.entries
-            if canonical(one.type) == "FakeQuantize" and one.sources and not one.output
+            one.key: one.sources[0] for one in self.entries if one.is_quantization and one.sources and not one.output
         }
 
         def source(key: Key | None) -> Key | None:
@@ -89,6 +84,11 @@ class _Folded:
         return PlainWeight(entry.path, (entry.layer_id,), array, kind)
 
 
+def _rounds_values(entry: Entry) -> bool:
+    """Return True for layers that quantize values, also for those of a FakeQuantize that is lowered to ONNX."""
+    return entry.op_class.steps in ("levels", "halves") or entry.type == "QuantizeLinear"
+
+
 class FoldedWeights:
     """The compressed weights of both sides of a comparison.
 
@@ -109,7 +109,7 @@ class FoldedWeights:
         has_graph = all(one.sources is not None for one in theirs)
         self._ours = _Folded(model if has_graph and not is_same else None, ours)
         self._theirs = _Folded(other if not is_same else None, theirs)
-        self._passes = not any(canonical(one.type) in _QUANTIZING for one in theirs)
+        self._passes = not any(map(_rounds_values, theirs))
         if self._ours.model is not None and self._passes:
             self._ours.pass_through()
         self.ours, self.theirs = self._ours.entries, self._theirs.entries
@@ -143,7 +143,7 @@ class FoldedWeights:
     def pass_through(self, partners: dict[Key, Entry]) -> None:
         """Pair FakeQuantize layers that are missing from the reference with the values that they quantize."""
         for entry in self._ours.all:
-            if canonical(entry.type) == "FakeQuantize" and entry.key not in partners and entry.sources:
+            if entry.is_quantization and entry.key not in partners and entry.sources:
                 partner = None if entry.sources[0] is None else partners.get(entry.sources[0])
                 if partner is not None and not entry.output and self._passes:
                     partners[entry.key] = partner

@@ -30,6 +30,7 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.recording import Counted, Event, Recorder
 from ir_exec.debug.profiles.recording import trace_events as as_trace_events
+from ir_exec.debug.values.entries import class_of_type
 from ir_exec.debug.values.files import write_file
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
@@ -323,7 +324,7 @@ def _report(
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that ran at the peak, `max` returns the innermost, because it ended first.
     whole = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
-    ran = sum(max(len(layer.fused), 1) for layer in layers if layer.type not in ("Const", "Constant"))
+    ran = sum(max(len(layer.fused), 1) for layer in layers if not issubclass(class_of_type(layer.type), Const))
     together = sum(len(layer.fused) for layer in layers)
     fused = (
         f", {together:,} layers computed in {sum(bool(layer.fused) for layer in layers):,} steps" if together else ""

@@ -65,6 +65,7 @@ class Identity(Op):
     """
 
     inputs = (In("data"),)
+    is_permutation = True
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -178,6 +179,7 @@ class PReLU(Op):
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
     redundant_attributes = "channel_shared filler_type filler_value max mean min sparse std variance_norm"
+    is_elementwise = True
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):

@@ -8,14 +8,14 @@ inputs from `ElementFacts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from ir_exec.ops.base.inputs import In
-from ir_exec.types import FLOAT, Array
+from ir_exec.types import FLOAT, Array, TensorType
 
 __all__ = [
     "BOUNDED",
@@ -163,6 +163,8 @@ class ElementFacts(_Inputs):
             broadcast together.
         moved_inputs: Inputs whose elements are the elements of the outputs, also if operators select or blend them, as
             an average does. If an operator declares none, they are all inputs of `is_data_movement` that may be floats.
+        is_permutation: Each element of the first input is exactly one element of the output.
+        is_distribution: The elements of the output along an axis are probabilities, or their logarithms.
         shape_inputs: Inputs of sizes, axes or positions, which determine the shapes of the outputs, or must suit those
             of other inputs.
         neutral: The value of the second of two inputs for which the output is the first one.
@@ -174,6 +176,8 @@ class ElementFacts(_Inputs):
 
     is_elementwise: ClassVar[bool] = False
     moved_inputs: ClassVar[tuple[str, ...]] = ()
+    is_permutation: ClassVar[bool] = False
+    is_distribution: ClassVar[bool] = False
     shape_inputs: ClassVar[tuple[str, ...]] = ()
     neutral: ClassVar[float | None] = None
     absorbing: ClassVar[float | None] = None
@@ -197,3 +201,28 @@ class ElementFacts(_Inputs):
         if self.moved_inputs:
             return declared.name in self.moved_inputs
         return self.is_data_movement and self.reads_elements(position) and bool(declared.types & FLOAT)
+
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        """The axis of an input along which products with weights, the other input, are summed; None without one.
+
+        Args:
+            rank: The rank of the input.
+        """
+        return None
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        """Pairs of sizes that `infer` requires to be equal, for a search of sizes that it accepts.
+
+        By default they are the sizes of all inputs that are read, aligned at the last axis, except for sizes of 1.
+
+        Args:
+            types: The types of all inputs, whose sizes `infer` may reject.
+
+        Raises:
+            ValueError: If a size is dynamic.
+            IndexError: If a rank is too small.
+        """
+        read = [input_type for position, input_type in enumerate(types) if self.reads_elements(position)]
+        first, *others = [input_type.shape.static[::-1] for input_type in read]
+        for sizes in others:
+            yield from [pair for pair in zip(first, sizes, strict=False) if 1 not in pair]

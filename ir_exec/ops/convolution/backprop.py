@@ -5,7 +5,7 @@ Every element of the data is multiplied with a filter, and the products are summ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -157,6 +157,13 @@ class ConvolutionBackpropData(_Transposed):
             output_shape.
     """
 
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        return 1 - position
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types[:2])
+        yield data[1], filters[0]
+
     def _channels(self, data: Shape, filters: Shape) -> Dim:
         if data.dims is not None and filters.dims is not None:
             merge_dims(data[1], filters[0], "the channels of data and filters", port="filters")
@@ -182,6 +189,10 @@ class GroupConvolutionBackpropData(_Transposed):
     """
 
     filter_axes = 3
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types[:2])
+        yield data[1], filters[0] * filters[1]
 
     def _channels(self, data: Shape, filters: Shape) -> Dim:
         return grouped_channels(data, filters, channels=1, outputs=2)

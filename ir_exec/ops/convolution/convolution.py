@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -125,6 +125,13 @@ class Convolution(Convolving):
     inputs = (In("data", types=CALCULABLE, domain=ImagePixels()), In("filters", types=CALCULABLE, like="data"))
     term_inputs = ("data", "filters")
 
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        return 1
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types)
+        yield data[1], filters[1]
+
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
@@ -169,6 +176,10 @@ class GroupConvolution(Convolving):
     term_inputs = ("data", "filters")
 
     filter_axes = 3
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types)
+        yield data[1], filters[0] * filters[2]
 
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)

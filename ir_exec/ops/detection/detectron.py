@@ -213,7 +213,7 @@ class ExperimentalDetectronDetectionOutput(Op):
         In("input_rois", types=CALCULABLE_FLOAT),
         In("input_deltas", types=CALCULABLE_FLOAT, like="input_rois"),
         In("input_scores", types=CALCULABLE_FLOAT, like="input_rois"),
-        In("input_im_info", types=CALCULABLE_FLOAT, like="input_rois"),
+        In("input_im_info", types=CALCULABLE_FLOAT, like="input_rois", only_shape=True),
     )
     outputs = ("boxes", "classes", "scores")
     is_discontinuous = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -87,6 +87,18 @@ class MatMul(Op):
     def count_terms(self, inputs: Sequence[Array]) -> int:
         rows_first = self.transpose_a and inputs[0].ndim > 1
         return int(inputs[0].shape[-2 if rows_first else -1])
+
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        return self._summed_axis(position, rank) if rank else None
+
+    def _summed_axis(self, position: int, rank: int) -> int:
+        is_last = (not self.transpose_a, self.transpose_b)[position]
+        return rank - 1 if is_last or rank == 1 else rank - 2
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        left, right = (list(matrices.shape.static) for matrices in types)
+        yield left[self._summed_axis(0, len(left))], right[self._summed_axis(1, len(right))]
+        yield from [pair for pair in zip(left[-3::-1], right[-3::-1], strict=False) if 1 not in pair]
 
     def evaluate(self, a: Array, b: Array) -> Array:
         left, right = widened(a), widened(b)

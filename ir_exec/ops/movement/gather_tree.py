@@ -50,6 +50,7 @@ class GatherTree(Op):
         In("max_seq_len", types=_IDS, like="step_ids", domain=Lengths("step_ids", 0)),
         In("end_token", types=_IDS, like="step_ids"),
     )
+    moved_inputs = ("step_ids", "end_token")
     is_discontinuous = True
 
     def infer(

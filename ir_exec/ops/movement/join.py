@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from math import prod
@@ -67,6 +67,12 @@ class Concat(Op):
                     dims[i] = merge_dims(dims[i], dim, f"axis {i} of the inputs", port=name)
         dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
         return TensorType(kind, Shape(dims))
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        first, *others = [part.shape.static for part in types]
+        joined = self.axis % len(first)
+        for sizes in others:
+            yield from [pair for axis, pair in enumerate(zip(first, sizes, strict=True)) if axis != joined]
 
     def evaluate(self, *inputs: Array) -> Array:
         rows = prod(inputs[0].shape[: self.axis]) if inputs[0].size >= 4 * thresholds.MANY_ROWS else 0

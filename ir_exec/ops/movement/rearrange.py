@@ -58,6 +58,7 @@ class ShuffleChannels(Op):
     """
 
     inputs = (In("data"),)
+    is_permutation = True
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -93,6 +94,7 @@ class _Depth(Op):
     """
 
     inputs = (In("data"),)
+    is_permutation = True
     increasing_in = ("data",)
     is_data_movement = True
 

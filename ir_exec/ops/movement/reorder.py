@@ -50,6 +50,7 @@ class Roll(Op):
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
+    is_permutation = True
     shape_inputs = ("axes",)
     increasing_in = ("data",)
     is_data_movement = True
@@ -123,6 +124,7 @@ class Reverse(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
+    is_permutation = True
     shape_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
@@ -176,6 +178,7 @@ class ReverseSequence(Op):
     """
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC, domain=Lengths("data", "seq_axis")))
+    is_permutation = True
     moved_inputs = ("data",)
     increasing_in = ("data",)
     is_data_movement = True

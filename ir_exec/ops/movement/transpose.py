@@ -33,6 +33,7 @@ class Transpose(Op):
     """
 
     inputs = (In("arg"), In("input_order", types=INTEGER, domain=AxisOrder()))
+    is_permutation = True
     shape_inputs = ("input_order",)
     increasing_in = ("arg",)
     may_alias = True

@@ -171,6 +171,7 @@ class ExperimentalDetectronTopKROIs(Op):
     """
 
     inputs = (In("input_rois", types=CALCULABLE_FLOAT), In("rois_probs", types=CALCULABLE_FLOAT, like="input_rois"))
+    moved_inputs = ("input_rois",)
     is_discontinuous = True
 
     max_rois: NonNegative = 0

@@ -12,7 +12,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
 from ir_exec.ir import Weights
 from ir_exec.ops.base.attributes import fields_of
-from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["Side", "is_generated", "paired", "plain_attributes"]
@@ -51,7 +51,7 @@ class Side:
     def fold_conversions(self) -> None:
         """Fold constants that are stored in a shorter float type, like compressed weights."""
         for node in self.nodes:
-            chain = None if canonical(node.type) != "Convert" or not node.outputs else chain_of(node.outputs[0])
+            chain = None if not node.op_class.is_conversion or not node.outputs else chain_of(node.outputs[0])
             if chain is None or chain.line != (node,) or not chain.element_type.is_float:
                 continue
             if len(self.consumers[chain.codes.outputs[0]]) == 1 and chain.codes not in self.folded:
@@ -62,7 +62,7 @@ class Side:
         """Bypass FakeQuantize layers: remove them and their limits from `nodes`."""
         inside = {node for chain in self.folded.values() for node in chain.nodes}
         for node in (*self.graph.nodes, *self.graph.unreachable):
-            is_range = canonical(node.type) == "FakeQuantize" and node not in inside and None not in node.inputs
+            is_range = node.op_class.steps == "levels" and node not in inside and None not in node.inputs
             if is_range and all(isinstance(value.node.op, Const) for value in node.values_in[1:]):
                 self.ranges.append(node)
         self._index()
@@ -231,7 +231,7 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     if a.folded or b.folded:
         a.fold_conversions()
         b.fold_conversions()
-    has_ranges = [any(canonical(node.type) == "FakeQuantize" for node in side.nodes) for side in (a, b)]
+    has_ranges = [any(node.op_class.steps == "levels" for node in side.nodes) for side in (a, b)]
     if has_ranges[0] != has_ranges[1]:
         (a if has_ranges[0] else b).pass_ranges()
     pairs = _LayerPairs(a, b)

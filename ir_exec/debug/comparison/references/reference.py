@@ -14,7 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.traces.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.traces.walk import Visit, Walker, Where
-from ir_exec.debug.values.entries import Entry, Key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, class_of_type, entries_of
 from ir_exec.debug.values.files import Spill, nearest
 from ir_exec.debug.values.stored_arrays import read_npy, read_npz
 from ir_exec.errors import EvaluationError
@@ -269,7 +269,9 @@ class TraceReference(ReferenceState):
 
     def inputs(self) -> dict[str, Array]:
         names = self._trace.index.inputs
-        values = [value for value in self._trace.index.values if value.type == "Parameter" and not value.scope]
+        values = [
+            value for value in self._trace.index.values if class_of_type(value.type).is_parameter and not value.scope
+        ]
         if len(values) != len(names):
             return {}
         return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
