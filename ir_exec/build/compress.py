@@ -17,9 +17,11 @@ from ir_exec.build.constants import constant
 from ir_exec.build.edit import Editor
 from ir_exec.build.functions import function_for
 from ir_exec.build.values import Value
-from ir_exec.build.weight_formats import FORMATS, EncodedWeight, WeightEncoding, encode
+from ir_exec.build.weight_formats import FORMATS, EncodedWeight, encode
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph import Node
+from ir_exec.graph.compressed import find_compressed_weights
+from ir_exec.graph.weight_encodings import WeightEncoding
 from ir_exec.hints import suggested
 from ir_exec.ir import RtInfo
 from ir_exec.ir.packing import packed_size
@@ -170,8 +172,15 @@ def compress_weights(
         )
         editor.replace(weight.name, partial(_chain, weight, found))
         editor.rename_layer(f"{weight.name}{_CODES}", weight.name)
-        stored.append(StoredWeight(weight.name, name, group, array.size, before, _stored_bytes(found), note))
-    return _noted(editor.model(), compression, stored), tuple(stored)
+        stored.append(StoredWeight(weight.name, name, group, array.size, before, 0, note))
+    compressed = _noted(editor.model(), compression, stored)
+    described = {weight.codes.name: weight for weight in find_compressed_weights(compressed.graph).values()}
+    return compressed, tuple(
+        [
+            one if one.format in ("keep", "f16") else replace(one, bytes=described[one.name].stored_bytes)
+            for one in stored
+        ]
+    )
 
 
 def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
@@ -407,12 +416,6 @@ def _put_f16(editor: Editor, weight: PlainWeightConstant, array: Array) -> None:
     to = function_for("Convert")
     kind = weight.constant.element_type.name
     editor.replace(weight.name, lambda: to(constant(half, name=f"{weight.name}_compressed"), kind))
-
-
-def _stored_bytes(found: EncodedWeight) -> int:
-    kind = found.encoding.kind
-    zero = 0 if found.zero is None else packed_size(kind, found.zero.size)
-    return packed_size(kind, found.codes.size) + packed_size(found.scale_kind, found.scale.size) + zero
 
 
 def _noted(model: Model, compression: Compression, stored: Sequence[StoredWeight]) -> Model:

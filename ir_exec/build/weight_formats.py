@@ -11,56 +11,25 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ir_exec.graph.weight_encodings import ENCODINGS, WeightEncoding
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["FORMATS", "EncodedWeight", "WeightEncoding", "encode", "grouped"]
+__all__ = ["FORMATS", "EncodedWeight", "encode", "grouped"]
 
 _STEPS = np.linspace(0.7, 1.1, 17, dtype=np.float32)
 """Factors that are tried on the scale that follows from the range."""
 
 
-@dataclass(frozen=True)
-class WeightEncoding:
-    """A format.
-
-    Attributes:
-        kind: The element type of codes.
-        greatest: The code of the greatest magnitude of a group.
-        scale_kind: The element type of scales.
-        has_zero: True with zero points.
-        group_size: The default; None for rows.
-    """
-
-    name: str
-    kind: ElementType
-    greatest: float
-    scale_kind: ElementType = ElementType.f16
-    has_zero: bool = False
-    group_size: int | None = None
-
-    @property
-    def bits(self) -> int:
-        """Bits of a code."""
-        return self.kind.bits
-
-
 FORMATS: Mapping[str, WeightEncoding] = MappingProxyType(
     {
-        one.name: one
-        for one in (
-            WeightEncoding("int8_asym", ElementType.u8, 255.0, has_zero=True),
-            WeightEncoding("int8_sym", ElementType.i8, 128.0),
-            WeightEncoding("int4_asym", ElementType.u4, 15.0, has_zero=True, group_size=128),
-            WeightEncoding("int4_sym", ElementType.i4, 8.0, group_size=128),
-            WeightEncoding("nf4", ElementType.nf4, 1.0, group_size=128),
-            WeightEncoding("fp4", ElementType.f4e2m1, 6.0, group_size=128),
-            WeightEncoding("mxfp4", ElementType.f4e2m1, 6.0, ElementType.f8e8m0, group_size=32),
-            WeightEncoding("fp8_e4m3", ElementType.f8e4m3, 448.0, group_size=128),
-            WeightEncoding("mxfp8_e4m3", ElementType.f8e4m3, 448.0, ElementType.f8e8m0, group_size=32),
+        name: ENCODINGS[name]
+        for name in (
+            *("int8_asym", "int8_sym", "int4_asym", "int4_sym"),
+            *("nf4", "fp4", "mxfp4", "fp8_e4m3", "mxfp8_e4m3"),
         )
     }
 )
-"""The formats by name; `f16` is not included, because it has no scales."""
+"""The formats that `encode` writes, by name; `f16` is not included, because it has no scales."""
 
 
 @dataclass(frozen=True)

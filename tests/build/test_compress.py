@@ -14,7 +14,8 @@ from ir_exec import build, read_model
 from ir_exec.build.compress import Compression, compress_weights, plain_weights
 from ir_exec.build.weight_formats import FORMATS
 from ir_exec.errors import EvaluationError, GraphError
-from ir_exec.graph.compressed import compressed_weights
+from ir_exec.graph.compressed import find_compressed_weights
+from ir_exec.graph.decoding import decode_weight
 from ir_exec.model import Model
 
 FILES = Path(__file__).parents[1] / "quantization" / "nncf"
@@ -78,7 +79,7 @@ def test_the_layout_is_that_of_nncf(name: str) -> None:
     plain = read_model(FILES / "plain.xml")
     model, (stored,) = compress_weights(plain, Compression(name, 16 if name == "nvfp4" else 32, all_layers=True))
     theirs = read_model(FILES / f"{name}.xml")
-    (ours,), (other,) = (compressed_weights(one.graph).values() for one in (model, theirs))
+    (ours,), (other,) = (find_compressed_weights(one.graph).values() for one in (model, theirs))
     assert [node.type for node in ours.nodes] == [node.type for node in other.nodes]
     named = [node.name for node in other.nodes if not node.name.startswith(("Convert_", "Reshape_", "Constant_"))]
     assert [node.name for node in ours.nodes if node.name in named] == named
@@ -89,7 +90,7 @@ def test_the_layout_is_that_of_nncf(name: str) -> None:
     assert model.weights is not None
     assert theirs.weights is not None
     noises = [
-        float(((one.expand(weights) - plain.constants["proj/weight"]) ** 2).sum())
+        float(((decode_weight(one, weights) - plain.constants["proj/weight"]) ** 2).sum())
         for one, weights in ((ours, model.weights), (other, theirs.weights))
     ]
     assert noises[0] == pytest.approx(noises[1], rel=0.05)

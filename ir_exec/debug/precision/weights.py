@@ -15,6 +15,7 @@ from ir_exec.debug.comparison.rounded import ROUNDED
 from ir_exec.debug.values.facts import Record
 from ir_exec.graph import Node
 from ir_exec.graph.compressed import CompressedWeight
+from ir_exec.graph.decoding import decode_weight, mask_end_levels, read_range, read_steps
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
 from ir_exec.ops.infrastructure.values import Const
@@ -187,7 +188,7 @@ class ChainWeight:
 
     def expand(self) -> Array:
         """The weight as f32."""
-        return self.chain.expand(self.weights)
+        return decode_weight(self.chain, self.weights)
 
 
 def weight_side(
@@ -240,12 +241,12 @@ def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Arr
     """The number of unexplained elements, the share of elements beyond the ranges, and the number of unused levels."""
     if chain.limits is not None:
         return _of_levels(chain, weights, found, plain)
-    steps = chain.steps(weights)
+    steps = read_steps(chain, weights)
     assert steps is not None, "only chains with a FakeQuantize have no steps"
     with np.errstate(all="ignore"):
         is_beyond = np.abs(found - plain) > 0.5 * steps
     # An element beyond the last level at the opposite end of the range is not clipped.
-    is_end = chain.at_ends(weights) & (np.sign(found) * np.sign(plain) >= 0)
+    is_end = mask_end_levels(chain, weights) & (np.sign(found) * np.sign(plain) >= 0)
     counted: dict[str, int | float | None] = {
         "outside": float(np.count_nonzero(is_beyond & is_end) / found.size),
         **_far(np.abs(found - plain), steps, ~is_end),
@@ -281,7 +282,7 @@ def _of_channels(steps: Array, found: Array, plain: Array, is_end: Array) -> dic
 
 def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
     levels = chain.levels or 2
-    low, high = chain.ranges(weights)
+    low, high = read_range(chain, weights)
     step = (high - low) / (levels - 1)
     with np.errstate(all="ignore"):
         is_outside = (plain < low - step / 2) | (plain > high + step / 2)

@@ -353,3 +353,46 @@ def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
     net.result(net.op("MatMul", net.parameter("3,64"), weights, transpose_a="false", transpose_b="false"))
     found = compiled(net.file(), weight_mode="keep")([x])[0]
     assert_close(found, x @ wide.astype(np.float16).astype(np.float32))
+
+
+def split_by_a_reshape(kind: str, x: Array = X) -> IRFile:
+    """The groups are an axis only between two Reshapes."""
+    net, shape = Network(), (ROWS, COLUMNS // GROUP)
+
+    def reshaped(data: Output, *to: int) -> Output:
+        return net.op("Reshape", data, net.const(np.array(to)), special_zero="false")
+
+    split = net.converted(reshaped(net.const(codes(kind, (ROWS, COLUMNS))), *shape, GROUP))
+    rows = reshaped(net.op("Multiply", split, net.const(numbers((*shape, 1)))), ROWS, COLUMNS)
+    return net.product(net.converted(rows, "f32"), transposed=True, x=x)
+
+
+@pytest.mark.parametrize("kind", [*INTEGERS, "nf4", "f8e4m3"])
+def test_groups_that_a_reshape_of_codes_makes(kind: str) -> None:
+    file = split_by_a_reshape(kind)
+    assert_not_expanded(file)
+    assert_close(output(file, weight_mode="keep"), output(file))
+
+
+def reason_layers(file: IRFile) -> list[str]:
+    """The layers because of which weights are expanded in each run."""
+    passes = compiled(file, weight_mode="keep").explain().passes
+    return [near.layer for one in passes if one.name == "use_compressed_weights" for near in one.skipped]
+
+
+def test_the_layer_because_of_which_a_weight_is_expanded() -> None:
+    assert reason_layers(grouped("u4")) == []
+    net = Network()
+    halved = net.op("Divide", net.converted(codes("u8", (ROWS, COLUMNS)), "f32"), net.const(np.float32(2)))
+    divided = net.product(halved, transposed=True, x=X)
+    assert len(reason_layers(divided)) == 1
+    net = Network()
+    weights = net.decompressed(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
+    assert len(reason_layers(net.product(weights, transposed=True, x=X))) == 1
+
+
+def test_a_product_of_two_inputs_has_no_reason() -> None:
+    net = NetworkText()
+    data = net.parameter("3,64")
+    net.result(net.op("MatMul", data, net.parameter("64,5"), transpose_a="false", transpose_b="false"))
+    assert reason_layers(net.file(X[:, 0], np.ones((64, 5), np.float32))) == []
