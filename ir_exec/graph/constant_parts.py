@@ -28,7 +28,6 @@ __all__ = [
 DEEPEST = 12
 """Maximum number of layers between a constant and the reader of a value."""
 
-_PARTS = ("Convert", "Multiply", "Subtract", "Reshape")
 _SHORT_FLOATS = (ElementType.f16, ElementType.bf16)
 
 
@@ -37,7 +36,8 @@ def is_constant_part(value: Value, depth: int = 0) -> bool:
     node = value.node
     if isinstance(node.op, Const):
         return node.op.shape.is_static
-    if canonical(node.type) not in _PARTS or depth >= DEEPEST:
+    # The layers that compressors write between constants: names of a notation in files.
+    if canonical(node.type) not in ("Convert", "Multiply", "Subtract", "Reshape") or depth >= DEEPEST:
         return False
     return None not in node.inputs and all(is_constant_part(source, depth + 1) for source in node.values_in)
 

@@ -22,6 +22,7 @@ from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.ours import operator
 from tests.helpers.operators import inferred, make
+from tests.ops.base.samples import Sample, all_samples_by_class, samples_by_class
 
 STRING = element_types("string")
 
@@ -238,3 +239,60 @@ def test_integers_divided_by_zero_are_an_error(cls: type[Op]) -> None:
     is_divisor = isinstance(cls.inputs[1].domain, Divisor)
     with pytest.raises(EvaluationError) if is_divisor else contextlib.nullcontext():
         make(cls.type_name, cls.since).evaluate(ones, zeros)
+
+
+_MOST_WEIGHTS = 64
+"""Elements of weights, each of which is changed."""
+
+
+def weighted_samples(cls: type[Op]) -> list[tuple[Sample, int, tuple[int, ...]]]:
+    """Small samples of floats, with the position of weights and the axes along which products are summed."""
+    rows = []
+    for sample in all_samples_by_class()[cls]:
+        for position, array in enumerate(sample.inputs):
+            axes = sample.layer.weight_axes(position, array.ndim)
+            if axes is not None and ElementType.of(array).is_float and 0 < array.size <= _MOST_WEIGHTS:
+                rows.append((sample, position, axes))
+    return rows
+
+
+def with_weights() -> list[type[Op]]:
+    return [cls for cls in samples_by_class() if weighted_samples(cls)]
+
+
+def reached_outputs(sample: Sample, position: int, index: tuple[int, ...]) -> frozenset[int]:
+    """The elements of the output that change with an element of the weights."""
+    arrays = [np.ones_like(array) if ElementType.of(array).is_float else array for array in sample.inputs]
+    changed = arrays[position].copy()
+    changed[index] = 3
+    before, after = (
+        sample.evaluate([*arrays[:position], one, *arrays[position + 1 :]]) for one in (arrays[position], changed)
+    )
+    return frozenset(np.flatnonzero(before[0] != after[0]).tolist())
+
+
+@pytest.mark.parametrize("cls", with_weights(), ids=name_class)
+def test_products_are_summed_along_the_axes_of_weights(cls: type[Op]) -> None:
+    summed, all_axes = set(), set()
+    for sample, position, axes in weighted_samples(cls):
+        weights = sample.inputs[position]
+        channels: dict[tuple[int, ...], set[int]] = {}
+        rows: dict[tuple[int, tuple[int, ...]], list[frozenset[int]]] = {}
+        for index in np.ndindex(weights.shape):
+            outputs = reached_outputs(sample, position, index)
+            channel = tuple(number for axis, number in enumerate(index) if axis not in axes)
+            channels.setdefault(channel, set()).update(outputs)
+            for axis in axes:
+                rows.setdefault((axis, index[:axis] + index[axis + 1 :]), []).append(outputs)
+        assert sum(map(len, channels.values())) == len(set().union(*channels.values()))
+        all_axes |= {(position, axis) for axis in axes if weights.shape[axis] > 1}
+        summed |= {
+            (position, axis) for (axis, _), sets in rows.items() if sum(map(len, sets)) > len(set().union(*sets))
+        }
+    assert summed == all_axes
+
+
+def test_products_of_constants_have_weight_axes() -> None:
+    product = [cls for cls in with_weights() if cls.multiply_adds is not Op.multiply_adds]
+    assert set(product) == set(with_weights())
+    assert {cls for cls in samples_by_class() if cls.channel_axis is not Op.channel_axis} <= set(product)
