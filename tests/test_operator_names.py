@@ -1,4 +1,4 @@
-"""Facts about operators are declared in their classes: tables of names elsewhere only shrink."""
+"""Facts about operators are declared in their classes, not in tables of names or comparisons elsewhere."""
 
 from __future__ import annotations
 
