@@ -15,10 +15,14 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec import build
+from ir_exec.debug import drawn_inputs
 from ir_exec.extension import (
     ALL,
     FLOAT,
+    INDEX,
     Array,
+    AxisIndices,
     Bool,
     ElementType,
     In,
@@ -362,3 +366,27 @@ def test_scalars_become_arrays() -> None:
 def test_several_outputs() -> None:
     made(lambda self, data: (data, data), lambda self, data: (data + 1, data * 2))
     assert [output.tolist() for output in run(network("Made", outputs=2))] == [[[2, 4]], [[2, 6]]]
+
+
+class LookUp(Op):
+    """The rows of a table."""
+
+    inputs = (In("table", types=FLOAT), In("ids", types=INDEX, domain=AxisIndices(selects_slices=True)))
+    moved_inputs = ("table",)
+
+    def infer(self, table: TensorType, ids: TensorType) -> TensorType:
+        return table.with_shape(Shape([*ids.shape, *table.shape[1:]]))
+
+    def evaluate(self, table: Array, ids: Array) -> Array:
+        return table[ids]
+
+
+def test_generated_inputs_are_in_the_domain_of_a_custom_operator() -> None:
+    register_op("LookUp", version="extension")(LookUp)
+    table = np.arange(60, dtype=np.float32).reshape(20, 3)
+    rows = build.op("LookUp", table, build.parameter("2,50", "i64", name="ids"), opset="extension")
+    model = build.model([build.result(rows)])
+    inputs = drawn_inputs(model, 0)
+    assert inputs["ids"].min() >= 0
+    assert 10 < inputs["ids"].max() < 20
+    ir_exec.compile_model(model)(inputs)

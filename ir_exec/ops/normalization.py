@@ -89,7 +89,7 @@ class NormalizeL2(Op):
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
     redundant_attributes = "across_spatial channel_shared"
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
 
     eps: Float
     eps_mode: Annotated[Literal["add", "max"], LOWER]
@@ -151,7 +151,7 @@ class LRN(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
 
     alpha: Float
     beta: Float
@@ -272,7 +272,7 @@ class MVN6(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT), In("axes", types=AXES))
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
 
     eps: Float
     normalize_variance: Bool

@@ -97,8 +97,7 @@ class _Squeeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
-    is_permutation = True
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -202,8 +201,7 @@ class Unsqueeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
-    is_permutation = True
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -266,8 +264,7 @@ class Reshape(Op):
     """
 
     inputs = (In("data"), In("shape", types=INTEGER, domain=TargetShape(leading=1)))
-    is_permutation = True
-    shape_inputs = ("shape",)
+    arranging_inputs = ("shape",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -49,7 +49,7 @@ class _Fourier(Op):
         In("axes", types=INDEX),
         In("signal_size", types=INDEX, optional=True),
     )
-    shape_inputs = ("axes", "signal_size")
+    arranging_inputs = ("axes",)
     sized_by = ("signal_size",)
 
     complex_input: ClassVar[bool] = True
@@ -323,7 +323,6 @@ class STFT(Op):
         In("frame_size", types=INDEX),
         In("frame_step", types=INDEX),
     )
-    shape_inputs = ("frame_size", "frame_step")
     sized_by = ("frame_size", "frame_step")
 
     transpose_frames: Bool = False
@@ -398,7 +397,6 @@ class ISTFT(Op):
         In("frame_step", types=INDEX),
         In("signal_length", types=INDEX, optional=True),
     )
-    shape_inputs = ("frame_size", "frame_step", "signal_length")
     sized_by = ("frame_size", "frame_step", "signal_length")
 
     center: Bool = False

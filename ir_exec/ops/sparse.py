@@ -249,7 +249,6 @@ class EmbeddingSegmentsSum(Op):
         _WEIGHTS,
     )
     term_inputs = ("emb_table", "per_sample_weights")
-    shape_inputs = ("num_segments",)
     sized_by = ("num_segments",)
 
     def infer(
@@ -437,7 +436,6 @@ class SparseFillEmptyRows(Op):
         In("indices", types=INDEX, like="dense_shape"),
         In("default_value"),
     )
-    shape_inputs = ("dense_shape",)
     outputs = ("output_indices", "output_values", "empty_row_indicator")
     sized_by = ("dense_shape",)
 

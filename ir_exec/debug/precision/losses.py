@@ -56,9 +56,13 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
     return found
 
 
+def _keeps_elements(node: Node) -> bool:
+    return node.op_class.preserves_order or node.op_class.changes_order or node.op_class.is_result
+
+
 def _find_source(node: Node) -> Node:
     """The layer that computes a result, upstream of layers that only convert or reorder its elements."""
-    while (node.op_class.is_permutation or node.op_class.is_conversion) and node.values_in:
+    while _keeps_elements(node) and node.values_in:
         node = node.values_in[0].node
     return node
 

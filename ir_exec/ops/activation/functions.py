@@ -65,7 +65,6 @@ class Identity(Op):
     """
 
     inputs = (In("data"),)
-    is_permutation = True
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

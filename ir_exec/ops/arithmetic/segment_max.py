@@ -54,7 +54,6 @@ class SegmentMax(Op):
         In("num_segments", types=INDEX, optional=True, domain=ValueRange(4, 4, "the number of segments")),
     )
     moved_inputs = ("data",)
-    shape_inputs = ("num_segments",)
 
     fills_with_lowest = True
     sized_by = ("segment_ids", "num_segments")

@@ -81,7 +81,7 @@ Steps: TypeAlias = Literal["integers", "halves", "zero", "multiples", "operands"
 halfway between the levels of a quantization; equal elements, whose order is a tie."""
 
 
-class _Inputs:
+class _DeclaredInputs:
     """The declarations of inputs that facts refer to by name."""
 
     inputs: ClassVar[tuple[In, ...]] = ()
@@ -92,7 +92,7 @@ class _Inputs:
         return cls.inputs[min(position, len(cls.inputs) - 1)]
 
 
-class NumericFacts(_Inputs):
+class NumericFacts(_DeclaredInputs):
     """The base of `Op` that declares its numeric facts.
 
     Attributes:
@@ -137,7 +137,7 @@ class NumericFacts(_Inputs):
         """The sum of the magnitudes of the terms of each element of the first output; None without sums.
 
         A rounding error is relative to the magnitudes of the terms, which may cancel. By default the magnitudes are
-        `evaluate` of those of the `term_inputs`, or those of the argument if `accuracy.argument` is not 0.
+        `evaluate` of the magnitudes of the `term_inputs`; if `accuracy.argument` is not 0, those of the argument.
 
         Args:
             inputs: The arrays of one run, whose types `infer` accepts, but with f64 for all floats.
@@ -155,7 +155,7 @@ class NumericFacts(_Inputs):
         return np.asarray(output[0] if isinstance(output, tuple) else output)
 
 
-class ElementFacts(_Inputs):
+class ElementFacts(_DeclaredInputs):
     """The base of `Op` that declares the way of elements from the inputs to the outputs.
 
     Attributes:
@@ -163,10 +163,10 @@ class ElementFacts(_Inputs):
             broadcast together.
         moved_inputs: Inputs whose elements are the elements of the outputs, also if operators select or blend them, as
             an average does. If an operator declares none, they are all inputs of `is_data_movement` that may be floats.
-        is_permutation: Each element of the first input is exactly one element of the output.
+        changes_order: The output has the elements of the first input in another order; see `preserves_order`.
         is_distribution: The elements of the output along an axis are probabilities, or their logarithms.
-        shape_inputs: Inputs of sizes, axes or positions, which determine the shapes of the outputs, or must suit those
-            of other inputs.
+        arranging_inputs: Inputs of axes or positions, which arrange or select elements, and must suit the shapes of
+            other inputs. `sized_by` has the inputs of sizes.
         neutral: The value of the second of two inputs for which the output is the first one.
         absorbing: The value of either of two inputs for which the output is this value.
         is_idempotent: The output of two equal inputs is this input.
@@ -176,9 +176,9 @@ class ElementFacts(_Inputs):
 
     is_elementwise: ClassVar[bool] = False
     moved_inputs: ClassVar[tuple[str, ...]] = ()
-    is_permutation: ClassVar[bool] = False
+    changes_order: ClassVar[bool] = False
     is_distribution: ClassVar[bool] = False
-    shape_inputs: ClassVar[tuple[str, ...]] = ()
+    arranging_inputs: ClassVar[tuple[str, ...]] = ()
     neutral: ClassVar[float | None] = None
     absorbing: ClassVar[float | None] = None
     is_idempotent: ClassVar[bool] = False

@@ -87,15 +87,17 @@ class PowerBase(ValueRange):
 
 @dataclass(frozen=True)
 class Usual(Domain):
-    """The same number in every element, such as a threshold or a step, that suits inputs of any shape."""
+    """A number for every element, such as a threshold or a step, that suits inputs of any shape."""
 
     value: float
     text: str
 
 
 FIRST_AXIS = Usual(0, "an axis")
+"""An axis that every input of rank 1 or more has."""
 
 SCORES = ValueRange(0, 1, "scores")
+"""Probabilities of classes."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,12 @@ class AxisIndices(Domain):
     selects_slices: bool = False
 
     def limit(self, op: Any, types: InputTypes) -> Dim | None:
-        """The number of indices; None if the first input has no such axis, or its rank is not known."""
+        """The number of indices; None if the first input has no such axis, or its rank is not known.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         if self.below:
             return Dim(max(_first_number(op, types, self.below), 1))
         size = _size_along(op, types[0], _get_axis(op, types, self.axis))
@@ -138,7 +145,12 @@ class IndexTuples(AxisIndices):
     """
 
     def limit(self, op: Any, types: InputTypes) -> Dim | None:
-        """The least number of indices along one of the axes; None if a rank is not known."""
+        """The least number of indices along one of the axes; None if a rank is not known.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         indices = _dims_of(types[1])
         first = int(getattr(op, "batch_dims", 0))
         sizes = (_dims_of(types[0]) or ())[first : first + max(indices[-1].lo, 1)] if indices else ()
@@ -158,7 +170,12 @@ class Lengths(Domain):
     axis: int | str
 
     def limit(self, op: Any, types: InputTypes) -> int:
-        """The length of the longest sequence, at least 1."""
+        """The length of the longest sequence, at least 1.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         size = _size_along(op, _type_of(op, types, self.of), _get_axis(op, types, self.axis))
         return 1 if size is None else max(size.lo, 1)
 
@@ -174,7 +191,12 @@ class BagOffsets(Domain):
     of: str
 
     def limit(self, op: Any, types: InputTypes) -> int:
-        """The number of elements of the list; 1 for each dim that is dynamic."""
+        """The number of elements of the list; 1 for each dim that is dynamic.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         count = 1
         for dim in _dims_of(_type_of(op, types, self.of)) or ():
             count *= max(dim.lo, 1)
@@ -192,7 +214,12 @@ class SegmentIds(Domain):
     count: str
 
     def limit(self, op: Any, types: InputTypes) -> int:
-        """The number of segments, at least 1."""
+        """The number of segments, at least 1.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         return max(_first_number(op, types, self.count), 1)
 
 
@@ -213,7 +240,12 @@ class BoxCorners(Domain):
     scale: str = ""
 
     def extent(self, op: Any, types: InputTypes) -> float:
-        """The greatest coordinate."""
+        """The greatest coordinate.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         if not self.scale:
             return 1.0
         sizes = [max(dim.lo, 1) for dim in _dims_of(types[0]) or ()]

@@ -46,7 +46,6 @@ class _Transposed(Convolving):
         In("filters", types=CALCULABLE, like="data"),
         In("output_shape", types=INTEGER, optional=True),
     )
-    shape_inputs = ("output_shape",)
     term_inputs = ("data", "filters")
     sized_by = ("output_shape",)
 

@@ -42,7 +42,6 @@ class _Priors(Op):
     """
 
     inputs = (In("output_size", types=INTEGER), In("image_size", types=INTEGER))
-    shape_inputs = ("output_size",)
     redundant_attributes = "flip img_h img_w img_size step_h step_w width height aspect_ratio"
     sized_by = ("output_size",)
 

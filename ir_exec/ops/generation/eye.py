@@ -43,7 +43,6 @@ class Eye(Op):
         In("diagonal_index", types=INDEX),
         In("batch_shape", types=INDEX, optional=True),
     )
-    shape_inputs = ("num_rows", "num_columns", "batch_shape")
     sized_by = ("num_rows", "num_columns", "batch_shape")
 
     output_type: Annotated[ElementTypeName, among(NUMERIC | BOOLEAN, "a numeric element type or boolean")]

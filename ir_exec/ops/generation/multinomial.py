@@ -51,7 +51,6 @@ class Multinomial(Op):
         In("probs", types=CALCULABLE_FLOAT, domain=ValueRange(0.1, 1, "probabilities")),
         In("num_samples", types=INTEGER, domain=ValueRange(2, 4, "the number of samples")),
     )
-    shape_inputs = ("num_samples",)
     deterministic = False
     sized_by = ("num_samples",)
 

@@ -70,7 +70,6 @@ class RandomUniform(Op):
         In("minval", types=DRAWN, domain=Usual(0, "the least value")),
         In("maxval", types=DRAWN, like="minval", domain=Usual(1, "the greatest value")),
     )
-    shape_inputs = ("shape",)
     deterministic = False
     sized_by = ("shape",)
 

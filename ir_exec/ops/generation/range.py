@@ -87,7 +87,6 @@ class Range1(_Range):
         In("stop", types=RANGE_TYPES, like="start", domain=ValueRange(4, 8, "the end of a range")),
         In("step", types=RANGE_TYPES, like="start", domain=Usual(1, "the step of a range")),
     )
-    shape_inputs = ("start", "stop", "step")
 
     def infer(self, start: TensorType, stop: TensorType, step: TensorType) -> TensorType:
         return self._infer(start, stop, step)
@@ -123,7 +122,6 @@ class Range(_Range):
         In("stop", types=CALCULABLE, domain=ValueRange(4, 8, "the end of a range")),
         In("step", types=CALCULABLE, domain=Usual(1, "the step of a range")),
     )
-    shape_inputs = ("start", "stop", "step")
 
     output_type: Annotated[ElementTypeName, among(CALCULABLE, "a numeric element type")]
 

@@ -161,7 +161,7 @@ class Interpolate11(_Resize):
         In("scales_or_sizes", types=_SIZES | _SCALES, domain=ValueRange(1, 2, "scales")),
         In("axes", types=_SIZES, optional=True),
     )
-    shape_inputs = ("scales_or_sizes", "axes")
+    arranging_inputs = ("axes",)
     moved_inputs = ("image",)
     term_inputs = ("image",)
     is_discontinuous = True
@@ -214,7 +214,7 @@ class Interpolate4(_Resize):
         In("scales", types=_SCALES, domain=ValueRange(1, 2, "scales")),
         In("axes", types=_SIZES, optional=True),
     )
-    shape_inputs = ("sizes", "scales", "axes")
+    arranging_inputs = ("axes",)
     moved_inputs = ("data",)
     term_inputs = ("data",)
     is_discontinuous = True
@@ -275,7 +275,6 @@ class Interpolate1(Op):
     accuracy = SAMPLED
 
     inputs = (In("data", types=CALCULABLE), In("target_spatial_shape", types=INTEGER))
-    shape_inputs = ("target_spatial_shape",)
     moved_inputs = ("data",)
     term_inputs = ("data",)
 

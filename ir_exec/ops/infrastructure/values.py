@@ -100,7 +100,6 @@ class Result(Op):
     """
 
     inputs = (In("value"),)
-    is_permutation = True
     may_alias = True
     is_result = True
     is_data_movement = True

@@ -51,7 +51,6 @@ class Tile(Op):
     """
 
     inputs = (In("data"), In("repeats", types=INTEGER, domain=ValueRange(1, 2, "repeats")))
-    shape_inputs = ("repeats",)
     increasing_in = ("data",)
     is_data_movement = True
     sized_by = ("repeats",)
@@ -100,7 +99,7 @@ class _Broadcast(Op):
         In("target_shape", types=INTEGER, domain=TargetShape(leading=2)),
         In("axes_mapping", types=INTEGER, optional=True),
     )
-    shape_inputs = ("target_shape", "axes_mapping")
+    arranging_inputs = ("axes_mapping",)
     increasing_in = ("data",)
     is_data_movement = True
     sized_by = ("target_shape",)

@@ -110,7 +110,7 @@ class _Gather(Op):
         In("indices", types=INTEGER, domain=AxisIndices("axis", selects_slices=True)),
         In("axis", types=INTEGER, domain=FIRST_AXIS),
     )
-    shape_inputs = ("axis",)
+    arranging_inputs = ("axis",)
     increasing_in = ("data",)
     reads_sparsely = ("data",)
     is_data_movement = True

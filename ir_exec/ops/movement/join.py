@@ -130,7 +130,7 @@ class Split(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS))
-    shape_inputs = ("axis",)
+    arranging_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -182,7 +182,7 @@ class VariadicSplit(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS), In("split_lengths", types=INTEGER))
-    shape_inputs = ("axis", "split_lengths")
+    arranging_inputs = ("axis", "split_lengths")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

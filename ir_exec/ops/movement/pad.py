@@ -52,7 +52,6 @@ class _Pad(Op):
         In("pads_end", types=INTEGER, domain=ValueRange(0, 1, "pads")),
         In("pad_value", optional=True),
     )
-    shape_inputs = ("pads_begin", "pads_end")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

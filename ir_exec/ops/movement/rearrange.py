@@ -58,7 +58,7 @@ class ShuffleChannels(Op):
     """
 
     inputs = (In("data"),)
-    is_permutation = True
+    changes_order = True
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -94,7 +94,7 @@ class _Depth(Op):
     """
 
     inputs = (In("data"),)
-    is_permutation = True
+    changes_order = True
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -201,7 +201,7 @@ class BatchToSpace(Op):
         In("crops_begin", types=INTEGER, like="block_shape"),
         In("crops_end", types=INTEGER, like="block_shape"),
     )
-    shape_inputs = ("block_shape", "crops_begin", "crops_end")
+    arranging_inputs = ("block_shape", "crops_begin", "crops_end")
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -266,7 +266,7 @@ class SpaceToBatch(Op):
         In("pads_begin", types=INTEGER),
         In("pads_end", types=INTEGER),
     )
-    shape_inputs = ("block_shape", "pads_begin", "pads_end")
+    arranging_inputs = ("block_shape",)
     is_data_movement = True
     sized_by = ("pads_begin", "pads_end")
 
@@ -436,7 +436,7 @@ class Col2Im(Op):
 
     inputs = (In("data", types=CALCULABLE), In("output_size", types=INDEX), In("kernel_size", types=INDEX))
     term_inputs = ("data",)
-    shape_inputs = ("output_size", "kernel_size")
+    arranging_inputs = ("kernel_size",)
     sized_by = ("output_size",)
 
     strides: Annotated[Positives, TWO] = (1, 1)

@@ -50,8 +50,8 @@ class Roll(Op):
     """
 
     inputs = (In("data"), In("shift", types=INDEX), In("axes", types=INDEX))
-    is_permutation = True
-    shape_inputs = ("axes",)
+    changes_order = True
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     is_data_movement = True
 
@@ -124,8 +124,8 @@ class Reverse(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER | BOOLEAN))
-    is_permutation = True
-    shape_inputs = ("axis",)
+    changes_order = True
+    arranging_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -178,7 +178,7 @@ class ReverseSequence(Op):
     """
 
     inputs = (In("data"), In("seq_lengths", types=NUMERIC, domain=Lengths("data", "seq_axis")))
-    is_permutation = True
+    changes_order = True
     moved_inputs = ("data",)
     increasing_in = ("data",)
     is_data_movement = True

@@ -73,7 +73,7 @@ class Slice(Op):
         In("step", types=INTEGER, domain=Usual(1, "the step of a slice")),
         In("axes", types=INTEGER, optional=True),
     )
-    shape_inputs = ("start", "stop", "step", "axes")
+    arranging_inputs = ("start", "stop", "step", "axes")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -139,7 +139,7 @@ class SliceScatter(Op):
         In("step", types=INTEGER, domain=Usual(1, "the step of a slice")),
         In("axes", types=INTEGER, optional=True),
     )
-    shape_inputs = ("start", "stop", "step", "axes")
+    arranging_inputs = ("start", "stop", "step", "axes")
     moved_inputs = ("data", "updates")
     increasing_in = ("data", "updates")
 
@@ -332,7 +332,7 @@ class StridedSlice(Op):
         In("end", types=INTEGER, domain=Usual(2**30, "the end of a slice")),
         In("stride", types=INTEGER, optional=True, domain=Usual(1, "the step of a slice")),
     )
-    shape_inputs = ("begin", "end", "stride")
+    arranging_inputs = ("begin", "end", "stride")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True

@@ -33,8 +33,8 @@ class Transpose(Op):
     """
 
     inputs = (In("arg"), In("input_order", types=INTEGER, domain=AxisOrder()))
-    is_permutation = True
-    shape_inputs = ("input_order",)
+    changes_order = True
+    arranging_inputs = ("input_order",)
     increasing_in = ("arg",)
     may_alias = True
     is_data_movement = True

@@ -40,7 +40,6 @@ class _AdaptivePool(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("output_shape", types=INTEGER, domain=ValueRange(2, 3, "sizes")))
-    shape_inputs = ("output_shape",)
     sized_by = ("output_shape",)
 
     def _pooled(self, data: Shape, output_shape: TensorType) -> Shape:

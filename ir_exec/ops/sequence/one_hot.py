@@ -37,7 +37,6 @@ class _OneHot(Op):
         In("on_value"),
         In("off_value", like="on_value"),
     )
-    shape_inputs = ("depth",)
     is_data_movement = True
     sized_by = ("depth",)
 

@@ -63,7 +63,7 @@ class _TopK(Op):
         In("k", types=INTEGER, domain=ValueRange(1, 1, "the number of elements")),
     )
     moved_inputs = ("data",)
-    shape_inputs = ("k",)
+    arranging_inputs = ("k",)
     outputs = ("values", "indices")
 
     axis: Int
@@ -125,7 +125,7 @@ class TopK1(_TopK):
         In("k", types=element_types("i8 i32 i64"), domain=ValueRange(1, 1, "the number of elements")),
     )
     moved_inputs = ("data",)
-    shape_inputs = ("k",)
+    arranging_inputs = ("k",)
 
 
 @op("TopK", since=3)

@@ -37,7 +37,7 @@ class Sample(NamedTuple):
 
     def evaluate_with(self, position: int, array: Array) -> tuple[Array, ...] | None:
         """The outputs with another array for one input; None if they are rejected."""
-        return self.try_inputs([array if i == position else given for i, given in enumerate(self.inputs)])
+        return self.try_inputs([array if i == position else original for i, original in enumerate(self.inputs)])
 
     def try_inputs(self, inputs: Sequence[Array]) -> tuple[Array, ...] | None:
         try:
@@ -90,10 +90,10 @@ def fill_like(array: Array, value: float) -> Array:
 
 def shift_elements(array: Array) -> Array:
     """The array with other elements: numbers grow by 1, texts by a letter, booleans are inverted."""
-    kind = ElementType.of(array)
-    if kind is ElementType.string:
+    element_type = ElementType.of(array)
+    if element_type is ElementType.string:
         return np.array([f"{text}x" for text in array.reshape(-1)], object).reshape(array.shape)
-    if kind is ElementType.boolean:
+    if element_type is ElementType.boolean:
         return ~array
     with np.errstate(all="ignore"):
-        return (array.astype(np.float64 if kind.is_float else np.int64) + 1).astype(array.dtype)
+        return (array.astype(np.float64 if element_type.is_float else np.int64) + 1).astype(array.dtype)

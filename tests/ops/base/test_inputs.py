@@ -53,8 +53,8 @@ class Port(NamedTuple):
 
     def accepts(self, sample: Sample, elements: Array | float) -> bool:
         """Return True if a run accepts these elements."""
-        given = sample.inputs[self.position]
-        array = elements if isinstance(elements, np.ndarray) else fill_like(given, elements)
+        original = sample.inputs[self.position]
+        array = elements if isinstance(elements, np.ndarray) else fill_like(original, elements)
         return sample.evaluate_with(self.position, array) is not None
 
 
@@ -62,17 +62,17 @@ def types_of(sample: Sample) -> InputTypes:
     return [TensorType.of(array) for array in sample.inputs]
 
 
-def ports(kind: type[Domain]) -> list[Port]:
+def ports(domain_class: type[Domain]) -> list[Port]:
     return [
         Port(cls, position)
         for cls in registered()
         for position, declared in enumerate(cls.inputs)
-        if isinstance(declared.domain, kind)
+        if isinstance(declared.domain, domain_class)
     ]
 
 
-def parametrize_ports(kind: type[Domain]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("port", ports(kind), ids=str)
+def parametrize_ports(domain_class: type[Domain]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("port", ports(domain_class), ids=str)
 
 
 @parametrize_ports(Domain)
@@ -99,7 +99,7 @@ IGNORED = {"CTCLoss-4", "Gather-8", "GatherTree-1", "OneHot-1", "OneHot-16"}
 
 
 @parametrize_ports(AxisIndices)
-def test_indices_are_accepted_below_the_limit_only(port: Port) -> None:
+def test_indices_below_the_limit_suit_every_sample(port: Port) -> None:
     assert isinstance(port.domain, AxisIndices)
     rejected = []
     for sample in port.samples():
@@ -113,7 +113,7 @@ def test_indices_are_accepted_below_the_limit_only(port: Port) -> None:
 
 
 @parametrize_ports(Lengths)
-def test_lengths_up_to_the_axis_are_accepted(port: Port) -> None:
+def test_lengths_up_to_the_axis_suit_every_sample(port: Port) -> None:
     assert isinstance(port.domain, Lengths)
     for sample in port.samples():
         limit = port.domain.limit(sample.layer, types_of(sample))
@@ -122,7 +122,7 @@ def test_lengths_up_to_the_axis_are_accepted(port: Port) -> None:
 
 
 @parametrize_ports(SegmentIds)
-def test_segment_ids_are_accepted_below_their_number(port: Port) -> None:
+def test_segment_ids_below_their_number_suit_every_sample(port: Port) -> None:
     assert isinstance(port.domain, SegmentIds)
     rejected = []
     for sample in port.samples():
@@ -146,7 +146,7 @@ def test_offsets_are_positions_in_the_list(port: Port) -> None:
 
 
 @parametrize_ports(Usual)
-def test_the_usual_value_is_accepted(port: Port) -> None:
+def test_usual_values_suit_a_sample(port: Port) -> None:
     assert isinstance(port.domain, Usual)
     samples = port.samples()
     assert not samples or any(port.accepts(sample, port.domain.value) for sample in samples)
@@ -158,7 +158,7 @@ def is_function(cls: type[Op]) -> bool:
 
 
 @parametrize_ports(ValueRange)
-def test_numbers_in_the_range_are_accepted(port: Port) -> None:
+def test_ends_of_ranges_suit_a_sample(port: Port) -> None:
     assert isinstance(port.domain, ValueRange)
     samples = port.samples()
     ends = (port.domain.low, port.domain.high)
@@ -182,7 +182,7 @@ def is_vector(cls: type[Op], position: int) -> bool:
     return not cls.is_elementwise and cls.inputs[position].name != "data"
 
 
-def is_defined(cls: type[Op], *numbers: float) -> bool:
+def has_finite_result(cls: type[Op], *numbers: float) -> bool:
     with np.errstate(all="ignore"):
         return bool(np.isfinite(cls().evaluate(*(np.float32([number]) for number in numbers))).all())
 
@@ -193,31 +193,31 @@ def has_number(cls: type[Op]) -> bool:
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if issubclass(cls, Unary) and has_number(cls)])
 def test_functions_that_are_not_defined_everywhere_have_a_range(cls: type[Op]) -> None:
-    is_total = all(is_defined(cls, number) for number in (-2.5, -1, -0.25, 0, 0.5, 1, 2.5))
+    is_total = all(has_finite_result(cls, number) for number in (-2.5, -1, -0.25, 0, 0.5, 1, 2.5))
     assert is_total != isinstance(cls.inputs[0].domain, ValueRange)
 
 
 @pytest.mark.parametrize("cls", [cls for cls in registered() if issubclass(cls, Binary) and has_number(cls)])
 def test_pairs_that_are_not_defined_everywhere_have_a_range(cls: type[Op]) -> None:
-    is_total = all(is_defined(cls, a, b) for a in (-2.0, 0.5, 2.0) for b in (-1.5, 0.0, 1.5))
+    is_total = all(has_finite_result(cls, a, b) for a in (-2.0, 0.5, 2.0) for b in (-1.5, 0.0, 1.5))
     assert is_total != any(isinstance(declared.domain, ValueRange) for declared in cls.inputs)
 
 
 @parametrize_ports(AxisOrder)
-def test_every_order_of_axes_is_accepted(port: Port) -> None:
+def test_orders_of_axes_suit_every_sample(port: Port) -> None:
     for sample in port.samples():
         order = np.arange(sample.inputs[0].ndim)[::-1].astype(sample.inputs[port.position].dtype)
         assert port.accepts(sample, order)
 
 
 @parametrize_ports(TargetShape)
-def test_the_shape_of_the_data_with_further_axes_is_accepted(port: Port) -> None:
+def test_shapes_with_further_axes_suit_most_samples(port: Port) -> None:
     assert isinstance(port.domain, TargetShape)
     accepted = []
     for sample in port.samples():
-        data, given = sample.inputs[0], sample.inputs[port.position]
-        if given.size >= data.ndim and 0 not in data.shape:
-            shape = np.array([*[port.domain.leading] * (given.size - data.ndim), *data.shape], given.dtype)
+        data, original = sample.inputs[0], sample.inputs[port.position]
+        if original.size >= data.ndim and 0 not in data.shape:
+            shape = np.array([*[port.domain.leading] * (original.size - data.ndim), *data.shape], original.dtype)
             accepted.append(port.accepts(sample, shape))
     assert sum(accepted) > len(accepted) / 2
 

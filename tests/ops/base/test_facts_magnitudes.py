@@ -37,7 +37,7 @@ def magnitudes_of(sample: Sample, inputs: Sequence[Array]) -> Array | None:
 
 def run(sample: Sample, position: int, array: Array) -> Array | None:
     """The first output in f64, with another array for one input."""
-    inputs = widen([array if i == position else given for i, given in enumerate(sample.inputs)])
+    inputs = widen([array if i == position else original for i, original in enumerate(sample.inputs)])
     outputs = sample.try_inputs(inputs)
     return None if outputs is None else outputs[0].astype(np.float64)
 
