@@ -379,15 +379,15 @@ def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Arr
 
 def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
     """Return the layers that expand a weight, with NNCF's names."""
-    name, kind = weight.name, found.scale_kind if found.scale_kind is ElementType.f32 else ElementType.f16
+    name, kind = weight.name, found.scale_type if found.scale_type is ElementType.f32 else ElementType.f16
     to, multiply = function_for("Convert"), function_for("Multiply")
-    codes = constant(convert(found.codes, found.encoding.kind), name=f"{name}{_CODES}")
+    codes = constant(convert(found.codes, found.encoding.element_type), name=f"{name}{_CODES}")
     value: Value = to(codes, kind.name)
     if found.zero is not None:
-        zero = constant(convert(found.zero, found.encoding.kind), name=f"{name}/zero_point")
+        zero = constant(convert(found.zero, found.encoding.element_type), name=f"{name}/zero_point")
         value = function_for("Subtract")(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
-    scale = constant(convert(found.scale, found.scale_kind), name=f"{name}/scale")
-    if found.scale_kind is ElementType.f8e8m0:
+    scale = constant(convert(found.scale, found.scale_type), name=f"{name}/scale")
+    if found.scale_type is ElementType.f8e8m0:
         scale = to(scale, kind.name)
     before = f"{name}/fq_weights_{weight.port}"
     value = multiply(value, scale, name=before)

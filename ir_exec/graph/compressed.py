@@ -242,8 +242,8 @@ class CompressedWeight:
         if self.table is not None:
             return "codebook"
         scales = () if self.scale is None else nodes_above(self.scale)
-        kinds = {node.op.element_type for node in scales if isinstance(node.op, Const)}
-        return encoding_name(self.element_type, kinds, is_symmetric=self.is_symmetric(weights))
+        scale_types = {node.op.element_type for node in scales if isinstance(node.op, Const)}
+        return encoding_name(self.element_type, scale_types, is_symmetric=self.is_symmetric(weights))
 
 
 def find_compressed_weights(graph: Graph) -> dict[Value, CompressedWeight]:
@@ -315,7 +315,7 @@ class _Chain:
             case "Convert" | "Reshape" | "Transpose":
                 return source, others
             case "Multiply" if self.scale is None and self._is_before_zero:
-                if largest_constant(others[0]) > largest_constant(source):
+                if is_constant_part(source) and largest_constant(others[0]) > largest_constant(source):
                     source, others = others[0], [source]
                 self.scale = others[0]
                 return source, others

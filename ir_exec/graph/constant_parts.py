@@ -29,17 +29,34 @@ DEEPEST = 12
 """Maximum number of layers between a constant and the reader of a value."""
 
 _SHORT_FLOATS = (ElementType.f16, ElementType.bf16)
+_WIDE_CODES = (ElementType.f8e8m0, ElementType.nf4)
+"""Types of few bits whose numbers 16-bit floats do not represent."""
 
 
-def is_constant_part(value: Value, depth: int = 0) -> bool:
+def _is_arithmetic(node: Node) -> bool:
+    """Return True for layers that converters write between constants: a notation in files."""
+    return canonical(node.type) in ("Convert", "Multiply", "Subtract", "Reshape")
+
+
+def _is_in_chain(node: Node) -> bool:
+    """Return True for layers between a constant of codes and the reader of a weight: a notation in files."""
+    return _is_arithmetic(node) or canonical(node.type) in ("Transpose", "Gather", "FakeQuantize")
+
+
+def is_constant_part(value: Value) -> bool:
     """Return True for constants, and for conversions, differences, products and reshapes of constants."""
-    node = value.node
-    if isinstance(node.op, Const):
-        return node.op.shape.is_static
-    # The layers that compressors write between constants: names of a notation in files.
-    if canonical(node.type) not in ("Convert", "Multiply", "Subtract", "Reshape") or depth >= DEEPEST:
-        return False
-    return None not in node.inputs and all(is_constant_part(source, depth + 1) for source in node.values_in)
+    level = {value.node}
+    for _ in range(DEEPEST + 1):
+        constants = {node for node in level if isinstance(node.op, Const)}
+        layers = level - constants
+        if not all(isinstance(node.op, Const) and node.op.shape.is_static for node in constants):
+            return False
+        if not all(_is_arithmetic(node) and None not in node.inputs for node in layers):
+            return False
+        level = {source.node for node in layers for source in node.values_in}
+        if not level:
+            return True
+    return False
 
 
 def evaluate_constants(value: Value, weights: WeightsReader) -> Array:
@@ -51,11 +68,14 @@ def evaluate_constants(value: Value, weights: WeightsReader) -> Array:
     assert op is not None, "only layers with known operators are recognized"
     if isinstance(op, Const):
         return op.evaluate(weights=weights)
-    arrays = [evaluate_constants(source, weights) for source in value.node.values_in]
+    sources = value.node.values_in
+    outputs = {source: evaluate_constants(source, weights) for source in dict.fromkeys(sources)}
     if not op.is_conversion:
-        arrays = [convert(array, ElementType.f32) if _is_short(array) else array for array in arrays]
+        outputs = {
+            source: convert(array, ElementType.f32) if _is_short(array) else array for source, array in outputs.items()
+        }
     with np.errstate(all="ignore"):
-        return np.asarray(op.evaluate(*arrays))
+        return np.asarray(op.evaluate(*(outputs[source] for source in sources)))
 
 
 def read_numbers(value: Value, weights: WeightsReader) -> Array:
@@ -80,10 +100,10 @@ def has_exact_conversion(node: Node) -> bool:
     source = node.values_in[0].node
     while canonical(source.type) in ("Reshape", "Transpose") and None not in source.inputs:
         source = source.values_in[0].node
-    kind = source.op.element_type if isinstance(source.op, Const) else None
-    if target not in _SHORT_FLOATS or kind is None or kind in (ElementType.f8e8m0, ElementType.nf4):
-        return kind is target and kind in _SHORT_FLOATS
-    return kind is target or 0 < kind.bits <= 8
+    source_type = source.op.element_type if isinstance(source.op, Const) else None
+    if target not in _SHORT_FLOATS or source_type is None:
+        return False
+    return source_type is target or (0 < source_type.bits <= 8 and source_type not in _WIDE_CODES)
 
 
 def constant_shape(value: Value) -> tuple[int, ...]:
@@ -96,22 +116,30 @@ def constant_shape(value: Value) -> tuple[int, ...]:
     return np.broadcast_shapes(*(constant_shape(source) for source in node.values_in))
 
 
-def largest_constant(value: Value, depth: int = 0) -> tuple[int, int]:
+def largest_constant(value: Value) -> tuple[int, int]:
     """The number of elements of the largest constant above a value, and its negated bits; (0, 0) without constants."""
-    node = value.node
-    if isinstance(node.op, Const):
-        return (prod(node.op.shape.static), -node.op.element_type.bits) if node.op.shape.is_static else (0, 0)
-    if depth >= DEEPEST:
-        return 0, 0
-    return max((largest_constant(source, depth + 1) for source in node.values_in), default=(0, 0))
+    largest, level = (0, 0), {value.node}
+    for _ in range(DEEPEST + 1):
+        constants = [node.op for node in level if isinstance(node.op, Const) and node.op.shape.is_static]
+        sizes = ((prod(constant.shape.static), -constant.element_type.bits) for constant in constants)
+        largest = max([largest, *sizes])
+        level = {source.node for node in level if _is_in_chain(node) for source in node.values_in}
+    return largest
 
 
 def nodes_above(value: Value) -> Iterator[Node]:
-    """The layers of a constant part; only the node itself for other values."""
-    yield value.node
-    if is_constant_part(value):
-        for source in value.node.values_in:
-            yield from nodes_above(source)
+    """The layers of a constant part, each once; only the node itself for other values."""
+    if not is_constant_part(value):
+        yield value.node
+        return
+    seen: set[Node] = set()
+    waiting = [value.node]
+    while waiting:
+        node = waiting.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            waiting += [source.node for source in reversed(node.values_in)]
 
 
 def _is_short(array: Array) -> bool:

@@ -29,28 +29,28 @@ class WeightEncoding:
     """A format.
 
     Attributes:
-        kind: The element type of codes.
-        scale_kind: The element type of scales.
+        element_type: The element type of codes.
+        scale_type: The element type of scales.
         has_zero: True with zero points.
         group_size: The default; None for rows.
     """
 
     name: str
-    kind: ElementType
-    scale_kind: ElementType = ElementType.f16
+    element_type: ElementType
+    scale_type: ElementType = ElementType.f16
     has_zero: bool = False
     group_size: int | None = None
 
     @property
     def bits(self) -> int:
         """Bits of a code."""
-        return self.kind.bits
+        return self.element_type.bits
 
     @property
     def greatest(self) -> float:
         """The greatest magnitude of a code: of the lowest one for signed integers."""
-        low, high = range_of_type(self.kind)
-        return high + 1 if self.kind.is_integer and self.kind.is_signed else max(-low, high)
+        low, high = range_of_type(self.element_type)
+        return high + 1 if self.element_type.is_integer and self.element_type.is_signed else max(-low, high)
 
 
 ENCODINGS: Mapping[str, WeightEncoding] = MappingProxyType(
@@ -78,20 +78,22 @@ _OLD_NAMES = {"e2m1": "mxfp4"}
 """Names of earlier releases of NNCF."""
 
 
-def encoding_name(kind: ElementType, scale_kinds: Collection[ElementType], *, is_symmetric: bool) -> str:
+def encoding_name(element_type: ElementType, scale_types: Collection[ElementType], *, is_symmetric: bool) -> str:
     """The name of a format.
 
     Args:
-        kind: The element type of codes.
-        scale_kinds: The element types of the constants of its scale.
+        element_type: The element type of codes.
+        scale_types: The element types of the constants of its scale.
         is_symmetric: True without zero points, or with zero points in the middle of the range.
     """
-    if kind not in FLOAT_CODES:
-        return f"int{kind.bits}_{'sym' if is_symmetric else 'asym'}"
+    if element_type not in FLOAT_CODES:
+        return f"int{element_type.bits}_{'sym' if is_symmetric else 'asym'}"
     special = (ElementType.f8e8m0, ElementType.f8e4m3)
-    scale_kind = next((short for short in special if short in scale_kinds), ElementType.f16)
-    names = {encoding.scale_kind: encoding.name for encoding in ENCODINGS.values() if encoding.kind is kind}
-    return names.get(scale_kind, names[ElementType.f16])
+    scale_type = next((short for short in special if short in scale_types), ElementType.f16)
+    names = {
+        encoding.scale_type: encoding.name for encoding in ENCODINGS.values() if encoding.element_type is element_type
+    }
+    return names.get(scale_type, names[ElementType.f16])
 
 
 def types_of_mode(mode: str | None) -> frozenset[str] | None:
@@ -101,17 +103,17 @@ def types_of_mode(mode: str | None) -> frozenset[str] | None:
     family = mode.partition("_")[0]
     family = _OLD_NAMES.get(family, family)
     types = frozenset(
-        encoding.kind.name for encoding in ENCODINGS.values() if encoding.name.partition("_")[0] == family
+        encoding.element_type.name for encoding in ENCODINGS.values() if encoding.name.partition("_")[0] == family
     )
     return types or None
 
 
-def range_of_type(kind: ElementType) -> tuple[float, float]:
+def range_of_type(element_type: ElementType) -> tuple[float, float]:
     """The first and last level of an element type; -max counts as the first of signed integers too."""
-    if kind.is_integer:
-        high = float(2 ** (kind.bits - kind.is_signed) - 1)
-        return (-high if kind.is_signed else 0.0), high
-    levels = _levels_of_type(kind)
+    if element_type.is_integer:
+        high = float(2 ** (element_type.bits - element_type.is_signed) - 1)
+        return (-high if element_type.is_signed else 0.0), high
+    levels = _levels_of_type(element_type)
     return float(levels.min()), float(levels.max())
 
 
@@ -122,16 +124,16 @@ def level_gaps(numbers: Array, levels: Array | ElementType) -> Array:
         levels: All levels, or a float type of at most 8 bits.
     """
     every = levels if isinstance(levels, np.ndarray) else _levels_of_type(levels)
-    known = np.unique(every[np.isfinite(every)])
-    if len(known) < 2:
+    ordered = np.unique(every[np.isfinite(every)])
+    if len(ordered) < 2:
         return np.zeros(numbers.shape, np.float32)
-    apart = np.diff(known)
+    apart = np.diff(ordered)
     gaps = np.maximum(np.append(apart, apart[-1]), np.insert(apart, 0, apart[0]))
-    positions = np.searchsorted(known, np.nan_to_num(numbers)).clip(0, len(known) - 1)
+    positions = np.searchsorted(ordered, np.nan_to_num(numbers)).clip(0, len(ordered) - 1)
     return np.asarray(gaps[positions], np.float32)
 
 
-def _levels_of_type(kind: ElementType) -> Array:
+def _levels_of_type(element_type: ElementType) -> Array:
     """The finite numbers of a float type of at most 8 bits."""
-    every = convert(np.arange(2**kind.bits, dtype=np.uint8).view(kind.dtype), ElementType.f32)
+    every = convert(np.arange(2**element_type.bits, dtype=np.uint8).view(element_type.dtype), ElementType.f32)
     return np.asarray(every[np.isfinite(every)])

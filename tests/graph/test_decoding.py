@@ -20,52 +20,52 @@ RANDOM = np.random.default_rng(0)
 KINDS = ["u2", "u4", "i4", "u8", "i8", "nf4", "f4e2m1", "f8e4m3", "f8e5m2", "f16"]
 
 
-def codes_of(kind: str, *shape: int) -> Value:
+def codes_of(name: str, *shape: int) -> Value:
     """Random codes; of 8-bit floats none that is no number."""
-    element_type = ElementType[kind]
-    if kind == "f16":
+    element_type = ElementType[name]
+    if name == "f16":
         return build.constant(RANDOM.standard_normal(shape).astype(np.float16))
     if element_type.is_integer:
         low = -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0
-        return build.constant(RANDOM.integers(low, low + 2**element_type.bits, shape), kind)
+        return build.constant(RANDOM.integers(low, low + 2**element_type.bits, shape), name)
     most = 0x60 if element_type.bits == 8 else 2**element_type.bits
     return build.constant(RANDOM.integers(0, most, shape).astype(np.uint8).view(element_type.dtype))
 
 
-def numbers(*shape: int, kind: str = "f16") -> Value:
-    return build.constant(RANDOM.uniform(0.01, 0.1, shape).astype(np.float32), kind)
+def numbers(*shape: int, name: str = "f16") -> Value:
+    return build.constant(RANDOM.uniform(0.01, 0.1, shape).astype(np.float32), name)
 
 
-def by_row(kind: str, real: str) -> Value:
-    codes = build.convert(codes_of(kind, 16, 32), real)
-    return build.multiply(build.subtract(codes, numbers(16, 1, kind=real)), numbers(16, 1, kind=real))
+def by_row(name: str, real: str) -> Value:
+    codes = build.convert(codes_of(name, 16, 32), real)
+    return build.multiply(build.subtract(codes, numbers(16, 1, name=real)), numbers(16, 1, name=real))
 
 
-def by_group(kind: str, real: str) -> Value:
+def by_group(name: str, real: str) -> Value:
     zero = build.convert(codes_of("u4", 16, 4, 1), real)
-    codes = build.subtract(build.convert(codes_of(kind, 16, 4, 8), real), zero)
-    return build.reshape(build.multiply(codes, numbers(16, 4, 1, kind=real)), [16, 32], special_zero=False)
+    codes = build.subtract(build.convert(codes_of(name, 16, 4, 8), real), zero)
+    return build.reshape(build.multiply(codes, numbers(16, 4, 1, name=real)), [16, 32], special_zero=False)
 
 
-def by_scale_of_scales(kind: str, real: str) -> Value:
-    scales = build.multiply(build.convert(codes_of("f8e4m3", 16, 1), real), numbers(1, 1, kind=real))
-    return build.transpose(build.multiply(scales, build.convert(codes_of(kind, 16, 32), real)), [1, 0])
+def by_scale_of_scales(name: str, real: str) -> Value:
+    scales = build.multiply(build.convert(codes_of("f8e4m3", 16, 1), real), numbers(1, 1, name=real))
+    return build.transpose(build.multiply(scales, build.convert(codes_of(name, 16, 32), real)), [1, 0])
 
 
-def by_power_of_two(kind: str, real: str) -> Value:
+def by_power_of_two(name: str, real: str) -> Value:
     powers = build.constant(np.exp2(RANDOM.integers(-6, 2, (16, 1))).astype(np.float32), "f8e8m0")
-    return build.multiply(build.convert(codes_of(kind, 16, 32), real), build.convert(powers, real))
+    return build.multiply(build.convert(codes_of(name, 16, 32), real), build.convert(powers, real))
 
 
-def by_levels(kind: str, real: str) -> Value:
-    ends = [numbers(1, kind=real) if end > 0 else build.constant([-0.1], real) for end in (-1, 1, -1, 1)]
-    return build.fake_quantize(build.convert(codes_of(kind, 16, 32), real), *ends, levels=16)
+def by_levels(name: str, real: str) -> Value:
+    ends = [numbers(1, name=real) if end > 0 else build.constant([-0.1], real) for end in (-1, 1, -1, 1)]
+    return build.fake_quantize(build.convert(codes_of(name, 16, 32), real), *ends, levels=16)
 
 
-def by_codebook(kind: str, real: str) -> Value:
+def by_codebook(name: str, real: str) -> Value:
     table = build.convert(build.constant(RANDOM.standard_normal(256).astype(np.float16)), real)
-    codes = codes_of(kind if kind.startswith("u") else "u4", 16, 32)
-    return build.multiply(build.gather(table, codes, 0), numbers(16, 1, kind=real))
+    codes = codes_of(name if name.startswith("u") else "u4", 16, 32)
+    return build.multiply(build.gather(table, codes, 0), numbers(16, 1, name=real))
 
 
 LAYOUTS: tuple[Callable[[str, str], Value], ...] = (
@@ -92,10 +92,10 @@ def assert_same_bits(actual: Array, expected: Array) -> None:
 
 
 @pytest.mark.parametrize("real", ["f16", "bf16", "f32"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("layout", LAYOUTS)
-def test_decoded_weights_are_those_of_a_run(layout: Callable[[str, str], Value], kind: str, real: str) -> None:
-    weight, model, expected = weight_and_run(layout(kind, real))
+def test_decoded_weights_are_those_of_a_run(layout: Callable[[str, str], Value], name: str, real: str) -> None:
+    weight, model, expected = weight_and_run(layout(name, real))
     assert model.weights is not None
     assert_same_bits(decode_weight(weight, model.weights), expected)
 

@@ -32,7 +32,7 @@ def test_the_code_of_the_greatest_magnitude(name: str) -> None:
 @pytest.mark.parametrize("name", ENCODINGS)
 def test_a_name_follows_from_the_types(name: str) -> None:
     encoding = ENCODINGS[name]
-    assert encoding_name(encoding.kind, {encoding.scale_kind}, is_symmetric=not encoding.has_zero) == name
+    assert encoding_name(encoding.element_type, {encoding.scale_type}, is_symmetric=not encoding.has_zero) == name
 
 
 def test_names_of_other_types() -> None:
@@ -66,11 +66,11 @@ def test_element_types_of_modes(mode: str | None, types: set[str] | None) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "low", "high"),
+    ("name", "low", "high"),
     [("u4", 0, 15), ("i4", -7, 7), ("u8", 0, 255), ("i8", -127, 127), ("nf4", -1, 1), ("f8e4m3", -448, 448)],
 )
-def test_the_range_of_a_type(kind: str, low: float, high: float) -> None:
-    assert range_of_type(ElementType[kind]) == (low, high)
+def test_the_range_of_a_type(name: str, low: float, high: float) -> None:
+    assert range_of_type(ElementType[name]) == (low, high)
 
 
 def test_gaps_between_levels() -> None:

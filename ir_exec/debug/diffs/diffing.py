@@ -18,9 +18,9 @@ from ir_exec.debug.precision.weights import (
     QuantizedWeight,
     as_reported,
     compared_weight,
+    described_weight,
     summary_of,
     weight_line,
-    weight_side,
 )
 from ir_exec.debug.values.facts import Record
 from ir_exec.graph import Graph, Node, Value
@@ -285,8 +285,11 @@ class _Diff:
         chains = mine.folded.get(a), theirs.folded.get(b)
         if chains == (None, None) or mine.weights is None or theirs.weights is None:
             return False
-        sides = weight_side(a, chains[0], mine.weights, scope), weight_side(b, chains[1], theirs.weights, scope)
-        self.quantized.append(compared_weight(*sides, ("a", "b")))
+        first, second = (
+            described_weight(chain or CompressedWeight(node.outputs[0], node), weights, scope)
+            for chain, node, weights in zip(chains, (a, b), (mine.weights, theirs.weights), strict=True)
+        )
+        self.quantized.append(compared_weight(first, second, ("a", "b")))
         return True
 
     def _source(self, node: Node, position: int) -> Value | None:

@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
-from ir_exec.debug.precision.weights import ChainWeight, PlainWeight, QuantizedWeight, as_reported, compared_weight
+from ir_exec.debug.precision.weights import (
+    ComparedWeight,
+    QuantizedWeight,
+    as_reported,
+    compared_weight,
+    described_weight,
+    plain_weight,
+)
 from ir_exec.debug.values.entries import Entry, Key, by_key
 from ir_exec.graph import Graph, Node
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
@@ -66,7 +73,7 @@ class _Folded:
             return entry if attributes is None else replace(entry, attributes=attributes)
         return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
 
-    def side(self, entry: Entry, array: Array | None) -> ChainWeight | PlainWeight | None:
+    def side(self, entry: Entry, array: Array | None) -> ComparedWeight | None:
         """The weight of a value; None if it has none.
 
         Args:
@@ -76,11 +83,11 @@ class _Folded:
         chain = self.chains.get(key)
         if chain is not None:
             assert self.model is not None
-            return None if self.model.weights is None else ChainWeight(chain, self.model.weights, key[0])
+            return None if self.model.weights is None else described_weight(chain, self.model.weights, key[0])
         if array is None:
             return None
         kind = ElementType.of(array) if entry.element_type is None else ElementType.parse(entry.element_type)
-        return PlainWeight(entry.path, (entry.layer_id,), array, kind)
+        return plain_weight(entry.path, (entry.layer_id,), array, kind)
 
 
 def _rounds_values(entry: Entry) -> bool:
