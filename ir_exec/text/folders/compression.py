@@ -63,7 +63,7 @@ def packed_weights(part: FolderPart) -> list[PackedWeight]:
     if part.loaded is None:
         return []
     graphs = [part.loaded.graph, *(body.graph for node in part.nodes for body in node.bodies)]
-    packed = {one.weight.codes: one for graph in graphs for one in _find_in_graph(graph, part.loaded.weights)}
+    packed = {row.weight.codes: row for graph in graphs for row in _find_in_graph(graph, part.loaded.weights)}
     return [packed[node] for node in part.nodes if node in packed]
 
 
@@ -107,7 +107,7 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
     group = declared("group_size")
     if group is not None and re.fullmatch(r"-?\d+", group):
         wanted = int(group) if int(group) > 0 else None
-        sizes = Counter(one.weight.group_size for one in own)
+        sizes = Counter(row.weight.group_size for row in own)
         others = {size: count for size, count in sizes.items() if size != wanted}
         for size, count in others.items():
             what = "whole channels" if size is None else f"groups of {size}"
@@ -132,10 +132,10 @@ def _share(own: Sequence[PackedWeight], weights: Sequence[PackedWeight], *, all_
 
     Embeddings and the last layer count only if all layers were compressed.
     """
-    lengths = {one.rows for one in weights if one.is_table}
+    lengths = {row.rows for row in weights if row.is_table}
     counted = [
-        one.weight for one in weights if one.is_scaled and (all_layers or not (one.is_table or one.rows in lengths))
+        row.weight for row in weights if row.is_scaled and (all_layers or not (row.is_table or row.rows in lengths))
     ]
     total = sum(weight.size for weight in counted)
-    main = {one.weight.codes for one in own}
+    main = {row.weight.codes for row in own}
     return sum(weight.size for weight in counted if weight.codes in main) / total if total else None

@@ -59,15 +59,15 @@ def list_choices(cls: type[Op], name: str) -> set[str]:
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
 def test_the_older_version_is_the_previous_one(cls: type[Op]) -> None:
-    versions = [one.since for one in registered() if one.type_name == cls.type_name]
+    versions = [version.since for version in registered() if version.type_name == cls.type_name]
     assert get_older_class(cls).since == max(since for since in versions if since < cls.since)
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_differences_of_attributes_from_the_older_version_are_declared(cls: type[Op]) -> None:
+def test_the_facts_list_attributes_that_the_older_version_lacks(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
-    fields, older_fields = ({field.name for field in one.fields()} for one in (cls, older))
+    fields, older_fields = ({field.name for field in version.fields()} for version in (cls, older))
     assert fields - older_fields == {name for name, _ in cls.older.without}
     assert older_fields <= fields
     refused = {(name, text) for name in fields & older_fields for text in list_choices(cls, name)}
@@ -75,7 +75,7 @@ def test_differences_of_attributes_from_the_older_version_are_declared(cls: type
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_differences_of_inputs_from_the_older_version_are_declared(cls: type[Op]) -> None:
+def test_the_facts_list_inputs_that_the_older_version_lacks(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
     count = len(cls.inputs) if cls.older.inputs is None else cls.older.inputs
@@ -152,8 +152,9 @@ def test_all_versions_of_a_type_have_the_same_notation(type_name: str) -> None:
 @pytest.mark.parametrize("cls", with_redundant_attributes(), ids=name_class)
 def test_redundant_attributes_are_missing_in_an_operator_of_the_family(cls: type[Op]) -> None:
     names = cls.redundant_attributes.split()
-    family = [one for one in with_redundant_attributes() if one.redundant_attributes == cls.redundant_attributes]
-    fields = [{field.attribute for field in one.fields()} for one in family]
+    names_of_family = cls.redundant_attributes
+    family = [member for member in with_redundant_attributes() if member.redundant_attributes == names_of_family]
+    fields = [{field.attribute for field in member.fields()} for member in family]
     assert len(set(names)) == len(names)
     assert [name for name in names if all(name in attributes for attributes in fields)] == []
 
@@ -187,20 +188,20 @@ def sizing_inputs(cls: type[Op]) -> set[str]:
     return names
 
 
-def computed() -> list[type[Op]]:
+def deterministic_classes() -> list[type[Op]]:
     """The operators whose outputs follow from their inputs."""
     return [cls for cls in cases_by_class() if cls.deterministic]
 
 
 @pytest.mark.parametrize("cls", cases_by_class(), ids=name_class)
-def test_inputs_that_size_the_output_are_declared(cls: type[Op]) -> None:
+def test_the_facts_list_inputs_that_size_the_output(cls: type[Op]) -> None:
     sizing = sizing_inputs(cls)
     assert set(cls.sized_by) <= sizing
     is_of_characters = all(declared.types == STRING for declared in cls.inputs)
     assert is_of_characters or sizing - set(cls.sized_by) <= _ARRANGING
 
 
-@pytest.mark.parametrize("cls", computed(), ids=name_class)
+@pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
 def test_outputs_of_other_inputs_are_bounded_by_their_sizes(cls: type[Op]) -> None:
     for case in cases_by_class()[cls] if not cls.sized_by and sizing_inputs(cls) & _ARRANGING else ():
         bound = prod(max(size, 1) for array in case.inputs for size in array.shape)
@@ -219,8 +220,8 @@ def find_values(cls: type[Op], case: Case) -> tuple[list[object], list[object]] 
     return left, right
 
 
-@pytest.mark.parametrize("cls", computed(), ids=name_class)
-def test_operators_that_preserve_the_order_of_elements_are_declared(cls: type[Op]) -> None:
+@pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
+def test_the_facts_list_operators_that_preserve_the_order_of_elements(cls: type[Op]) -> None:
     pairs = [find_values(cls, case) for case in cases_by_class()[cls] if len(cls.outputs) == 1]
     if cls.preserves_order:
         # 1 is the same number in each element type.
@@ -266,7 +267,8 @@ def reached_outputs(sample: Sample, position: int, index: tuple[int, ...]) -> fr
     changed = arrays[position].copy()
     changed[index] = 3
     before, after = (
-        sample.evaluate([*arrays[:position], one, *arrays[position + 1 :]]) for one in (arrays[position], changed)
+        sample.evaluate([*arrays[:position], weights, *arrays[position + 1 :]])
+        for weights in (arrays[position], changed)
     )
     return frozenset(np.flatnonzero(before[0] != after[0]).tolist())
 
