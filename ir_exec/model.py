@@ -17,7 +17,7 @@ from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_
 from ir_exec.ir import Document, Weights
 from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
 from ir_exec.ir.pairing import WeightsDigest
-from ir_exec.notebook import html_table, with_page
+from ir_exec.notebook import with_page
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ports import (
     ModelPort,
@@ -31,6 +31,9 @@ from ir_exec.ports import (
     ports_of,
 )
 from ir_exec.readers import OLDER_IR, ONNX_WRITER, reader_of, written
+from ir_exec.report.html import html_table
+from ir_exec.report.numbers import format_count
+from ir_exec.report.text import align_cells, format_remainder
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = [
@@ -364,9 +367,7 @@ class PartialModel(Model):
 def described(title: str, model: Model) -> str:
     """Return counts, and a line for each input and output: `input  image  f32[1,3,224,224]`."""
     rows = _shown_ports(model)
-    widths = [max([len(row[column]) for row in rows], default=0) for column in (0, 1)]
-    lines = [f"  {kind:{widths[0]}}  {name:{widths[1]}}  {type}".rstrip() for kind, name, type in rows]
-    return "\n".join([_counts(title, model), *lines])
+    return "\n".join([_counts(title, model), *(f"  {line}" for line in align_cells(rows))])
 
 
 def described_in_html(title: str, model: Model) -> str:
@@ -379,8 +380,11 @@ def _counts(title: str, model: Model) -> str:
     constants = [node.op for node in nodes if isinstance(node.op, Const)]
     stored = sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
     missing = sum(node.op is None for node in nodes)
-    parts = [_plural(len(nodes), "layer"), f"{_plural(len(constants), 'constant')} of {_plural(stored, 'byte')}"]
-    parts += [f"{_plural(missing, 'layer')} without an operator"] if missing else []
+    parts = [
+        format_count(len(nodes), "layer", ","),
+        f"{format_count(len(constants), 'constant', ',')} of {format_count(stored, 'byte', ',')}",
+    ]
+    parts += [f"{format_count(missing, 'layer', ',')} without an operator"] if missing else []
     return f"{title} {model.name!r}: {', '.join(parts)}"
 
 
@@ -390,13 +394,8 @@ def _shown_ports(model: Model) -> list[tuple[str, str, str]]:
         for port in ports[:MOST_SHOWN]:
             name = port.name if port.name.isprintable() else repr(port.name)
             shown.append((kind, name, f"{port.element_type}{port.shape}"))
-        if len(ports) > MOST_SHOWN:
-            shown.append((kind, f"... {len(ports) - MOST_SHOWN} more", ""))
+        shown += [(kind, line, "") for line in format_remainder(len(ports), MOST_SHOWN)]
     return shown
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def _unpickled(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["PrintableStream", "inert", "printable"]
+__all__ = ["PrintableStream", "inert", "printable", "printable_lines"]
 
 _UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
 """Characters of zero width, or blank, that Unicode classifies as letters and marks."""
@@ -27,6 +27,11 @@ def printable(text: str) -> str:
         return text
     escaped = text if text.isprintable() else "".join(map(_escaped, text))
     return _UNSEEN.sub(lambda match: _code_point(match[0]), escaped)
+
+
+def printable_lines(text: str) -> str:
+    """Return the text with its line ends `\\n`, and each line made printable."""
+    return "\n".join(map(printable, text.split("\n")))
 
 
 def inert(line: str) -> str:

@@ -1,4 +1,4 @@
-"""What a person sees of a model."""
+"""Representations of a model for people."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import ir_exec
 from tests.helpers.facts import mentions
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
-from tests.test_notebook import texts
+from tests.report.test_html import texts
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 GATHER = SAMPLES / "gather_elements.xml"

@@ -56,6 +56,17 @@ def test_the_documented_example() -> None:
     assert printed.getvalue() == shown
 
 
+def test_function_for_an_operator_of_onnxruntime_has_its_own_signature() -> None:
+    """BitmaskDropout is an operator of com.microsoft with other inputs and attributes, which has no function here."""
+
+    @onnx_op("BitmaskDropout", domain="com.microsoft")
+    def doubled(data: Value, *, by: float = 2.0, since: int = 0) -> Value:
+        return build.multiply(data, np.float32(by - since))
+
+    text = "g (float[2] x) => (float[2] y) { y = com.microsoft.BitmaskDropout<by = 3.0, since = 1>(x) }"
+    assert run(model(text, further='"com.microsoft" : 1').SerializeToString()).tolist() == [2, -6]
+
+
 def test_inputs_and_attributes_of_every_kind() -> None:
     seen: dict[str, Any] = {}
 

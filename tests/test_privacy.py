@@ -11,9 +11,19 @@ import pytest
 TESTS = Path(__file__).parent
 
 OF_OTHERS = frozenset(
-    ["_Element", "_asdict", "_exit", "_fields", "_lru_cache_wrapper", "_make", "_replace", "_repr_html_"]
+    [
+        "_Element",
+        "_asdict",
+        "_default_value",
+        "_exit",
+        "_fields",
+        "_lru_cache_wrapper",
+        "_make",
+        "_replace",
+        "_repr_html_",
+    ]
 )
-"""Names of Python, lxml and IPython that begin with an underscore and are meant to be used."""
+"""Names of Python, lxml, onnxruntime and IPython that begin with an underscore and are meant to be used."""
 
 
 @pytest.mark.parametrize("folder", sorted({path.parent for path in TESTS.rglob("*.py")}), ids=lambda path: path.name)

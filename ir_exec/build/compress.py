@@ -28,6 +28,7 @@ from ir_exec.ir.packing import packed_size
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.base.inputs import selects_slices
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.text import list_names
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
@@ -326,7 +327,7 @@ class _Choice:
                 wrong.append(weight)
         if wrong and not right:
             lengths = sorted({weight.channels for weight in wrong})
-            shown = ", ".join(map(str, lengths[:6])) + (", ..." if len(lengths) > 6 else "")
+            shown = list_names([*map(str, lengths)], 6, is_counted=False)
             divisor = int(np.gcd.reduce(lengths))
             message = f"the group size {size} divides the rows of no weight: the rows have {shown} elements"
             raise EvaluationError(

@@ -84,9 +84,9 @@ class Editor:
         """
         level, old = self._at(old)
         draft = level.draft
-        if any(new in _names_of(layer) for layer in draft.layers.values()):
+        if draft.find_by_any_name(new):
             raise GraphError(f"the name {draft.path + new!r} is taken", code=Code.duplicate_layer_name)
-        renamed = [layer for layer in draft.layers.values() if old in _names_of(layer)]
+        renamed = draft.find_by_any_name(old)
         if not renamed:
             draft.value(old)
         is_tensor = any(old in port.names for layer in renamed for port in layer.outputs)
@@ -100,7 +100,7 @@ class Editor:
     def rename_layer(self, layer: str, name: str) -> Self:
         """Rename a layer; tensor names are unchanged."""
         level, found = self._layer(layer)
-        if any(one.name == name for one in level.draft.layers.values()):
+        if level.draft.find_layers(name):
             raise GraphError(f"the name {level.draft.path + name!r} is taken", code=Code.duplicate_layer_name)
         level.put(found.model_copy(update={"name": name}))
         return self

@@ -68,7 +68,7 @@ class Level:
 
     def found(self, name: str) -> tuple[Level, str] | None:
         """Return the level for `loop/body/name`, and the name there; None for an unknown name."""
-        if name in self.draft.names():
+        if self.draft.has_name(name):
             return self, name
         for layer in self.draft.layers.values():
             for body in layer.bodies:
@@ -88,7 +88,7 @@ class Level:
 
     def kept(self) -> tuple[tuple[Layer, ...], tuple[Edge, ...]]:
         """Return the layers with edited bodies, and the edges."""
-        layers, edges = self.draft.kept()
+        layers, edges = self.draft.content()
         return tuple(map(self._with_bodies, layers)), edges
 
     def _with_bodies(self, layer: Layer) -> Layer:
@@ -219,18 +219,21 @@ class Level:
         def place(one: LayerPort) -> LayerPort:
             return LayerPort(id, moved.get(one.port, one.port)) if one.layer == id else one
 
-        self.draft.sources = {target: place(source) for target, source in self.draft.sources.items()}
+        readers = {port: self.draft.readers(LayerPort(id, port)) for port in moved}
+        for port, targets in readers.items():
+            for target in targets:
+                self.draft.sources[target] = LayerPort(id, moved[port])
         for layer, (level, at) in self._shared.placeholders.items():
             if level is self:
                 self._shared.placeholders[layer] = self, place(at)
 
     def _splice(self, layer: BuiltLayer, ids: dict[BuiltLayer, LayerPort]) -> None:
         id = self.draft.new_id()
-        taken = {name for one in self.draft.layers.values() for port in one.outputs for name in port.names}
         names = {value: value.tensor_names for value in layer.outputs}
-        for name in taken & {name for one in names.values() for name in one}:
-            message = f"tensor name {name!r} is taken"
-            raise GraphError(message, code=Code.duplicate_tensor_name).located(layer.location)
+        for name in (name for tensor_names in names.values() for name in tensor_names):
+            if self.draft.has_tensor(name):
+                message = f"tensor name {name!r} is taken"
+                raise GraphError(message, code=Code.duplicate_tensor_name).located(layer.location)
         element = layer_element(layer, id, self.draft.new_name(layer.name or f"{layer.type}_{id}"), names)
         sources = [_place(value, ids) for value in layer.inputs]
         behind = [source.layer for source in sources]
@@ -282,9 +285,7 @@ class Level:
 
     def name_end(self, name: str) -> None:
         """Add the name of layers that are inputs or outputs to their tensor names."""
-        for layer in list(self.draft.layers.values()):
-            if layer.name != name:
-                continue
+        for layer in self.draft.find_layers(name):
             if layer.is_result:
                 self.add_name(self.draft.sources[self.draft.inputs(layer)[0]], name)
             elif len(layer.outputs) == 1 and not layer.outputs[0].names:

@@ -17,6 +17,7 @@ from ir_exec.ir.array_weights import ArrayWeights, reserve_offset
 from ir_exec.model import Loaded, Model
 from ir_exec.ops import Op, resolve
 from ir_exec.ops.base.graph_facts import OlderVersion
+from ir_exec.report.numbers import format_count
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["in_older_versions"]
@@ -168,5 +169,5 @@ def _position(op: Op, name: str) -> int:
 def _left(left: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:
     named = [f'{node.type} "{node.name}" ({why})' for node, why in left[:_MOST_NAMED]]
     named += [f"{len(left) - _MOST_NAMED} more"] if len(left) > _MOST_NAMED else []
-    message = f"{len(left)} layer{'s' * (len(left) > 1)} cannot be written for {reader}: {'; '.join(named)}"
+    message = f"{format_count(len(left), 'layer')} cannot be written for {reader}: {'; '.join(named)}"
     return GraphError(message, code=Code.newer_than_target, location=Location(path))

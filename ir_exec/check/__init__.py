@@ -11,15 +11,15 @@ from ir_exec.check.selection import Baseline, Selection, code_prefix
 from ir_exec.check.text import (
     LinesOf,
     Style,
-    counted,
     inert,
     plain,
     printable,
     render,
     render_diagnostic,
-    wrapped,
 )
 from ir_exec.lazy import make_callable
+from ir_exec.report.numbers import format_count as counted
+from ir_exec.report.text import wrap_words as wrapped
 
 __all__ = [
     "FORMATS",

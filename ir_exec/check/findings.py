@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.check.rules import lesser, rule_of
 from ir_exec.codes import Code
 from ir_exec.errors import Citation, IRError, Location, Severity
@@ -19,18 +17,13 @@ from ir_exec.graph import Node
 from ir_exec.ir import Layer, Port
 from ir_exec.ops.base.registry import newest
 from ir_exec.printable import printable
+from ir_exec.report.records import Record
 from ir_exec.types import TensorType
 
-__all__ = ["Diagnostic", "Findings", "Repair", "ReportRecord", "with_data_files_folded", "with_leftovers_folded"]
+__all__ = ["Diagnostic", "Findings", "Repair", "with_data_files_folded", "with_leftovers_folded"]
 
 
-class ReportRecord(BaseModel):
-    """The base class of all records of a report: immutable, and convertible to JSON."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Diagnostic(ReportRecord):
+class Diagnostic(Record):
     """One finding.
 
     Attributes:

@@ -7,16 +7,18 @@ from typing import Literal, Self
 
 from pydantic import computed_field
 
-from ir_exec.check.findings import Diagnostic, ReportRecord
-from ir_exec.check.text import counted, render
+from ir_exec.check.findings import Diagnostic
+from ir_exec.check.text import render
 from ir_exec.errors import Location, Severity
-from ir_exec.notebook import html_table
 from ir_exec.printable import printable
+from ir_exec.report.html import html_table
+from ir_exec.report.numbers import format_count
+from ir_exec.report.records import Record
 
 __all__ = ["Demand", "Report", "Reports", "Requirement", "Summary", "summary_line"]
 
 
-class Demand(ReportRecord):
+class Demand(Record):
     """A feature that requires a release, `GroupNormalization of opset12`: the number of layers, and the first layer."""
 
     what: str
@@ -24,14 +26,14 @@ class Demand(ReportRecord):
     location: Location
 
 
-class Requirement(ReportRecord):
+class Requirement(Record):
     """The oldest release of OpenVINO that reads a file, `2023.1`, and the features of the file that require it."""
 
     release: str
     demands: tuple[Demand, ...]
 
 
-class Report(ReportRecord):
+class Report(Record):
     """The findings of a file, by line.
 
     Attributes:
@@ -94,7 +96,7 @@ class Report(ReportRecord):
         return html_table(repr(self), ("severity", "rule", "place", "message"), rows)
 
 
-class Summary(ReportRecord):
+class Summary(Record):
     """Totals of all files."""
 
     files: int
@@ -119,15 +121,15 @@ class Summary(ReportRecord):
 
 def summary_line(summary: Summary) -> str:
     """Return `3 files: 412 layers checked, 7 not checked; 2 errors, 1 warning, 4 infos`, without 0 infos."""
-    infos = f", {counted(summary.infos, 'info')}" if summary.infos else ""
+    infos = f", {format_count(summary.infos, 'info')}" if summary.infos else ""
     return (
-        f"{counted(summary.files, 'file')}: {counted(summary.layers_checked, 'layer')} checked, "
+        f"{format_count(summary.files, 'file')}: {format_count(summary.layers_checked, 'layer')} checked, "
         f"{summary.layers_not_checked} not checked; "
-        f"{counted(summary.errors, 'error')}, {counted(summary.warnings, 'warning')}{infos}"
+        f"{format_count(summary.errors, 'error')}, {format_count(summary.warnings, 'warning')}{infos}"
     )
 
 
-class Reports(ReportRecord):
+class Reports(Record):
     """The output of `ir-exec check --format json`.
 
     Attributes:

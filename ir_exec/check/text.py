@@ -13,7 +13,6 @@ The caller chooses the colours: a style maps the role of a text and the text to 
 from __future__ import annotations
 
 import re
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol, TypeAlias
@@ -23,19 +22,19 @@ from ir_exec.check.rules import weight
 from ir_exec.codes import Code
 from ir_exec.errors import Location
 from ir_exec.printable import inert, printable
+from ir_exec.report.numbers import format_count
+from ir_exec.report.text import list_names, wrap_words
 
 __all__ = [
     "LinesOf",
     "Style",
     "by_severity",
-    "counted",
     "inert",
     "marked",
     "plain",
     "printable",
     "render",
     "render_diagnostic",
-    "wrapped",
 ]
 
 Style: TypeAlias = Callable[[str, str], str]
@@ -49,9 +48,6 @@ WIDEST_EXCERPT = 160
 
 _NARROWEST_EXCERPT = 30
 _LEFT_OUT = "..."
-
-_NARROWEST = 50
-"""Minimum characters of a line of text, for narrow terminals."""
 
 MOST_LAYERS_LISTED = 12
 
@@ -102,11 +98,6 @@ def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterat
     return _block(diagnostic, [], style, None, None)
 
 
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: `1 layer`, `2 layers`."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _folded(diagnostics: Sequence[Diagnostic]) -> list[tuple[Diagnostic, list[Diagnostic]]]:
     """Each finding with later findings of the same block, by severity."""
     blocks: list[tuple[Diagnostic, list[Diagnostic]]] = []
@@ -137,14 +128,14 @@ def _block(
 ) -> Iterator[str]:
     severity, location = diagnostic.severity, diagnostic.location
     head = f"{severity}[{diagnostic.code} {diagnostic.name}]"
-    first, *further = wrapped(": " + printable(diagnostic.message), width, used=len(head), indent=4)
+    first, *further = wrap_words(": " + printable(diagnostic.message), width, used=len(head), indent=4)
     yield f"{style(severity, head)}{style('message', first)}"
     yield from (style("message", line) for line in further)
     excerpt = _excerpt(location, lines_of)
     margin = " " * max(len(str(location.line or "")), 2)
     place = _place(location)
     if place:
-        first, *further = wrapped(place, width, used=len(margin) + 4, indent=len(margin) + 4)
+        first, *further = wrap_words(place, width, used=len(margin) + 4, indent=len(margin) + 4)
         yield f"{margin}{style('frame', '-->')} {first}"
         yield from further
     if excerpt is not None:
@@ -165,31 +156,9 @@ def _block(
 
 def _note(name: str, text: str, margin: str, style: Style, width: int | None) -> Iterator[str]:
     indent = len(margin) + 4 + len(name)
-    first, *further = wrapped(text, width, used=indent, indent=indent)
+    first, *further = wrap_words(text, width, used=indent, indent=indent)
     yield f"{margin} {style('frame', '=')} {style('hint', name)} {first}"
     yield from further
-
-
-def wrapped(text: str, width: int | None, *, used: int, indent: int) -> list[str]:
-    """Wrap a text at words; the first line starts at column `used`, the others have an indent.
-
-    Words longer than a line, such as names of layers, are not split.
-
-    Returns:
-        One line if the width is None.
-    """
-    width = None if width is None else max(width, _NARROWEST)
-    if width is None or used + len(text) <= width:
-        return [text]
-    first, *further = textwrap.wrap(
-        text,
-        width,
-        initial_indent=" " * used,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
-    return [first[used:], *further]
 
 
 _ATTRIBUTES: dict[str, str] = {
@@ -232,11 +201,9 @@ def _place(location: Location) -> str:
 
 def _layers(others: list[Diagnostic]) -> str:
     ids = list(dict.fromkeys(one.location.layer_id or f"line {one.location.line}" for one in others))
-    shown = ", ".join(printable(id) for id in ids[:MOST_LAYERS_LISTED]) + (
-        ", ..." if len(ids) > MOST_LAYERS_LISTED else ""
-    )
+    shown = list_names([*map(printable, ids)], MOST_LAYERS_LISTED, is_counted=False)
     noun = others[0].location.kind if others[0].location.layer_id is not None else "place"
-    return f"{counted(len(ids), 'other ' + noun)} ({shown})"
+    return f"{format_count(len(ids), 'other ' + noun)} ({shown})"
 
 
 def _excerpt(location: Location, lines_of: LinesOf | None) -> str | None:

@@ -29,6 +29,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.base.bodies import BodyInput, Ties
 from ir_exec.ops.base.shapes import normalize_axis
 from ir_exec.ops.infrastructure.values import Const, Parameter
+from ir_exec.report.numbers import pluralize
 from ir_exec.types import Dim, ElementType, Shape, TensorType
 
 __all__ = ["body_input_types", "check_types"]
@@ -227,7 +228,7 @@ class _SharedConstants:
         for value in suspects:
             others = len({reader.node for reader in self._settler.readers[value]}) - 1
             if others and fault.hint is None:
-                more = "1 more layer reads" if others == 1 else f"{others} more layers read"
+                more = f"{others} more {pluralize(others, 'layer reads', 'layers read')}"
                 hint = f"{more} this value of {layer_of(value.node)}; the error is reported once"
                 return fault.changed(hint=hint)
         return fault

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from ir_exec.batch.limits import MOST_JOBS
 from ir_exec.check import code_prefix
@@ -38,14 +38,13 @@ from ir_exec.cli.files import read_toml
 from ir_exec.cli.output.terminal import Unusable, echo
 from ir_exec.errors import Severity
 from ir_exec.printable import printable
+from ir_exec.report.records import Record
 
 __all__ = ["Config", "find_config", "is_foreign", "prefixes", "read_config"]
 
 
-class Config(BaseModel):
+class Config(Record):
     """The settings; None or empty if not set. Paths are relative to the folder of the file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     select: tuple[str, ...] = ("all",)
     ignore: tuple[str, ...] = ()

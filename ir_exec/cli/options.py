@@ -22,6 +22,7 @@ from ir_exec.hints import completed
 from ir_exec.ir.urls import is_url
 from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
+from ir_exec.report.text import format_remainder
 from ir_exec.types import MOST_AXES, Shape
 
 __all__ = [
@@ -158,9 +159,8 @@ def listed_rows() -> int | None:
 
 def left_out(count: int, most: int | None, noun: str = "") -> list[str]:
     """Return a line with the number of omitted rows, nothing if all rows are shown."""
-    if most is None or count <= most:
-        return []
-    return [f"... {count - most:,} more{noun and f' {noun}'}; --all shows all, --top N shows N"]
+    lines = [] if most is None else format_remainder(count, most, noun=noun)
+    return [f"{line}; --all shows all, --top N shows N" for line in lines]
 
 
 class ModelPath(click.Path):

@@ -16,6 +16,7 @@ from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled
 from ir_exec.model import Model
 from ir_exec.printable import printable
+from ir_exec.report.numbers import format_count
 
 __all__ = ["compressed", "read_compression", "split_weights"]
 
@@ -94,7 +95,7 @@ def _shown(stored: Sequence[StoredWeight]) -> list[str]:
         kinds[one.format, one.group_size, one.note] += 1
     lines = []
     for (name, group, note), count in kinds.most_common():
-        text = f"{count:,} weight{'s'[: count != 1]} as {name}" + ("" if group is None else f", groups of {group}")
+        text = f"{format_count(count, 'weight', ',')} as {name}" + ("" if group is None else f", groups of {group}")
         lines.append(text + ("" if note is None else f" ({note})"))
     before, after = sum(one.bytes_before for one in stored), sum(one.bytes for one in stored)
     lines.append(f"weights: {before:,} -> {after:,} bytes, for reports and tests; NNCF keeps more accuracy")

@@ -5,19 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.engines.partition import Partition
 from ir_exec.graph import Graph
+from ir_exec.report.numbers import format_count
+from ir_exec.report.records import Record
 
 __all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "reported"]
 
 
-class _EngineRecord(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class PartReport(_EngineRecord):
+class PartReport(Record):
     """Layers that run together. inputs, outputs: the values that enter and leave, by name."""
 
     engine: bool
@@ -26,7 +22,7 @@ class PartReport(_EngineRecord):
     outputs: tuple[str, ...]
 
 
-class InterpretedLayer(_EngineRecord):
+class InterpretedLayer(Record):
     """A layer that the engine does not run, and the reason."""
 
     name: str
@@ -34,7 +30,7 @@ class InterpretedLayer(_EngineRecord):
     reason: str
 
 
-class PartitionReport(_EngineRecord):
+class PartitionReport(Record):
     """The layers that an engine runs.
 
     Attributes:
@@ -54,12 +50,12 @@ class PartitionReport(_EngineRecord):
 
     def __str__(self) -> str:
         parts = len(self.parts)
-        summary = f"{parts} part{'s' * (parts != 1)}, {self.crossings} value{'s' * (self.crossings != 1)} between them"
+        summary = f"{format_count(parts, 'part')}, {format_count(self.crossings, 'value')} between them"
         lines = [f"{self.engine} runs {self.on_engine} of {self.layers} layers, in {summary}"]
         for place, part in enumerate(self.parts):
             who = "engine" if part.engine else "interpreter"
             count = len(part.layers)
-            lines.append(f"  part {place}  {who:11}  {count} layer{'s' * (count != 1)}: {_ends(part.layers)}")
+            lines.append(f"  part {place}  {who:11}  {format_count(count, 'layer')}: {_ends(part.layers)}")
         reasons = Counter((one.type, one.reason) for one in self.interpreted)
         lines += [f"  interpreted: {count} x {kind}: {reason}" for (kind, reason), count in reasons.most_common()]
         lines += [f"  failed on the engine and was interpreted: {failure}" for failure in self.failures]

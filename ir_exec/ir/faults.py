@@ -16,6 +16,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError
 from ir_exec.ir.document import UnreadableId
 from ir_exec.ir.markup import Markup
+from ir_exec.report.text import shorten
 
 __all__ = ["Plain", "mended", "shown"]
 
@@ -83,7 +84,7 @@ def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list
 def shown(text: str | None) -> str:
     """The text shortened for a message: broken files contain texts of any length."""
     text = text or ""
-    return repr(text if len(text) <= 40 else text[:40] + "...")
+    return repr(shorten(text, 40))
 
 
 def _place(plain: Plain, path: Sequence[str | int]) -> _Place:

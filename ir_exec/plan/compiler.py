@@ -99,7 +99,7 @@ class Compiler:
         try:
             return self._compile(types, excluded=frozenset())
         except IRError as error:
-            if isinstance(error, ResourceError) and self._discard_packed():
+            if isinstance(error, ResourceError) and self._discard_constants():
                 return self.compile_plan(inputs)
             if self.tier == "plain" or self.constants is None:
                 raise
@@ -144,6 +144,8 @@ class Compiler:
                 before = constants
                 constants = self._attempt(entry, entry.run, before)
                 self._note(entry, constants is not before, f"{len(constants.folded)} constants")
+                if self.is_strict:
+                    constants.require_complete()
         self._counted_bytes = constants.nbytes
         self.setting.budget.constants += self._counted_bytes
         self.constants = constants
@@ -160,6 +162,8 @@ class Compiler:
                 self._note(entry, graph.nodes != before, f"{len(graph.nodes)} nodes, {len(before)} before")
                 if self.is_strict:
                     graph.require_order(self.setting.graph.parameters)
+        if self.is_strict:
+            constants.require_complete()
         assert graph.plan is not None, "the last pass makes it"
         graph.plan.skipped = [*graph.skipped, *(graph.prologue.skipped if graph.prologue is not None else ())]
         return graph.plan
@@ -219,7 +223,7 @@ class Compiler:
         for packed in self.constants.packed if self.constants is not None else ():
             packed.pack()
 
-    def _discard_packed(self) -> bool:
+    def _discard_constants(self) -> bool:
         """Discard all constants; from now on none is packed.
 
         Returns:
@@ -235,11 +239,11 @@ class Compiler:
     def _infer(self, inputs: list[TensorType]) -> Types:
         """The type of every value for inputs of these types."""
         setting = self.setting
-        given = {node.outputs[0]: type for node, type in zip(setting.graph.parameters, inputs, strict=True)}
+        parameters = {node.outputs[0]: type for node, type in zip(setting.graph.parameters, inputs, strict=True)}
         types = setting.types
-        if types is not None and all(types[value.number] == type for value, type in given.items()):
+        if types is not None and all(types[value.number] == type for value, type in parameters.items()):
             return types
-        return infer_types(setting.graph, weights=setting.weights, given=given, ops=setting.ops)
+        return infer_types(setting.graph, weights=setting.weights, given=parameters, ops=setting.ops)
 
     @property
     def constant_bytes(self) -> int:

@@ -31,7 +31,7 @@ class ModelConstants:
         weight_memory: The memory for constants in another order than in the file.
         arrays: The constants by number; None for other values, and for constants held by nodes.
         folded: The values that no plan computes.
-        held: Constants held by nodes, and the values that they are computed from: a plan without these nodes computes
+        unstored: Constants held by nodes, and the values that they are computed from; a plan without the nodes computes
             them.
         packed: The nodes that hold constants in another form, by the passes that have made them.
         compressed: The nodes that hold constants as they are in the file.
@@ -43,7 +43,7 @@ class ModelConstants:
     weight_memory: WeightMemoryBudget
     arrays: list[Array | None] = field(default_factory=list)
     folded: frozenset[Value] = frozenset()
-    held: frozenset[Value] = frozenset()
+    unstored: frozenset[Value] = frozenset()
     packed: tuple[PackedWeights, ...] = ()
     compressed: CompressedWeights | None = None
     kernels: dict[Node, Kernel | None] = field(default_factory=dict)
@@ -58,15 +58,22 @@ class ModelConstants:
         """The nodes that a plan computes."""
         return [node for node in self.setting.nodes if not (node.outputs and node.outputs[0] in self.folded)]
 
+    def require_complete(self) -> None:
+        """Raise AssertionError if a computed node or a result reads a folded value without an array."""
+        for node in (*self.computed_nodes(), *self.setting.graph.results):
+            for value in node.values_in:
+                is_stored = self.arrays[value.number] is not None
+                assert is_stored or value not in self.folded, f"{node.name} reads {value.name}, which is not stored"
+
     def select_kernel(self, node: Node) -> Kernel | None:
         """`Op.with_constants` of a node, called once: constants are equal in all plans."""
         if node not in self.kernels:
             arrays = [self.arrays[value.number] for value in node.values_in]
-            known = {position: array for position, array in enumerate(arrays) if array is not None}
+            stored = {position: array for position, array in enumerate(arrays) if array is not None}
             # An array that is not contiguous already has another memory order.
-            size = sum(array.nbytes for array in known.values() if array.flags.c_contiguous)
+            size = sum(array.nbytes for array in stored.values() if array.flags.c_contiguous)
             fits = size <= self.weight_memory.left
-            kernel = self.setting.operator(node).with_constants(known) if fits else None
+            kernel = self.setting.operator(node).with_constants(stored) if fits else None
             if kernel is not None:
                 self.weight_memory.left -= size
             self.kernels[node] = kernel
@@ -76,11 +83,13 @@ class ModelConstants:
         """Return the constants without those held by these nodes; a plan without such a node computes them again."""
         if self.setting.packs_at_once:
             packed.pack()
-        held = set(packed.values)
+        unstored = set(packed.values)
         for node in reversed(self.setting.graph.nodes):
-            if not held.isdisjoint(node.outputs):
-                held.update(value for value in node.values_in if self.arrays[value.number] is None)
-        return replace(self, folded=self.folded - held, held=self.held | held, packed=(*self.packed, packed))
+            if not unstored.isdisjoint(node.outputs):
+                unstored.update(value for value in node.values_in if self.arrays[value.number] is None)
+        return replace(
+            self, folded=self.folded - unstored, unstored=self.unstored | unstored, packed=(*self.packed, packed)
+        )
 
     def declared_types(self) -> Types:
         """The types for the declared input shapes; those of the first plan if declarations of a body do not match."""

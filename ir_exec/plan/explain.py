@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.graph import Graph, Node
 from ir_exec.kernels.choice import KernelChoice
 from ir_exec.ops.base.variants import choice_of
@@ -19,6 +17,8 @@ from ir_exec.plan.graph import FusedNode, Skipped
 from ir_exec.plan.passes.prepack import PackedWeights
 from ir_exec.plan.pipeline import PASSES
 from ir_exec.plan.planner import Plan, Step
+from ir_exec.report.records import Record
+from ir_exec.report.text import join_counts
 
 __all__ = [
     "LayerPlan",
@@ -35,11 +35,7 @@ __all__ = [
 Fate = Literal["step", "fused", "constant", "folded", "known from shapes", "left out"]
 
 
-class _PlanRecord(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class LayerPlan(_PlanRecord):
+class LayerPlan(Record):
     """The plan of a layer.
 
     Attributes:
@@ -65,7 +61,7 @@ class LayerPlan(_PlanRecord):
     in_place_of: int | None = None
 
 
-class NearMatch(_PlanRecord):
+class NearMatch(Record):
     """A fusion whose pattern matched in part, and was skipped.
 
     Attributes:
@@ -79,7 +75,7 @@ class NearMatch(_PlanRecord):
     found: str
 
 
-class PassPlan(_PlanRecord):
+class PassPlan(Record):
     """The effect of a pass on the plan.
 
     Attributes:
@@ -95,7 +91,7 @@ class PassPlan(_PlanRecord):
     error: str | None = None
 
 
-class PlanReport(_PlanRecord):
+class PlanReport(Record):
     """The plan for a set of input shapes.
 
     Attributes:
@@ -112,12 +108,8 @@ class PlanReport(_PlanRecord):
     note: str | None = None
 
     def __str__(self) -> str:
-        counts: dict[str, int] = {}
-        for layer in self.layers:
-            counts[layer.fate] = counts.get(layer.fate, 0) + 1
-        return f"{self.steps} steps for {len(self.layers)} layers: " + ", ".join(
-            f"{count} {fate}" for fate, count in counts.items()
-        )
+        fates = Counter(layer.fate for layer in self.layers)
+        return f"{self.steps} steps for {len(self.layers)} layers: {join_counts(fates)}"
 
 
 def reported_plan(compiler: Compiler, plan: Plan) -> PlanReport:

@@ -39,9 +39,6 @@ def folded(model: Model) -> Model:
     types = infer_types(graph, weights=model.weights)
     draft = LayerDraft(document.layers, document.edges)
     stored_arrays: dict[int, Array] = {}
-    readers: dict[LayerPort, list[LayerPort]] = {}
-    for target, source in draft.sources.items():
-        readers.setdefault(source, []).append(target)
     for node, outputs in _computed(graph, types, model):
         layer = draft.layers[node.id]
         constants = [
@@ -53,10 +50,9 @@ def folded(model: Model) -> Model:
         for port, constant in zip(layer.outputs[1:], constants[1:], strict=True):
             made = constant.model_copy(update={"id": str(draft.new_id()), "name": draft.new_name(layer.name)})
             draft.put_after([made], [layer.id])
-            for target in readers.get(LayerPort(layer.id, port.id), ()):
-                if target in draft.sources:
-                    draft.sources[target] = LayerPort(made.id, port.id)
-    layers, edges = draft.kept()
+            for target in draft.readers(LayerPort(layer.id, port.id)):
+                draft.sources[target] = LayerPort(made.id, port.id)
+    layers, edges = draft.content()
     changed = document.model_copy(update={"layers": layers, "edges": edges})
     weights = ArrayWeights(stored_arrays, model.weights)
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))

@@ -43,7 +43,6 @@ class EditedNetwork:
         self._names: dict[Value, tuple[str, ...]] = {}
         self._instead: dict[Value, Value] = {}
         self._arrays: dict[int, Array] = {}
-        self._taken = {layer.name for layer in self._document.layers}
         self.removed: set[Node] = set()
         self.is_changed = False
 
@@ -160,16 +159,18 @@ class EditedNetwork:
         neighbour: Node,
     ) -> LayerPort:
         """Add a layer with one output; its input ports declare no type, because their sources do."""
-        number = 0
-        free = name
-        while free in self._taken:
-            number += 1
-            free = f"{name}_{number}"
-        self._taken.add(free)
         id = str(self._draft.new_id())
         inputs = tuple([Port(id=str(at), precision=None) for at in range(len(sources))])
         output = output.model_copy(update={"id": str(len(sources))})
-        layer = Layer(id=id, name=free, type=type, version=version, data=data, inputs=inputs, outputs=(output,))
+        layer = Layer(
+            id=id,
+            name=self._draft.new_name(name),
+            type=type,
+            version=version,
+            data=data,
+            inputs=inputs,
+            outputs=(output,),
+        )
         self._draft.put_after([layer], [neighbour.id])
         for at, source in enumerate(sources):
             self._draft.sources[LayerPort(id, str(at))] = source
@@ -188,7 +189,7 @@ class EditedNetwork:
             outputs = list(layer.outputs)
             outputs[value.position] = outputs[value.position].model_copy(update={"names": names})
             self._draft.put(layer.model_copy(update={"outputs": tuple(outputs)}))
-        layers, edges = self._draft.kept()
+        layers, edges = self._draft.content()
         changed = self._document.model_copy(update={"layers": layers, "edges": edges})
         weights = ArrayWeights(self._arrays, self._model.weights) if self._arrays else self._model.weights
         return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))

@@ -13,6 +13,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
 from ir_exec.model import ModelPort, PortKey, ShapesByPort, as_shape, find_port
+from ir_exec.report.text import shorten
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 __all__ = [
@@ -217,5 +218,5 @@ def _shown(value: object) -> str:
     """Return the argument, shortened, for a message."""
     if value is None or isinstance(value, (bool, int, float, str, np.number)):
         text = repr(value)
-        return text if len(text) <= 50 else f"{text[:50]}..."
+        return shorten(text, 50)
     return f"of type {type(value).__name__}"

@@ -34,6 +34,7 @@ from ir_exec.plan.compiler import Tier
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
 from ir_exec.plan.pipeline import selection_of
 from ir_exec.plan.planner import Instrument
+from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import (
     bind_shapes,
     seconds,
@@ -427,8 +428,8 @@ def refuse_unsupported(graph: Graph) -> None:
     """Raise one UnsupportedError that names every operator without a class, and the number of layers that use it."""
     missing = Counter(f"{node.type} ({node.layer.version})" for node in graph.all_nodes() if node.op is None)
     if missing:
-        listed = ", ".join(f"{name}: {count} layer{'s'[: count > 1]}" for name, count in sorted(missing.items()))
-        message = f"{len(missing)} operator{'s'[: len(missing) > 1]} of the model cannot be run: {listed}"
+        listed = ", ".join(f"{name}: {format_count(count, 'layer')}" for name, count in sorted(missing.items()))
+        message = f"{format_count(len(missing), 'operator')} of the model cannot be run: {listed}"
         raise UnsupportedError(
             message,
             code=Code.operator_not_implemented,

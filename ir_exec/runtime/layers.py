@@ -34,8 +34,8 @@ class LayerSteps:
     Hooks may keep the arrays that they receive, and replace them. If constants select another kernel for a layer in a
     run, the layer has the same kernel here. Parameters are steps that return their input.
 
-    With the constants of a compiled graph, folded layers have no step, and arrays are counted in the limits of the run.
-    Several threads may run the steps at once, unless `runs` prevents it.
+    With the constants of a compiled graph, folded layers and Parameters have no step, and limits count the arrays of a
+    run. Several threads may run the steps at once, unless `runs` prevents it.
 
     Args:
         ops: Operators that replace the operators of their nodes.
@@ -56,7 +56,7 @@ class LayerSteps:
         constants: ModelConstants | None = None,
     ) -> None:
         self.constants = constants
-        self.hidden = frozenset([value.node for value in constants.held] if constants is not None else ())
+        self.hidden = frozenset([value.node for value in constants.unstored] if constants is not None else ())
         self._graph = graph
         self._context = context
         self._without_bodies: Context = {**context, "bodies": ()}
@@ -126,7 +126,8 @@ class LayerSteps:
         if self.constants is not None and graph is self._graph:
             nodes = sink_constants(self.constants.computed_nodes())
         else:
-            nodes = [node for node in graph.nodes if not isinstance(node.op, Result)]
+            without = Result if self.constants is None else (Parameter, Result)
+            nodes = [node for node in graph.nodes if not isinstance(node.op, without)]
         return [
             self._step(node, tuple([number for number in dying if number not in results]))
             for node, dying in zip(nodes, last_uses(nodes), strict=True)
@@ -137,7 +138,9 @@ class LayerSteps:
         outputs = tuple([value.number for value in node.outputs])
         inputs = outputs if isinstance(op, Parameter) else tuple([value.number for value in node.values_in])
         memory = None if self.constants is None else DynamicStepMemory(0, (0,) * len(outputs))
-        return Step(node, self._kernel(node), inputs, outputs, dying, memory, op)
+        step = Step(node, self._kernel(node), inputs, outputs, dying, memory, op)
+        instrument = None if self.constants is None else self.constants.setting.instrument
+        return step if instrument is None else instrument(step)
 
     def _operator(self, node: Node) -> Op:
         op = self._ops.get(node, node.op)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.values.facts import Number, Record
+from ir_exec.report.records import Number, Record
 
 __all__ = [
     "BodyView",

@@ -6,11 +6,12 @@ import re
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
-from html import escape
 from pathlib import Path
 
 from ir_exec import __version__
 from ir_exec.model import Loaded, Model
+from ir_exec.report.html import escape_html, quote_markup
+from ir_exec.report.records import to_json
 from ir_exec.view.data import PageView
 from ir_exec.view.networks import OpenedFile, network_view
 from ir_exec.view.text import LayerPlaces
@@ -39,7 +40,7 @@ def _parts() -> dict[str, str]:
 
 def html_of(page: PageView) -> str:
     """The whole file. Its content security policy allows only its own scripts, and no loading of resources."""
-    return _filled(page.model_dump_json(exclude_defaults=True))
+    return _filled(to_json(page, indent=None, exclude_defaults=True))
 
 
 def _filled(data: str) -> str:
@@ -75,5 +76,5 @@ def frame(model: Model) -> str | None:
     # Scripts in the frame have no access to the notebook.
     return (
         f'<iframe sandbox="allow-scripts" style="width:100%;height:480px;border:1px solid #8888;border-radius:8px" '
-        f'title="{escape(network.title)}" srcdoc="{escape(html_of(page))}"></iframe>'
+        f'title="{escape_html(network.title)}" srcdoc="{quote_markup(html_of(page))}"></iframe>'
     )

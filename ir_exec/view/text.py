@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ir_exec.errors import Location
 from ir_exec.graph import Graph, Node
-from ir_exec.printable import printable
+from ir_exec.report.text import truncate
 
 __all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "LayerPlaces", "shown", "source_of_layers"]
 
@@ -20,10 +20,8 @@ LONGEST_SOURCE = 6000
 
 
 def shown(text: str, most: int = LONGEST_NAME) -> str:
-    """The text without invisible characters, truncated if too long: `aaa... (1,048,576 characters)`."""
-    if len(text) <= most:
-        return printable(text)
-    return f"{printable(text[:most])}... ({len(text):,} characters)"
+    """The text without invisible characters, truncated if too long."""
+    return truncate(text, most)
 
 
 def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:

@@ -10,7 +10,7 @@ from ir_exec.check import Diagnostic, Summary, render, summary_line
 from ir_exec.codes import Code
 from ir_exec.errors import Location
 from tests.helpers.facts import mentions
-from tests.test_notebook import texts
+from tests.report.test_html import texts
 
 BAD = Path(__file__).parents[1] / "bad"
 
@@ -169,7 +169,7 @@ def test_styles_are_the_callers() -> None:
 
 
 def marked(severity: str, code: str, message: str, line: str) -> str:
-    """What is underlined of a line."""
+    """Return the underlined part of a line."""
     diagnostic = found(severity, message, "1", code=code)
     block = list(render(report_of(diagnostic), lines_of=lambda path: [""] * 6 + [line]))
     shown = next(text for text in block if line.strip() in text)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from lxml import etree
 
 from ir_exec.check import FORMATS
 from ir_exec.cli import main
@@ -150,3 +153,64 @@ def test_names_of_files(name: str, file: str, tmp_path: Path, monkeypatch: pytes
         command, _, message = line.removeprefix("::").partition("::")
         assert command.startswith("error file=")
         assert (command + message).isprintable()
+
+
+SAMPLE = Path(__file__).parents[2] / "samples" / "gnn_step.xml"
+
+
+def sample_with(name: bytes, folder: Path) -> str:
+    """The path of a sample with a name of any bytes; a system that has no such names skips the test."""
+    path = os.fsdecode(os.path.join(os.fsencode(folder), name))
+    try:
+        shutil.copy(SAMPLE, path)
+    except OSError:
+        pytest.skip("names of files are UTF-8")
+    shutil.copy(SAMPLE.with_suffix(".bin"), f"{os.path.splitext(path)[0]}.bin")
+    return path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("compare", "MODEL", str(SAMPLE)),
+        ("compare", "MODEL", str(SAMPLE), "--inputs", str(SAMPLE.parent / "gnn_*.inputs.npz")),
+        ("diff", "MODEL", str(SAMPLE)),
+        ("inspect", "MODEL"),
+        ("inspect", "MODEL", "--summary"),
+        ("profile", "MODEL"),
+        ("profile", "MODEL", "--plan"),
+        ("reduce", "MODEL", "--passes"),
+        ("run", "MODEL"),
+        ("shapes", "MODEL"),
+    ],
+)
+def test_paths_that_are_not_utf8_in_json(command: tuple[str, ...], tmp_path: Path) -> None:
+    path = sample_with(b"n\xffn.xml", tmp_path)
+    target = tmp_path / "report.json"
+    to_file = ["--output", str(target)] if command[0] in ("compare", "diff") else []
+    arguments = [path if word == "MODEL" else word for word in command]
+    for options in ([], to_file):
+        result = CliRunner().invoke(main, [*arguments, "--format", "json", *options])
+        assert result.exception is None or isinstance(result.exception, SystemExit)
+        assert result.exit_code == 0
+        json.loads(target.read_bytes() if options else result.stdout)
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_paths_that_are_not_utf8_in_junit(is_file: bool, tmp_path: Path) -> None:
+    path = sample_with(b"n\xffn.xml", tmp_path)
+    target = tmp_path / "report.xml"
+    options = ["--output", str(target)] if is_file else []
+    result = CliRunner().invoke(main, ["compare", path, str(SAMPLE), "--format", "junit", *options])
+    (suite,) = etree.fromstring(target.read_bytes() if is_file else result.stdout_bytes)
+    assert "n\\udcffn.xml" in str(suite.get("name"))
+
+
+def test_layers_in_junit(tmp_path: Path) -> None:
+    path = tmp_path / "m.xml"
+    path.write_text(SAMPLE.read_text("utf-8").replace('name="nothing"', f'name="{NAME}"'), "utf-8")
+    shutil.copy(SAMPLE.with_suffix(".bin"), path.with_suffix(".bin"))
+    result = CliRunner().invoke(main, ["compare", str(path), str(SAMPLE), "--format", "junit"])
+    assert all(char.isprintable() or char == "\n" for char in result.stdout)
+    names = [str(case.get("name")) for case in etree.fromstring(result.stdout_bytes).iter("testcase")]
+    assert sum("::error::owned" in name and name.isprintable() for name in names) == 1

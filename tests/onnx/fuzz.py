@@ -25,7 +25,8 @@ from onnx import AttributeProto, TensorProto, helper, numpy_helper
 from ir_exec import compile_model
 from ir_exec.codes import Code
 from ir_exec.errors import IRError
-from ir_exec.onnx.lowering.registry import Version, registered
+from ir_exec.onnx.lowering.registry import registered
+from ir_exec.onnx.lowering.versions import Version
 from ir_exec.onnx.reading.functions import schema_of
 from tests.onnx import cases
 from tests.onnx.runtime import Node, model_of_node

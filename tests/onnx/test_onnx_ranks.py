@@ -12,7 +12,8 @@ from onnx import defs, helper
 
 from ir_exec import check_model, compile_model
 from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
-from ir_exec.onnx.checking.microsoft_table import OPERATORS, parameters
+from ir_exec.onnx.lowering.registry import MICROSOFT
+from ir_exec.onnx.reading.signatures import find_signature, operators_of
 from ir_exec.types import Array, ElementType
 from tests.onnx.files import model
 
@@ -219,8 +220,10 @@ ONLY_OF_ONNX = {"float8e4m3fnuz", "float8e5m2fnuz", "f4e2m1"}
 def test_types_of_microsoft_are_element_types() -> None:
     """A misspelled one would be a warning for every file."""
     known = {kind.name for kind in ElementType} | ONLY_OF_ONNX
-    for operator in OPERATORS:
-        for declared in parameters(operator):
+    for operator in operators_of(MICROSOFT):
+        signature = find_signature(MICROSOFT, operator, 1)
+        assert signature is not None
+        for declared in signature.inputs:
             assert declared.kinds <= known, (operator, declared)
 
 

@@ -288,7 +288,22 @@ def test_a_plan_that_reads_missing_values_is_refused_in_tests(monkeypatch: pytes
         ir_exec.compile_model(model)([np.ones(3, np.float32)])
 
 
-def test_outcomes_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("scope", ["model", "shapes"])
+def test_constants_that_a_pass_loses(scope: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(*state: Any) -> Any:
+        constants = state[-1]
+        constants.arrays[:] = [None] * len(constants.arrays)
+        return state[0]
+
+    name = {"model": "relayout_constants", "shapes": "fuse_padding"}[scope]
+    passes = tuple(replace(entry, run=lose) if entry.name == name else entry for entry in PASSES)
+    monkeypatch.setattr(compiler, "PASSES", passes)
+    model = build.model(build.add(build.parameter([3]), build.constant(np.ones(3, np.float32))))
+    with pytest.raises(AssertionError):
+        ir_exec.compile_model(model)([np.ones(3, np.float32)])
+
+
+def test_log_of_outcomes(caplog: pytest.LogCaptureFixture) -> None:
     data = build.parameter([2, 3], "f32")
     with caplog.at_level("DEBUG", "ir_exec.plan"):
         compiled = ir_exec.compile_model(

@@ -88,7 +88,7 @@ class Identifiers:
         word = name.strip("_")
         if word in self.vague:
             return "vague name"
-        if is_function and word not in self.terms and (word.endswith("ed") or word in self.participles):
+        if is_function and word not in self.terms and (re.fullmatch("[a-z]+ed", word) or word in self.participles):
             return "participle"
         return None
 

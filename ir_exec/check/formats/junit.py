@@ -2,44 +2,38 @@
 
 from __future__ import annotations
 
-from lxml import etree
-
 from ir_exec.check.formats.places import Places, sentence
 from ir_exec.check.report import Report, Reports
 from ir_exec.check.text import render
-from ir_exec.printable import printable
+from ir_exec.report.junit import JUnitCase, JUnitOutcome, JUnitSuite, junit_text
+from ir_exec.report.numbers import pluralize
 
 __all__ = ["junit"]
 
 
 def junit(reports: Reports, places: Places) -> str:
     """Return one test suite; a file with errors is a failed test case with the text of the errors."""
-    failed = sum(not report.ok for report in reports.files)
-    counts = {"tests": str(len(reports.files)), "failures": str(failed), "errors": "0"}
-    root = etree.Element("testsuites", counts)
-    suite = etree.SubElement(root, "testsuite", {"name": "ir-exec check", **counts, "skipped": "0"})
-    for report in reports.files:
-        _case(suite, report, places)
-    etree.indent(root)
-    text: str = etree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}'
+    return junit_text([JUnitSuite("ir-exec check", [_case(report, places) for report in reports.files])])
 
 
-def _case(suite: etree._Element, report: Report, places: Places) -> None:
+def _case(report: Report, places: Places) -> JUnitCase:
     path = places.path(report.path)
-    names = {"classname": path.parent.as_posix(), "name": path.name, "file": path.as_posix()}
-    case = etree.SubElement(suite, "testcase", {key: printable(value) for key, value in names.items()})
-    if report.errors:
-        first, *others = report.errors
-        more = f" (and {len(others)} more error{'s' if len(others) > 1 else ''})" if others else ""
-        message = printable(f"{first.code} {first.name}: {sentence(first)}{more}")
-        failure = etree.SubElement(case, "failure", {"message": message, "type": first.code})
-        failure.text = _text(report, ("error",))
-    others_text = _text(report, ("warning", "info"))
-    if others_text:
-        etree.SubElement(case, "system-out").text = others_text
+    return JUnitCase(
+        classname=path.parent.as_posix(),
+        name=path.name,
+        file=path.as_posix(),
+        outcome=_failure(report) if report.errors else None,
+        output=_text(report, ("warning", "info")),
+    )
+
+
+def _failure(report: Report) -> JUnitOutcome:
+    first, *others = report.errors
+    more = f" (and {len(others)} more {pluralize(len(others), 'error')})" if others else ""
+    message = f"{first.code} {first.name}: {sentence(first)}{more}"
+    return JUnitOutcome("failure", message, _text(report, ("error",)), type=first.code)
 
 
 def _text(report: Report, severities: tuple[str, ...]) -> str:
-    kept = tuple(found for found in report.diagnostics if found.severity in severities)
-    return "\n".join(render(report.model_copy(update={"diagnostics": kept}))).rstrip()
+    diagnostics = tuple(finding for finding in report.diagnostics if finding.severity in severities)
+    return "\n".join(render(report.model_copy(update={"diagnostics": diagnostics}))).rstrip()

@@ -23,7 +23,6 @@ from ir_exec.check import (
     Reports,
     Selection,
     Summary,
-    counted,
     fix,
     printable,
     summary_line,
@@ -44,6 +43,7 @@ from ir_exec.hints import install_hint
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.urls import exists, suffix_of
 from ir_exec.readers import ENDINGS, is_readable
+from ir_exec.report.numbers import format_count
 
 if TYPE_CHECKING:
     from ir_exec.text.targets import Target
@@ -302,9 +302,9 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: Tex
 def _skipped(paths: Sequence[str]) -> Iterator[str]:
     unreadable = sum(not is_readable(path) for path in paths)
     if unreadable < len(paths):
-        yield f"skipped {counted(len(paths) - unreadable, 'other .xml file')}"
+        yield f"skipped {format_count(len(paths) - unreadable, 'other .xml file')}"
     if unreadable:
-        yield f"skipped {counted(unreadable, 'ONNX file')}: to read them, {install_hint('onnx')}"
+        yield f"skipped {format_count(unreadable, 'ONNX file')}: to read them, {install_hint('onnx')}"
 
 
 def _role(summary: Summary) -> str:
@@ -351,7 +351,7 @@ def _fix_all(paths: tuple[str, ...], *, writes: bool, declare: bool) -> _Fixed:
                 echo(line)
         done.changed += 1
     if writes:
-        echo(f"fixed {counted(done.changed, 'file')}", to_stderr=True)
+        echo(f"fixed {format_count(done.changed, 'file')}", to_stderr=True)
         lines_of_file.cache_clear()
     return done
 

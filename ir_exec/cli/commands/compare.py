@@ -31,7 +31,6 @@ from ir_exec.cli.options import (
 from ir_exec.cli.output.folder_text import TokenOptions, compare_folder
 from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.rendering import rendered
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import (
     UNUSABLE,
     Unusable,
@@ -47,11 +46,14 @@ from ir_exec.cli.parallel import Bar, pool_for, worker_options
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.items_report import ComparedItem, Comparisons, junit
 from ir_exec.debug.comparison.metrics import COLUMNS, Difference
-from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, number, shown_layers
+from ir_exec.debug.comparison.report_text import beyond, counts, details, headline, shown_layers
 from ir_exec.debug.device.text import isolation_lines
 from ir_exec.debug.precision.simulation import lower_precision
 from ir_exec.model import Model, read_model
-from ir_exec.printable import printable
+from ir_exec.printable import printable, printable_lines
+from ir_exec.report.numbers import format_number
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 __all__ = ["CompareItem", "compare_many"]
 
@@ -114,7 +116,7 @@ def _show_items(report: Comparisons) -> None:
     shown = table("Items that differ", item="left", verdict="left")
     for item in report.items:
         if not item.equal:
-            shown.add_row(printable(item.item), printable(item.verdict))
+            shown.add_row(item.item, item.verdict)
     if not report.equal:
         echo("")
         show(shown, "to see every layer, compare with --inputs of one item")
@@ -397,7 +399,7 @@ def _pairs(texts: Sequence[str]) -> dict[str, str]:
 
 def _rendered(report: Comparison | Comparisons, output_format: str, model: str, weights: str | None) -> str:
     def text() -> str:
-        return junit(report) if output_format == "junit" else _printable_lines(str(report)) + "\n"
+        return junit(report) if output_format == "junit" else printable_lines(str(report)) + "\n"
 
     return rendered(report, output_format, text, "compare", model, weights, UNUSABLE)
 
@@ -446,14 +448,16 @@ def _outputs(report: Comparison) -> Table:
         kind = f"{one.element_type}[{','.join(map(str, one.shape or ()))}]"
         cells = [str(one.call)] if report.calls > 1 else []
         cells += [_cell(one.error, name) for name in ("max_abs", "cosine", "sqnr_db", "beyond")]
-        shown.add_row(printable(one.name), kind, one.status, *cells, _tolerance(one.error))
+        shown.add_row(one.name, kind, one.status, *cells, _tolerance(one.error))
     return shown
 
 
 def _tolerance(error: Difference | None) -> str:
     if error is None or not (error.rtol or error.atol):
         return "-" if error is None else "exact"
-    return " + ".join(([number(error.atol)] if error.atol else []) + ([f"{error.rtol:.1g} rel"] if error.rtol else []))
+    return " + ".join(
+        ([format_number(error.atol)] if error.atol else []) + ([f"{error.rtol:.1g} rel"] if error.rtol else [])
+    )
 
 
 def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
@@ -469,7 +473,7 @@ def _table(report: Comparison, layers: list[Any], columns: list[str]) -> Table:
         cells = [str(layer.call)] if report.calls > 1 else []
         cells += [layer.alone or "-"] if report.isolation is not None else []
         cells += [_cell(found, name) for found in (layer.own, layer.carried) for name in columns]
-        shown.add_row(layer.layer_id, printable(layer.path), layer.type, kind, layer.status, *cells)
+        shown.add_row(layer.layer_id, layer.path, layer.type, kind, layer.status, *cells)
     return shown
 
 
@@ -477,7 +481,7 @@ def _cell(found: Difference | None, name: str) -> str:
     if found is None:
         return "-"
     value = found.custom[name] if name in found.custom else getattr(found, name, None)
-    return f"{value:.2%}" if name == "beyond" and value is not None else number(value)
+    return f"{value:.2%}" if name == "beyond" and value is not None else format_number(value)
 
 
 def _precision(
@@ -487,12 +491,8 @@ def _precision(
     if output_format not in ("text", "json"):
         raise Unusable(f"--format is {output_format}, expected text or json with --precision {precision}")
     report = lower_precision(network, precision, **asked)  # type: ignore[arg-type]  # checked by click
-    text = report.model_dump_json(indent=1) if output_format == "json" else _printable_lines(str(report))
+    text = to_json(report) if output_format == "json" else printable_lines(str(report))
     write_text(text + "\n", output)
     if output is not None:
         show_verdict(str(report).split("\n", 1)[0], is_good=report.equal)
     sys.exit(0 if report.equal else 1)
-
-
-def _printable_lines(text: str) -> str:
-    return "\n".join(printable(line) for line in text.split("\n"))

@@ -10,7 +10,6 @@ import click
 
 from ir_exec.cli.files import write_text
 from ir_exec.cli.options import format_option, hint_option, timeout_option
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import UNUSABLE, echo, errors_as_messages, show, show_verdict
 from ir_exec.cli.output.writing import OutputFile, output_option, report_output
 from ir_exec.cli.parallel import Bar
@@ -19,6 +18,8 @@ from ir_exec.debug.device.tables.pages import conformance_html, conformance_juni
 from ir_exec.debug.device.tables.report import STATUSES, Conformance
 from ir_exec.debug.device.tables.running import conformance
 from ir_exec.printable import printable
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 
 def _cases_output(path: str | None, parameters: Mapping[str, Any]) -> Iterator[OutputFile]:
@@ -100,7 +101,7 @@ def command(
 
 def _rendered(report: Conformance, output_format: str, every: bool) -> str:
     if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
+        return to_json(report) + "\n"
     if output_format == "html":
         return conformance_html(report)
     if output_format == "junit":
@@ -125,5 +126,5 @@ def _operators(report: Conformance) -> Table:
     shown = table("Operators", **heads)
     failing = [one for one in report.operators if one.failed]
     for one in failing or report.operators:
-        shown.add_row(printable(one.type), str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
+        shown.add_row(one.type, str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
     return shown

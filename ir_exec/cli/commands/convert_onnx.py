@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 
 from ir_exec.cli.options import shapes_by_input
-from ir_exec.cli.output.tables import table
 from ir_exec.cli.output.terminal import UNUSABLE, check_hint, errors_as_messages, show
 from ir_exec.errors import IRError, Location
 from ir_exec.model import Model, read_model
@@ -14,6 +13,7 @@ from ir_exec.onnx.export.api import exported_model
 from ir_exec.onnx.export.files import write_exported
 from ir_exec.onnx.export.lower import DEFAULT_OPSET, Exported
 from ir_exec.printable import printable
+from ir_exec.report.tables import table
 from ir_exec.types import Shape
 
 __all__ = ["convert_to_onnx"]
@@ -75,9 +75,9 @@ def _show(model: Model, exported: Exported, output: str) -> None:
     rows = [("input", name, port) for name, port in zip(exported.inputs, model.inputs, strict=True)]
     rows += [("output", name, port) for name, port in zip(exported.outputs, model.outputs, strict=True)]
     for end, name, port in rows:
-        ends.add_row(end, printable(name), str(port.element_type), str(port.shape))
+        ends.add_row(end, name, str(port.element_type), str(port.shape))
     for id, (past, present) in exported.states.items():
-        ends.add_row("state", printable(id), "", printable(f"{past} -> {present}"))
+        ends.add_row("state", id, "", f"{past} -> {present}")
     count = len(exported.proto.graph.node)
     opset = next(one.version for one in exported.proto.opset_import if not one.domain)
     show(ends, f"{count:,} nodes of opset {opset} written to {output}")

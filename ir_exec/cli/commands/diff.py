@@ -15,6 +15,7 @@ from ir_exec.cli.output.writing import output_option, report_output
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.diffs.listing import listed
 from ir_exec.printable import printable
+from ir_exec.report.records import to_json
 
 
 @click.command("diff")
@@ -91,7 +92,7 @@ def _shown(found: NetworkDiff, every: bool, most: int | None) -> Iterator[str]:
 
 def _rendered(found: NetworkDiff, output_format: str, every: bool) -> Iterator[str]:
     if output_format == "json":
-        yield found.model_dump_json(indent=1)
+        yield to_json(found)
     else:
         yield found.summary
         for _, line in found.lines(every=every):

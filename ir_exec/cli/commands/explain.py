@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 import click
 
-from ir_exec.check import RULES, Rule, code_prefix, explain, find_rule, nearest_rule, rules_page, wrapped
+from ir_exec.check import RULES, Rule, code_prefix, explain, find_rule, nearest_rule, rules_page
 from ir_exec.cli.options import complete_rules
 from ir_exec.cli.output.terminal import Unusable, echo, styled, terminal_width
+from ir_exec.report.text import wrap_words
 
 
 @click.command("explain")
@@ -59,7 +60,7 @@ def _show_list(rules: Iterable[Rule], width: int | None) -> None:
     for rule in rules:
         head = f"{rule.severity:7}  {rule.name:26}"
         used = len(rule.code) + len(head) + 4
-        lines = wrapped(rule.summary, width, used=used, indent=used if (width or 0) > 2 * used else 7)
+        lines = wrap_words(rule.summary, width, used=used, indent=used if (width or 0) > 2 * used else 7)
         echo("\n".join([f"{styled(rule.severity, rule.code)}  {head}  {lines[0]}", *lines[1:]]))
 
 
@@ -71,4 +72,4 @@ def _show_rule(rule: Rule, width: int | None) -> None:
 
 def _fitting(line: str, width: int | None) -> list[str]:
     """Wrap a line of prose to the terminal; indented lines (examples) are kept."""
-    return [line] if line.startswith(" ") else wrapped(line, width, used=0, indent=0)
+    return [line] if line.startswith(" ") else wrap_words(line, width, used=0, indent=0)

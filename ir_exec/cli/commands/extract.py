@@ -6,15 +6,14 @@ import click
 from click.core import ParameterSource
 
 from ir_exec.build.cutting import is_counted
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, errors_as_messages, show
 from ir_exec.cli.output.writing import output_option, part_output
 from ir_exec.debug import Extracted, extract
 from ir_exec.debug.reduction.extracting import read_for_cut
+from ir_exec.report.tables import Table, table
 from ir_exec.types import Array
 
 
@@ -83,5 +82,5 @@ def _ends(extracted: Extracted) -> Table:
     shown = table("Cut", end="left", name="left", element_type="left", shape="left")
     for end, ports in (("input", extracted.model.inputs), ("output", extracted.model.outputs)):
         for port in ports:
-            shown.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+            shown.add_row(end, port.name, str(port.element_type), str(port.shape))
     return shown

@@ -41,7 +41,6 @@ from ir_exec.cli.output.onnx_facts import (
     shown_node,
     shown_nodes,
 )
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error
@@ -50,6 +49,9 @@ from ir_exec.hints import suggested
 from ir_exec.ir import read_document
 from ir_exec.model import Loaded, Model, load
 from ir_exec.readers import reader_of
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.onnx.reading.listing import Listing
@@ -123,7 +125,7 @@ def command(
                 lowered = load(model, weights, report=_raise_unless_without_weights)
                 document = None if lowered is None else lowered.document
             assert document is not None, "the reader raises for unreadable files"
-            show_json(document.model_dump_json(indent=2))
+            show_json(to_json(document, indent=2))
             return
         content = _content_of(model)
         try:
@@ -142,7 +144,7 @@ def command(
             return
         facts = facts_of(network, loaded.source, None if content is None else onnx_facts(content))
         if is_json:
-            show_json(facts.model_dump_json(indent=2))
+            show_json(to_json(facts, indent=2))
             return
         listed = _layers(network, most) if all_layers else []
         if content is not None and facts.onnx is not None:
@@ -240,15 +242,14 @@ def _totals(facts: NetworkFacts) -> str:
         "inputs": f"{len(facts.inputs):,}",
         "outputs": f"{len(facts.outputs):,}",
     }
-    width = max(map(len, counts))
-    return "\n".join(f"{name:{width}}   {text}" for name, text in counts.items())
+    return align_entries(counts)
 
 
 def _ports(title: str, ports: Sequence[PortFacts], most: int | None) -> list[Table | str]:
     shown = table(title, name="left", element_type="left", shape="left", other_names="left")
     shown.names = frozenset()  # names of inputs and outputs are never shortened, to be copied to other commands
     for port in ports[:most]:
-        shown.add_row(printable(port.name), port.element_type, port.shape, printable(", ".join(port.other_names)))
+        shown.add_row(port.name, port.element_type, port.shape, ", ".join(port.other_names))
     return [shown, *left_out(len(ports), most)]
 
 
@@ -258,7 +259,7 @@ def _operators(facts: NetworkFacts) -> Table:
     shown = table("Operators", type="left", opset="left", layers="right", **notes)
     for operator in facts.operators:
         note = [] if not is_missing else [""] if operator.is_implemented else ["not implemented"]
-        shown.add_row(printable(operator.type), printable(operator.opset or ""), f"{operator.layers:,}", *note)
+        shown.add_row(operator.type, operator.opset or "", f"{operator.layers:,}", *note)
     return shown
 
 
@@ -284,7 +285,7 @@ def _layers(network: Model, most: int | None) -> list[Table | str]:
     for id, _, node, types, _ in placed[:most]:
         inputs = ", ".join(_source(value.node, value.position) for value in node.inputs if value is not None)
         outputs = ", ".join(str(types[value.number]) for value in node.outputs)
-        shown.add_row(printable(id), printable(node.type), printable(node.name), printable(inputs), outputs)
+        shown.add_row(id, node.type, node.name, inputs, outputs)
     return [shown, *left_out(len(placed), most)]
 
 
@@ -317,16 +318,16 @@ def _layer_view(layer: LayerFacts) -> list[Table | str]:
     work = f"\nmultiply-adds   {layer.multiply_adds:,}" if layer.multiply_adds else ""
     attributes = table("Attributes", name="left", value="left")
     for name, text in layer.attributes.items():
-        attributes.add_row(printable(name), printable(text))
+        attributes.add_row(name, text)
     inputs = table("Inputs", name="left", type="left", from_layer="left", value="left")
     inputs.names = frozenset()
     for one in layer.inputs:
         source = "no edge" if one.source is None else f"{one.source.id} {one.source.name} ({one.source.type})"
-        inputs.add_row(one.name, one.type or "", printable(source), one.value or "")
+        inputs.add_row(one.name, one.type or "", source, one.value or "")
     outputs = table("Outputs", name="left", type="left", tensor_names="left", to_layers="left", value="left")
     for output in layer.outputs:
         readers = ", ".join(f"{reader.id} {reader.name} ({reader.type})" for reader in output.readers)
         names = printable(", ".join(output.names))
-        outputs.add_row(output.name, output.type, names, printable(readers), output.value or "")
+        outputs.add_row(output.name, output.type, names, readers, output.value or "")
     tables = [one.without_empty_columns() for one in (attributes, inputs, outputs) if one.rows]
     return [printable(head) + work, *tables]

@@ -14,12 +14,12 @@ import click
 
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
-from ir_exec.cli.output.tables import table
 from ir_exec.cli.output.terminal import Unusable, echo, show, styled
 from ir_exec.hints import install_hint
 from ir_exec.ops.base.docstrings import describe, description_of
 from ir_exec.ops.base.operator import In, Op
 from ir_exec.ops.base.registry import provided_extensions, registered, registered_extensions
+from ir_exec.report.tables import table
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
 
 __all__ = ["attributes_of", "inputs_of", "name_of", "notes_of", "operators_page", "specification_of", "types_text"]

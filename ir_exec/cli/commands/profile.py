@@ -26,7 +26,6 @@ from ir_exec.cli.options import (
 from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import rendered
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show
 from ir_exec.cli.output.writing import output_option, report_output, text_output
 from ir_exec.cli.process import keep_freed_memory
@@ -35,8 +34,6 @@ from ir_exec.debug.profiles.profile_report import (
     OpenVINOProfile,
     Profile,
     Rates,
-    bytes_text,
-    seconds_text,
     slowest,
     summary,
     type_text,
@@ -44,6 +41,9 @@ from ir_exec.debug.profiles.profile_report import (
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
 from ir_exec.model import Model
+from ir_exec.report.numbers import format_bytes, format_seconds
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.specialising import for_calls
@@ -140,7 +140,7 @@ def command(
         if partition is not None:
             plan = EnginePlan(**dict(plan), partition=partition)
         if output_format == "json" or output is not None:
-            write_text(plan.model_dump_json(indent=1) + "\n", output)
+            write_text(to_json(plan) + "\n", output)
         elif partition is not None:
             show_partition(partition, {node.name: node.type for node in complete.graph.nodes}, most)
         else:
@@ -205,19 +205,19 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
     shown = _table("Layers", layer="left", type="left", value="left", memory=True)
     for layer in layers[:most]:
         kind = f"{layer.element_type}[{','.join(map(str, layer.shape or ()))}]" if layer.element_type else "-"
-        shown.add_row(printable(layer.path), type_text(layer), kind, *_cells(layer), bytes_text(layer.memory))
+        shown.add_row(layer.path, type_text(layer), kind, *_cells(layer), format_bytes(layer.memory))
     yield shown
     yield from left_out(len(layers), most)
     types = _table("Types", type="left", layers="right")
     for group in report.by_type[:most]:
-        types.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+        types.add_row(group.name, f"{group.layers:,}", *_cells(group))
     yield types
     yield from left_out(len(report.by_type), most)
     prefixes = [one for one in report.by_prefix if every or one.share >= _LEAST_SHARE]
     if prefixes:
         listed = _table("Prefixes of names", prefix="left", layers="right")
         for group in prefixes[:most]:
-            listed.add_row(printable(group.name), f"{group.layers:,}", *_cells(group))
+            listed.add_row(group.name, f"{group.layers:,}", *_cells(group))
         yield listed
         yield from left_out(len(prefixes), most)
     if report.openvino is not None:
@@ -229,13 +229,13 @@ def _parts(report: Profile, most: int | None, every: bool) -> Iterator[Table | s
 def _engine(found: EngineProfile, most: int | None) -> Iterator[Table | str]:
     yield "\n".join(map(printable, str(found.partition).splitlines()))
     yield (
-        f"compiled in {seconds_text(found.compile_seconds)}, first run {seconds_text(found.first_seconds)}, then "
-        f"{seconds_text(found.run_seconds)}; with its counters {seconds_text(found.timed_seconds)}"
+        f"compiled in {format_seconds(found.compile_seconds)}, first run {format_seconds(found.first_seconds)}, then "
+        f"{format_seconds(found.run_seconds)}; with its counters {format_seconds(found.timed_seconds)}"
     )
     shown = table(found.engine, layer="left", kernels="left", time="right", share="right", ours="right")
     for layer in found.layers[:most]:
-        times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.ours else "-")
-        shown.add_row(printable(layer.name or "added by the engine"), printable(", ".join(layer.kernels)), *times)
+        times = (format_seconds(layer.seconds), f"{layer.share:.1%}", format_seconds(layer.ours) if layer.ours else "-")
+        shown.add_row(layer.name or "added by the engine", ", ".join(layer.kernels), *times)
     yield shown
     yield from left_out(len(found.layers), most)
 
@@ -254,9 +254,13 @@ def _openvino(found: OpenVINOProfile, most: int | None) -> Iterator[Table | str]
     layers = sorted(found.layers, key=lambda layer: -layer.seconds)
     for layer in layers[:most]:
         others = [name for name in layer.layers if name != layer.name]
-        times = (seconds_text(layer.seconds), f"{layer.share:.1%}", seconds_text(layer.ours) if layer.layers else "-")
+        times = (
+            format_seconds(layer.seconds),
+            f"{layer.share:.1%}",
+            format_seconds(layer.ours) if layer.layers else "-",
+        )
         names = [layer.name, layer.type, layer.kernel]
-        shown.add_row(*map(printable, names), *times, printable(_stands_for(layer.name, layer.layers, others)))
+        shown.add_row(*names, *times, _stands_for(layer.name, layer.layers, others))
     yield shown
     yield from left_out(len(layers), most)
 
@@ -279,11 +283,11 @@ def _table(title: str, memory: bool = False, **columns: Literal["left", "right"]
 
 def _cells(rates: Rates) -> tuple[str, ...]:
     return (
-        seconds_text(rates.seconds),
+        format_seconds(rates.seconds),
         f"{rates.share:.1%}",
         f"{rates.calls:,}",
         f"{rates.multiply_adds:,}" if rates.multiply_adds else "",
-        bytes_text(rates.bytes_moved),
+        format_bytes(rates.bytes_moved),
         f"{rates.gflops:.3g}" if rates.multiply_adds else "",
         f"{rates.gbytes:.3g}",
         "" if rates.of_peak is None else f"{rates.of_peak:.1%}",

@@ -16,15 +16,16 @@ from ir_exec.cli.files import write_text
 from ir_exec.cli.options import MODEL, FiniteRange, format_option, left_out, rows_of, top_option
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.rendering import rendered
-from ir_exec.cli.output.tables import table
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages, show, show_verdict
 from ir_exec.cli.output.writing import output_option, report_output, text_output
-from ir_exec.debug.comparison.report_text import number
 from ir_exec.debug.precision.effects import QuantizationReport
 from ir_exec.debug.precision.effects_by_layer import quantization_report
 from ir_exec.debug.precision.ranges import range_line
 from ir_exec.model import Model, read_model
 from ir_exec.printable import printable
+from ir_exec.report.numbers import format_number
+from ir_exec.report.tables import table
+from ir_exec.report.text import list_names
 from ir_exec.types import Array
 
 
@@ -169,14 +170,14 @@ def _show(report: QuantizationReport, most: int | None) -> None:
     for layer in report.layers[:most]:
         effect = layer.effect
         kind = layer.format if layer.group_size is None else f"{layer.format}/{layer.group_size}"
-        readers = ", ".join(layer.layers[:2]) + (", ..." if len(layer.layers) > 2 else "")
-        cells = [layer.path, readers, kind, "not run" if effect is None else number(effect.loss)]
+        readers = list_names(layer.layers, 2, is_counted=False)
+        cells = [layer.path, readers, kind, "not run" if effect is None else format_number(effect.loss)]
         if has_kl:
             top = None if effect is None else effect.top1_changes
             cells.append("-" if top is None else f"{top:.1%}")
-        cells.append("-" if effect is None else number(effect.sqnr_db))
-        cells += [number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
-        shown.add_row(*map(printable, cells))
+        cells.append("-" if effect is None else format_number(effect.sqnr_db))
+        cells += [format_number(layer.weight_sqnr_db), f"{layer.bytes:,}", f"{layer.plain_bytes - layer.bytes:,}"]
+        shown.add_row(*cells)
     show(shown)
     for line in left_out(len(report.layers), most, "layers"):
         echo(line)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from ir_exec.build.cutting import is_counted
-from ir_exec.check import counted, printable
+from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
@@ -22,6 +22,8 @@ from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.command import Outcome
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.report.numbers import format_count
+from ir_exec.report.text import format_remainder
 from ir_exec.types import Array
 
 __all__ = ["command", "outcomes", "timeout_option"]
@@ -175,10 +177,11 @@ def _terminated_as_interrupted() -> Iterator[None]:
 def _show(found: Reduced, written: list[str]) -> None:
     nodes = [node for node in found.model.graph.nodes if is_counted(node)]
     others = Counter(type(node.op) for node in found.model.graph.nodes if not is_counted(node))
-    beside = ", ".join(counted(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
-    echo(f"{counted(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {counted(found.runs, 'run')}")
+    beside = ", ".join(format_count(others[cls], cls.type_name) for cls in (Parameter, Const, Result) if others[cls])
+    runs = format_count(found.runs, "run")
+    echo(f"{format_count(found.before, 'layer')} reduced to {found.layers} (and {beside}) in {runs}")
     for node in nodes[:_MOST_SHOWN]:
         echo(printable(f'  layer {node.id} "{node.name}" ({node.type})'))
-    if len(nodes) > _MOST_SHOWN:
-        echo(f"  ... {len(nodes) - _MOST_SHOWN:,} more")
+    for line in format_remainder(len(nodes), _MOST_SHOWN, indent="  "):
+        echo(line)
     echo(f"written to {', '.join(written)}")

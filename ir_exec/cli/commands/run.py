@@ -20,7 +20,6 @@ from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
 from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.run_text import TOP, labels_in, printed_top, printed_values, times_text
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import (
     UNUSABLE,
     Unusable,
@@ -44,6 +43,8 @@ from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType, Shape
@@ -216,7 +217,7 @@ def command(
             specialised=specialised,
             token_offsets=_token_offsets(model, compiled, arrays, found),
         )
-        show_json((report if differs is None else report.judged(differs)).model_dump_json(indent=1))
+        show_json(to_json(report if differs is None else report.judged(differs)))
     if differs:
         sys.exit(1)
 
@@ -363,7 +364,7 @@ def _inputs(ports: list[ModelPort], redraw: Redraw, given: set[str]) -> Table:
         array = redraw.arrays[port.name]
         values = drawn.get(port.name)
         origin = "given" if port.name in given else f"drawn with seed {redraw.drawn.seed}{': ' * bool(values)}{values}"
-        shown.add_row(printable(port.name), str(_element_type(array)), str(Shape(array.shape)), origin)
+        shown.add_row(port.name, str(_element_type(array)), str(Shape(array.shape)), origin)
     return shown
 
 
@@ -374,7 +375,7 @@ def _outputs(results: Results) -> Table:
     for name, array in results.items():
         facts = statistics(array)
         kind, shape = str(ElementType.of(array)), str(Shape(array.shape))
-        shown.add_row(printable(str(name)), kind, shape, facts.lowest, facts.highest, facts.mean, facts.nans)
+        shown.add_row(str(name), kind, shape, facts.lowest, facts.highest, facts.mean, facts.nans)
     return shown
 
 

@@ -26,6 +26,8 @@ from ir_exec.ir.urls import is_url, suffix_of
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.reading.tensor_files import data_set_files
 from ir_exec.printable import printable
+from ir_exec.report.numbers import format_count
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import Dim, Shape
 
@@ -185,7 +187,7 @@ def _with_open_batch(network: Model, batch: int) -> Model:
 
 
 def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], seconds: float, output: str) -> None:
-    parts = [f"ran {done:,} item{'s' * (done != 1)} in {seconds:.3g} s"]
+    parts = [f"ran {format_count(done, 'item', ',')} in {seconds:.3g} s"]
     if done:
         parts[0] += f" ({done / seconds:,.3g} per second)"
     if folder.known:
@@ -195,9 +197,9 @@ def _tell(folder: OutputFolder, done: int, failed: list[tuple[str, IRError]], se
     echo("; ".join(parts))
     echo(f"outputs and {MANIFEST} written to {printable(output)}")
     if failed:
-        count = f"{len(failed):,} item{'s' * (len(failed) != 1)} failed"
+        count = f"{format_count(len(failed), 'item', ',')} failed"
         echo(f"{styled('error', 'error')}{styled('message', ': ' + count)}", to_stderr=True)
         for name, error in failed[:_MOST_SHOWN]:
             echo(f"  {printable(name)}: {str(error).splitlines()[0]}", to_stderr=True)
-        if len(failed) > _MOST_SHOWN:
-            echo(f"  ... {len(failed) - _MOST_SHOWN:,} more in {MANIFEST}", to_stderr=True)
+        for line in format_remainder(len(failed), _MOST_SHOWN, indent="  "):
+            echo(f"{line} in {MANIFEST}", to_stderr=True)

@@ -7,10 +7,11 @@ import click
 from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option, weights_option
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.debug.inputs.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
 
 
 @click.command("shapes")
@@ -42,7 +43,7 @@ def command(
     with errors_as_messages(hint=check_hint(model)):
         report = shapes(read_model(model, weights=weights))
     if output_format == "json":
-        show_json(report.model_dump_json(indent=1))
+        show_json(to_json(report))
     else:
         _show(report, most)
     if not report.inputs and report.notes:
@@ -55,12 +56,12 @@ def _show(report: ShapesReport, most: int | None) -> None:
         takes = table("Inputs", dim="left", declared="left", supported="left", set_by="left")
         takes.names = frozenset({"set by"})
         for dim in report.inputs[:most]:
-            takes.add_row(printable(dim.name), dim.declared, printable(str(dim)), printable(_set_by(dim)))
+            takes.add_row(dim.name, dim.declared, str(dim), _set_by(dim))
         parts += [takes, *left_out(len(report.inputs), most)]
     if report.outputs:
         gives = table("Outputs", dim="left", size="left")
         for out in report.outputs[:most]:
-            gives.add_row(printable(f"{out.output}[{out.axis}]"), printable(str(out)))
+            gives.add_row(f"{out.output}[{out.axis}]", str(out))
         parts += [gives, *left_out(len(report.outputs), most)]
     show(*parts)
     lines = list(dict.fromkeys(line for dim in report.inputs[:most] for line in _limits(dim)))

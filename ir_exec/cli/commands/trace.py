@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, left_out, precision_option, rows_of, top_option
 from ir_exec.cli.output.progress import LayerBar
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import check_hint, errors_as_messages, show
 from ir_exec.cli.output.writing import folder_output, output_option
 from ir_exec.debug import Trace, trace
-from ir_exec.debug.comparison.report_text import number
+from ir_exec.report.numbers import format_count, format_number
+from ir_exec.report.tables import Table, table
 from ir_exec.runtime.precision import Precision
 
 
@@ -76,7 +75,7 @@ def command(
             progress=bar.advance if bar.is_wanted else None,
         )
     more = left_out(len(written), most)
-    show(_table(written, most), *more, f"{len(written):,} value{'s' * (len(written) != 1)} written to {output}")
+    show(_table(written, most), *more, f"{format_count(len(written), 'value', ',')} written to {output}")
 
 
 def _table(written: Trace, most: int | None) -> Table:
@@ -86,7 +85,7 @@ def _table(written: Trace, most: int | None) -> Table:
     values = written.index.values
     for name, value in list(zip(written, values, strict=True))[:most]:
         facts = value.facts
-        numbers = [number(one) for one in (facts.min, facts.max, facts.mean)]
+        numbers = [format_number(one) for one in (facts.min, facts.max, facts.mean)]
         kind = f"{value.element_type}[{','.join(map(str, value.shape))}]"
-        shown.add_row(printable(name), value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
+        shown.add_row(name, value.type, kind, *numbers, f"{facts.nans:,}", f"{facts.infinities:,}")
     return shown

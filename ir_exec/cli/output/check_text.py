@@ -11,6 +11,7 @@ from ir_exec.check import Diagnostic, Report, Style, inert, plain, printable, re
 from ir_exec.cli.output.terminal import echo, styled, terminal_width
 from ir_exec.errors import IRError, Severity
 from ir_exec.ir.markup import load
+from ir_exec.report.text import align_cells
 
 __all__ = ["TextOutput", "from_level", "lines_of_file", "statistics"]
 
@@ -96,8 +97,8 @@ def _new_outputs(report: Report, style: Style) -> list[str]:
     if report.outputs is None or report.errors:
         return []
     head = style("message", f"{printable(report.path or '<bytes>')}: outputs with these input shapes")
-    width = max((len(printable(name)) for name in report.outputs), default=0)
-    return [head, *(f"  {printable(name):{width}}  {type}" for name, type in report.outputs.items()), ""]
+    lines = align_cells([(printable(name), type) for name, type in report.outputs.items()])
+    return [head, *(f"  {line}" for line in lines), ""]
 
 
 def statistics(reports: list[Report]) -> Iterator[str]:

@@ -9,7 +9,6 @@ import click
 
 from ir_exec.check import printable
 from ir_exec.cli.files import write_text
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import (
     UNUSABLE,
     Unusable,
@@ -20,6 +19,9 @@ from ir_exec.cli.output.terminal import (
     show_json,
     styled,
 )
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.text.folders.describing import FolderFacts
@@ -77,7 +79,7 @@ def compare_folder(
             timeout=options.timeout,
         )
         lines = _compared(found, pipeline)
-        text = found.model_dump_json(indent=2) if output_format == "json" else lines
+        text = to_json(found, indent=2) if output_format == "json" else lines
     if output is not None:
         write_text(text + "\n", output)
         echo(lines.split("\n", 1)[0])
@@ -126,7 +128,7 @@ def show_folder(path: str, *, is_json: bool) -> None:
         raise Unusable(f"{path} is not a model folder, expected openvino_model.xml and config.json in it")
     facts = facts_of_folder(folder)
     if is_json:
-        show_json(facts.model_dump_json(indent=2))
+        show_json(to_json(facts, indent=2))
     else:
         show(_heading(facts), _parts(facts), *_weights(facts), *_differences(facts))
 
@@ -143,16 +145,15 @@ def _heading(facts: FolderFacts) -> str:
         "chat template": facts.templates[-1] if facts.templates else None,
         **{f"weights of the {name}": text for name, text in facts.declared_formats.items()},
     }
-    width = max(map(len, rows))
-    lines = [f"{name:{width}}   {printable(text)}" for name, text in rows.items() if text is not None]
-    return "\n".join([f"{printable(facts.path)}: {facts.kind}", "", *lines])
+    shown = align_entries({name: printable(text) for name, text in rows.items() if text is not None})
+    return f"{printable(facts.path)}: {facts.kind}\n\n{shown}"
 
 
 def _parts(facts: FolderFacts) -> Table:
     shown = table("Parts", part="left", file="left", layers="right", bytes="right", written_by="left")
     for part in facts.parts:
         by = printable(part.written_by or "") if part.readable else "cannot be read"
-        shown.add_row(part.name, printable(part.file), f"{part.layers:,}", f"{part.bytes:,}", by)
+        shown.add_row(part.name, part.file, f"{part.layers:,}", f"{part.bytes:,}", by)
     return shown
 
 

@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from typing import Literal, NamedTuple
 
-from ir_exec.cli.output.onnx_facts import JsonFacts, OnnxFacts, OnnxNode
+from ir_exec.cli.output.onnx_facts import OnnxFacts, OnnxNode
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
 from ir_exec.ir import Document, Weights
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.records import Record
 from ir_exec.runtime.state import variables_of
 from ir_exec.types import ElementType, TensorType
 
@@ -31,7 +32,7 @@ _MOST_ELEMENTS = 16
 """Maximum elements of a constant whose values are shown."""
 
 
-class PortFacts(JsonFacts):
+class PortFacts(Record):
     """An input, output or variable.
 
     Attributes:
@@ -49,7 +50,7 @@ class PortFacts(JsonFacts):
         return cls(name=port.name, element_type=str(port.element_type), shape=str(port.shape), other_names=others)
 
 
-class OperatorFacts(JsonFacts):
+class OperatorFacts(Record):
     """An operator type and its number of layers.
 
     Attributes:
@@ -62,7 +63,7 @@ class OperatorFacts(JsonFacts):
     is_implemented: bool
 
 
-class ConstantFacts(JsonFacts):
+class ConstantFacts(Record):
     """The constants of an element type; shared bytes are counted once."""
 
     element_type: str
@@ -71,7 +72,7 @@ class ConstantFacts(JsonFacts):
     bytes: int
 
 
-class CompressedFacts(JsonFacts):
+class CompressedFacts(Record):
     """The compressed weights of a format.
 
     Attributes:
@@ -86,7 +87,7 @@ class CompressedFacts(JsonFacts):
     bytes: int
 
 
-class NetworkFacts(JsonFacts):
+class NetworkFacts(Record):
     """The summary of a model, with the layers of bodies.
 
     The version, the layers and the names are those of the file. Operators are those that run, with the conversions of
@@ -242,7 +243,7 @@ def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, sc
             yield from _placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")
 
 
-class Neighbour(JsonFacts):
+class Neighbour(Record):
     """The producer or a reader of a value.
 
     Attributes:
@@ -255,7 +256,7 @@ class Neighbour(JsonFacts):
     port: int
 
 
-class Input(JsonFacts):
+class Input(Record):
     """An input of a layer.
 
     Attributes:
@@ -269,7 +270,7 @@ class Input(JsonFacts):
     value: str | None = None
 
 
-class Output(JsonFacts):
+class Output(Record):
     """An output of a layer, with its readers."""
 
     name: str
@@ -279,7 +280,7 @@ class Output(JsonFacts):
     value: str | None = None
 
 
-class LayerFacts(JsonFacts):
+class LayerFacts(Record):
     """A layer.
 
     Attributes:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.check import printable
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.onnx.lowering.layer_names import node_of_layer
+from ir_exec.report.records import Record
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
     from ir_exec.cli.output.model_facts import PlacedNode
     from ir_exec.onnx.reading.listing import ListedNode, Listing
 
 __all__ = [
-    "JsonFacts",
     "NodesAndLayers",
     "OnnxFacts",
     "OnnxNode",
@@ -28,13 +27,7 @@ __all__ = [
 ]
 
 
-class JsonFacts(BaseModel):
-    """The base class of the JSON of `inspect`."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class OnnxValue(JsonFacts):
+class OnnxValue(Record):
     """An input or output.
 
     Attributes:
@@ -45,14 +38,14 @@ class OnnxValue(JsonFacts):
     type: str
 
 
-class OnnxOperator(JsonFacts):
+class OnnxOperator(Record):
     """An operator, `Conv` or `com.microsoft.FusedMatMul`, with its number of nodes, including bodies."""
 
     type: str
     nodes: int
 
 
-class OnnxInitializer(JsonFacts):
+class OnnxInitializer(Record):
     """An initializer.
 
     Attributes:
@@ -65,14 +58,14 @@ class OnnxInitializer(JsonFacts):
     external: str | None = None
 
 
-class OnnxFunction(JsonFacts):
+class OnnxFunction(Record):
     """A function of the file, with its number of nodes."""
 
     type: str
     nodes: int
 
 
-class OnnxFacts(JsonFacts):
+class OnnxFacts(Record):
     """The content of an ONNX file.
 
     Attributes:
@@ -95,7 +88,7 @@ class OnnxFacts(JsonFacts):
     initializers: tuple[OnnxInitializer, ...]
 
 
-class OnnxNode(JsonFacts):
+class OnnxNode(Record):
     """A node of an ONNX file.
 
     Attributes:
@@ -199,11 +192,9 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
         "initializers": f"{len(facts.initializers):,} ({sum(one.bytes for one in facts.initializers):,} bytes)",
     }
     shown = {name: text for name, text in counts.items() if text}
-    width = max(map(len, shown))
-    lines = "\n".join(f"{name:{width}}   {text}" for name, text in shown.items())
     return [
         head,
-        lines,
+        align_entries(shown),
         _ends("Inputs", facts.inputs),
         _ends("Outputs", facts.outputs),
         _operators(facts),
@@ -215,7 +206,7 @@ def shown_initializers(facts: OnnxFacts) -> Table:
     """Return a table of the initializers with type and size."""
     shown = table("Initializers", name="left", type="left", bytes="right", external="left")
     for one in facts.initializers:
-        shown.add_row(printable(one.name), one.type, f"{one.bytes:,}", printable(one.external or ""))
+        shown.add_row(one.name, one.type, f"{one.bytes:,}", one.external or "")
     return shown.without_empty_columns() if shown.rows else shown
 
 
@@ -226,7 +217,7 @@ def shown_nodes(listing: Listing, inferred: Mapping[str, str]) -> Table:
         types = ", ".join(listing.type_of(name, inferred) or "?" for name in node.outputs if name)
         inputs, outputs = (printable(", ".join(names)) for names in (node.inputs, node.outputs))
         name = printable("/".join((*node.body, node.name)))
-        shown.add_row(name, printable(node.operator), inputs, outputs, types)
+        shown.add_row(name, node.operator, inputs, outputs, types)
     return shown
 
 
@@ -235,11 +226,11 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
     inside = f" in {' / '.join(node.body)}" if node.body else ""
     attributes = table("Attributes", name="left", value="left")
     for name, text in node.attributes.items():
-        attributes.add_row(printable(name), printable(text))
+        attributes.add_row(name, text)
     became = table("IR layers", id="right", type="left", name="left", outputs="left")
     for layer in layers:
         outputs = ", ".join(str(layer.types[value.number]) for value in layer.node.outputs)
-        became.add_row(printable(layer.id), printable(layer.node.type), printable(layer.node.name), outputs)
+        became.add_row(layer.id, layer.node.type, layer.node.name, outputs)
     head = printable(f'node "{node.name}" ({node.type} of {node.domain}{inside})')
     tables = [attributes, _ends("Inputs", node.inputs), _ends("Outputs", node.outputs), became]
     return [head, *(one for one in tables if one.rows)]
@@ -248,14 +239,14 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
 def _ends(title: str, values: Iterable[OnnxValue]) -> Table:
     shown = table(title, name="left", type="left")
     for value in values:
-        shown.add_row(printable(value.name), printable(value.type))
+        shown.add_row(value.name, value.type)
     return shown
 
 
 def _operators(facts: OnnxFacts) -> Table:
     shown = table("Operators", type="left", nodes="right")
     for one in facts.operators:
-        shown.add_row(printable(one.type), f"{one.nodes:,}")
+        shown.add_row(one.type, f"{one.nodes:,}")
     return shown
 
 
@@ -266,5 +257,5 @@ def _stored(facts: OnnxFacts) -> Table:
         groups.setdefault((one.type.partition("[")[0], one.external or ""), []).append(one)
     shown = table("Initializers", element_type="left", initializers="right", bytes="right", external="left")
     for (kind, external), ones in sorted(groups.items(), key=lambda item: -sum(one.bytes for one in item[1])):
-        shown.add_row(kind, f"{len(ones):,}", f"{sum(one.bytes for one in ones):,}", printable(external))
+        shown.add_row(kind, f"{len(ones):,}", f"{sum(one.bytes for one in ones):,}", external)
     return shown.without_empty_columns() if shown.rows else shown

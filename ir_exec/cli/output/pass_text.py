@@ -7,12 +7,14 @@ from typing import NoReturn
 
 from ir_exec.check import printable
 from ir_exec.cli.output.progress import Steps
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import UNUSABLE, echo, errors_as_messages, show, show_json
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.report_text import number
 from ir_exec.debug.reduction.bisecting import PassBisection, bisect_passes
 from ir_exec.model import Model
+from ir_exec.report.numbers import format_count, format_number
+from ir_exec.report.records import to_json
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import format_remainder
 from ir_exec.types import Array
 
 __all__ = ["reduce_passes"]
@@ -28,14 +30,14 @@ def reduce_passes(
     with errors_as_messages(exit_code=UNUSABLE), Steps() as steps:
         report = bisect_passes(model, inputs, rtol=rtol, atol=atol, progress=steps.tell)
     if output_format == "json":
-        show_json(report.model_dump_json(indent=1))
+        show_json(to_json(report))
     else:
         _show(report)
     sys.exit(0 if report.is_within else 1)
 
 
 def _show(report: PassBisection) -> None:
-    runs = f"{report.runs} run{'s' * (report.runs != 1)}"
+    runs = format_count(report.runs, "run")
     if not report.effects:
         echo(f"no pass changes a bit of the outputs ({runs})")
         return
@@ -47,8 +49,8 @@ def _show(report: PassBisection) -> None:
         if effect.layers:
             echo("")
             show(_layers(report, effect.passes))
-        if len(effect.layers) > _MOST_SHOWN:
-            echo(f"... {len(effect.layers) - _MOST_SHOWN:,} more")
+        for line in format_remainder(len(effect.layers), _MOST_SHOWN):
+            echo(line)
 
 
 def _effects(report: PassBisection) -> Table:
@@ -57,7 +59,7 @@ def _effects(report: PassBisection) -> Table:
         for output in effect.outputs:
             status = "fault" if effect.is_fault else "rounding"
             names = [", ".join(effect.passes), effect.exactness, printable(output.name)]
-            shown.add_row(*names, number(output.error.max_abs), status)
+            shown.add_row(*names, format_number(output.error.max_abs), status)
     return shown
 
 
@@ -65,12 +67,12 @@ def _layers(report: PassBisection, passes: tuple[str, ...]) -> Table:
     (effect,) = [one for one in report.effects if one.passes == passes]
     shown = table(f"Layers of {', '.join(passes)}", layer="left", computes="right", own_max_abs="right", status="left")
     for layer in effect.layers[:_MOST_SHOWN]:
-        count = f"{len(layer.computes)} layer{'s' * (len(layer.computes) != 1)}"
-        shown.add_row(printable(layer.name), count, *_own(layer.own))
+        count = format_count(len(layer.computes), "layer")
+        shown.add_row(layer.name, count, *_own(layer.own))
     return shown
 
 
 def _own(error: Difference | None) -> tuple[str, str]:
     if error is None:
         return "-", ""
-    return number(error.max_abs), "within" if error.is_within else "beyond"
+    return format_number(error.max_abs), "within" if error.is_within else "beyond"

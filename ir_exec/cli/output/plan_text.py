@@ -9,10 +9,10 @@ from pydantic import RootModel
 
 from ir_exec.check import printable
 from ir_exec.cli.options import left_out
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import echo, show
 from ir_exec.engines.report import PartitionReport
 from ir_exec.plan.explain import LayerPlan, NearMatch, PlanReport
+from ir_exec.report.tables import Table, table
 
 __all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]
 
@@ -38,7 +38,7 @@ def show_partition(report: PartitionReport, types: Mapping[str, str], most: int 
     rows = [(name, place, part.engine) for place, part in enumerate(report.parts) for name in part.layers]
     for name, place, on_engine in rows[:most]:
         who = "engine" if on_engine else "interpreter"
-        shown.add_row(printable(name), types.get(name, ""), str(place), who, printable(reasons.get(name, "")))
+        shown.add_row(name, types.get(name, ""), str(place), who, reasons.get(name, ""))
     why = [_reasons(report)] if report.interpreted else []
     headline = printable(str(report).splitlines()[0])
     show(headline, _parts(report), *why, shown.without_empty_columns(), *left_out(len(rows), most))
@@ -52,7 +52,7 @@ def _parts(report: PartitionReport) -> Table:
     for place, part in enumerate(report.parts):
         who = "engine" if part.engine else "interpreter"
         ends = (f"{len(part.layers):,}", f"{len(part.inputs):,}", f"{len(part.outputs):,}")
-        shown.add_row(str(place), who, *ends, printable(next(iter(part.layers), "")))
+        shown.add_row(str(place), who, *ends, next(iter(part.layers), ""))
     return shown
 
 
@@ -62,7 +62,7 @@ def _reasons(report: PartitionReport) -> Table:
     for layer in report.interpreted:
         counts[layer.type, layer.reason] = counts.get((layer.type, layer.reason), 0) + 1
     for (kind, reason), count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
-        shown.add_row(printable(kind), f"{count:,}", printable(reason))
+        shown.add_row(kind, f"{count:,}", reason)
     return shown
 
 
@@ -112,9 +112,9 @@ def _steps(report: PlanReport, steps: Sequence[LayerPlan]) -> Table:
     for layer in steps:
         count = together.get(layer.name, 0) + 1
         shown.add_row(
-            printable(layer.name),
+            layer.name,
             layer.type,
-            printable(layer.variant or ""),
+            layer.variant or "",
             layer.made_by or "",
             f"{count} layers" if count > 1 else "",
             "" if layer.in_place_of is None else f"of input {layer.in_place_of}",

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from ir_exec.cli.output.terminal import errors_as_messages
+from ir_exec.report.records import TableRecord, to_json
 
 __all__ = ["rendered"]
 
 
-class _Report(Protocol):
-    def model_dump_json(self, *, indent: int | None = None) -> str: ...
-
-    def to_csv(self) -> str: ...
-
-
 def rendered(
-    report: _Report,
+    report: TableRecord,
     output_format: str,
     text: Callable[[], str],
     page: Literal["compare", "profile"],
@@ -35,7 +30,7 @@ def rendered(
         exit_code: of the process, if the page cannot be written.
     """
     if output_format == "json":
-        return report.model_dump_json(indent=1) + "\n"
+        return to_json(report) + "\n"
     if output_format == "csv":
         return report.to_csv()
     if output_format == "html":

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from ir_exec.cli.output.tables import Table, table
 from ir_exec.cli.output.terminal import Unusable
 from ir_exec.debug.traces.run_report import RunTimes, TopElement, elements_of, top
-from ir_exec.printable import printable
+from ir_exec.printable import printable, printable_lines
+from ir_exec.report.tables import Table, table
+from ir_exec.report.text import format_remainder
 from ir_exec.types import Array, ElementType, Shape
 
 __all__ = ["TOP", "labels_in", "printed_top", "printed_values", "times_text"]
@@ -41,9 +42,7 @@ def printed_values(results: Mapping[str, Array]) -> Iterator[str]:
     """Yield the elements of every output in the format of NumPy."""
     for name, array in results.items():
         text = np.array2string(elements_of(array), threshold=_MOST_PRINTED, separator=", ")
-        yield f"{printable(name)} {ElementType.of(array)}{Shape(array.shape)}\n" + "\n".join(
-            printable(line) for line in text.split("\n")
-        )
+        yield f"{printable(name)} {ElementType.of(array)}{Shape(array.shape)}\n{printable_lines(text)}"
 
 
 def printed_top(results: Mapping[str, Array], labels: Sequence[str]) -> Iterator[Table | str]:
@@ -61,8 +60,7 @@ def printed_top(results: Mapping[str, Array], labels: Sequence[str]) -> Iterator
             for rank, one in enumerate(row):
                 shown.add_row(f"[{place}]" * (not rank) if place else "", *_cells(one))
         yield shown.without_empty_columns()
-        if len(rows) > _MOST_ROWS:
-            yield f"... {len(rows) - _MOST_ROWS:,} more rows"
+        yield from format_remainder(len(rows), _MOST_ROWS, noun="rows")
 
 
 def _cells(one: TopElement) -> tuple[str, str, str]:

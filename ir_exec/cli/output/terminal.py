@@ -14,13 +14,13 @@ from typing import IO, Any, NoReturn, TextIO, TypeAlias
 import click
 
 from ir_exec.check import Diagnostic, render_diagnostic, rule_of
-from ir_exec.cli.output.names import columns_of
-from ir_exec.cli.output.tables import Table, table, wrapped
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, ResourceError, internal_error
 from ir_exec.hints import path_word
 from ir_exec.model import Model
 from ir_exec.printable import inert, printable
+from ir_exec.report.shortening import measure_columns
+from ir_exec.report.tables import Table, table, wrap_cell
 
 __all__ = [
     "UNUSABLE",
@@ -163,7 +163,7 @@ def show(*parts: Table | str) -> None:
                 echo(styled(role, line))
         else:
             for line in part.split("\n"):
-                for shown in [line] if width is None or columns_of(line) <= width else wrapped(line, width):
+                for shown in [line] if width is None or measure_columns(line) <= width else wrap_cell(line, width):
                     echo(shown)
 
 
@@ -195,6 +195,6 @@ def show_written(title: str, model: Model, path: str) -> None:
     ends = table(title, end="left", name="left", element_type="left", shape="left")
     for end, ports in (("input", model.inputs), ("output", model.outputs)):
         for port in ports:
-            ends.add_row(end, printable(port.name), str(port.element_type), str(port.shape))
+            ends.add_row(end, port.name, str(port.element_type), str(port.shape))
     count = sum(1 for _ in model.graph.all_nodes())
     show(ends, f"{count:,} layers written to {path}")

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
-from ir_exec.debug.values.facts import Number, Record, as_numbers
+from ir_exec.debug.values.facts import as_numbers
 from ir_exec.graph import Node
 from ir_exec.ops.base.facts import Steps
+from ir_exec.report.records import Number, Record
 from ir_exec.types import Array, ElementType
 
 __all__ = ["Jump", "jump_of", "on_steps", "reached_by_rounding"]

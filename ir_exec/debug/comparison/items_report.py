@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
-from xml.sax.saxutils import quoteattr
 
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, rows_as_csv
+from ir_exec.debug.comparison.report import ComparedLayer, Comparison
 from ir_exec.debug.comparison.report_text import details, difference_text, headline
-from ir_exec.debug.values.facts import Record
+from ir_exec.debug.device.records import RunPart
+from ir_exec.report.junit import JUnitCase, JUnitOutcome, JUnitSuite, junit_text
+from ir_exec.report.records import Record, TableRecord
 
 __all__ = ["ComparedItem", "Comparisons", "WorstLayer", "junit"]
 
@@ -56,7 +57,7 @@ class WorstLayer(NamedTuple):
     wrong: int
 
 
-class Comparisons(Record):
+class Comparisons(TableRecord):
     """The report of `compare` for many inputs, each compared separately.
 
     Attributes:
@@ -82,25 +83,24 @@ class Comparisons(Record):
 
     def worst_layers(self) -> list[WorstLayer]:
         """Return every layer that ran for any item, in the order of computation."""
-        found: dict[tuple[str, str], WorstLayer] = {}
+        worst: dict[tuple[str, str], WorstLayer] = {}
         for item in self.items:
             for layer in () if item.comparison is None else item.comparison.layers:
-                known = found.get((layer.path, layer.layer_id))
-                wrong = (0 if known is None else known.wrong) + (layer.status == "wrong")
-                if known is None or layer.rank > known.layer.rank:
-                    known = WorstLayer(layer, item.item, wrong)
-                found[layer.path, layer.layer_id] = known._replace(wrong=wrong)
-        return list(found.values())
+                key = (layer.path, layer.layer_id)
+                former = worst.get(key, WorstLayer(layer, item.item, 0))
+                current = former if layer.rank <= former.layer.rank else WorstLayer(layer, item.item, 0)
+                worst[key] = current._replace(wrong=former.wrong + (layer.status == "wrong"))
+        return list(worst.values())
 
-    def to_csv(self) -> str:
-        """Return the rows of `Comparison.to_csv` for each item as CSV text; an item without layers has one row."""
+    def to_rows(self) -> list[dict[str, Any]]:
+        """Return the rows of `Comparison.to_rows` for each item; an item without layers has one row."""
         rows: list[dict[str, Any]] = []
         for item in self.items:
             if item.comparison is None:
                 rows.append({"item": item.item, "error": item.error})
             else:
                 rows += [{"item": item.item, "error": None, **row} for row in item.comparison.to_rows()]
-        return rows_as_csv(rows)
+        return rows
 
     def __str__(self) -> str:
         equal = sum(item.equal for item in self.items)
@@ -118,73 +118,59 @@ def junit(report: Comparison | Comparisons) -> str:
     it. Layers that cannot be judged are skipped. With many inputs, each item is a test suite.
     """
     if isinstance(report, Comparison):
-        suites = [_suite(f"{report.model} against {report.reference_title}", report, None)]
+        suites = [_suite(f"{report.model} against {report.reference_title}", report)]
     else:
         about = f"{report.model} against {report.reference}"
-        suites = [_suite(f"{item.item}: {about}", item.comparison, item.error) for item in report.items]
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *suites, "</testsuites>"]
-    return "\n".join(lines) + "\n"
+        suites = [
+            JUnitSuite(f"{item.item}: {about}", [_failed_case(item.error or "")])
+            if item.comparison is None
+            else _suite(f"{item.item}: {about}", item.comparison)
+            for item in report.items
+        ]
+    return junit_text(suites) + "\n"
 
 
-def _suite(name: str, report: Comparison | None, error: str | None) -> str:
-    cases = [_whole(report, error)]
-    for layer in () if report is None else report.layers:
-        body = ""
-        is_failing = report is not None and layer.path in report.failing
-        if layer.alone in ("wrong", "crashed", "refused"):
-            error = difference_text(layer.alone_error) if layer.alone_error else layer.note or ""
-            body = _outcome(f"{layer.type} alone: {layer.alone}", error, is_failing)
-        elif layer.status == "wrong" and is_failing:
-            what = "the fault is in or before this" if layer.includes else "wrong"
-            body = _outcome(f"{what} {layer.type}", difference_text(layer.own) if layer.own else "", is_failing)
-        elif layer.status in ("unmatched", "failed", "skipped"):
-            body = f"<skipped message={quoteattr(_clean(layer.note or 'no value to compare with'))}/>"
-        elif layer.status in ("step", "wrong", "reference"):
-            text = layer.note or ("" if layer.own is None else difference_text(layer.own))
-            body = f"<system-out>{escape(_clean(text))}</system-out>"
-        cases.append(_case(layer.type, f"{layer.layer_id} {layer.path}", body))
-    isolation = None if report is None else report.isolation
-    for part in () if isolation is None else (*isolation.parts, *isolation.fusions):
-        if part.kind != "layer":
-            error = difference_text(part.error) if part.error else part.note or ""
-            is_right = part.status not in ("wrong", "crashed", "refused")
-            is_failing = report is not None and not report.failing.isdisjoint(part.layers)
-            body = "" if is_right else _outcome(f"{part.kind} alone: {part.status}", error, is_failing)
-            cases.append(_case(part.kind, ", ".join(part.layers) if part.kind == "fusion" else part.name, body))
-    counts = [sum(mark in case for case in cases) for mark in ("<failure", "<error", "<skipped")]
-    failures, errors, skipped = counts
-    heading = (
-        f'<testsuite name={quoteattr(_clean(name))} tests="{len(cases)}" '
-        f'failures="{failures}" errors="{errors}" skipped="{skipped}">'
-    )
-    return "\n".join([heading, *cases, "</testsuite>"])
+def _failed_case(error: str) -> JUnitCase:
+    return JUnitCase("comparison", "comparison", outcome=JUnitOutcome("error", error))
 
 
-def _whole(report: Comparison | None, error: str | None) -> str:
-    body = ""
-    if report is None:
-        body = f"<error message={quoteattr(_clean(error or ''))}/>"
-    elif not report.equal:
-        body = _failure(headline(report), details(report))
-    return _case("comparison", "comparison", body)
+def _suite(name: str, report: Comparison) -> JUnitSuite:
+    verdict = None
+    if not report.equal:
+        verdict = JUnitOutcome("failure", headline(report), "\n".join(details(report)))
+    cases = [JUnitCase("comparison", "comparison", outcome=verdict)]
+    cases += [_layer_case(layer, is_failing=layer.path in report.failing) for layer in report.layers]
+    if report.isolation is not None:
+        parts = (*report.isolation.parts, *report.isolation.fusions)
+        cases += [_part_case(part, report.failing) for part in parts if part.kind != "layer"]
+    return JUnitSuite(name, cases)
 
 
-def _case(group: str, name: str, body: str) -> str:
-    return f"<testcase classname={quoteattr(_clean(group))} name={quoteattr(_clean(name))}>{body}</testcase>"
+def _layer_case(layer: ComparedLayer, *, is_failing: bool) -> JUnitCase:
+    case = JUnitCase(layer.type, f"{layer.layer_id} {layer.path}")
+    if layer.alone in ("wrong", "crashed", "refused"):
+        text = difference_text(layer.alone_error) if layer.alone_error else layer.note or ""
+        return _with_fault(case, f"{layer.type} alone: {layer.alone}", text, is_failing=is_failing)
+    own = "" if layer.own is None else difference_text(layer.own)
+    if layer.status == "wrong" and is_failing:
+        what = "the fault is in or before this" if layer.includes else "wrong"
+        return _with_fault(case, f"{what} {layer.type}", own, is_failing=True)
+    if layer.status in ("unmatched", "failed", "skipped"):
+        return replace(case, outcome=JUnitOutcome("skipped", layer.note or "no value to compare with"))
+    return replace(case, output=layer.note or own) if layer.status in ("step", "wrong", "reference") else case
 
 
-def _outcome(message: str, text: str, is_failing: bool) -> str:
-    """Return a failure, or the same text as output if the verdict does not count it."""
+def _part_case(part: RunPart, failing: Collection[str]) -> JUnitCase:
+    case = JUnitCase(part.kind, ", ".join(part.layers) if part.kind == "fusion" else part.name)
+    if part.status not in ("wrong", "crashed", "refused"):
+        return case
+    text = difference_text(part.error) if part.error else part.note or ""
+    is_failing = any(path in failing for path in part.layers)
+    return _with_fault(case, f"{part.kind} alone: {part.status}", text, is_failing=is_failing)
+
+
+def _with_fault(case: JUnitCase, message: str, text: str, *, is_failing: bool) -> JUnitCase:
+    """Return the case with a failure, or with the same text as output if the verdict does not count it."""
     if is_failing:
-        return _failure(message, [text])
-    return f"<system-out>{escape(_clean(f'{message}: {text}' if text else message))}</system-out>"
-
-
-def _failure(message: str, lines: Iterable[str]) -> str:
-    text = escape(_clean("\n".join(lines)))
-    return f"<failure message={quoteattr(_clean(message))}>{text}</failure>"
-
-
-def _clean(text: str) -> str:
-    """Replace the characters that are invalid in XML."""
-    return "".join(one if one in "\t\n" or (one >= " " and one not in "\ufffe\uffff") else "?" for one in text)
+        return replace(case, outcome=JUnitOutcome("failure", message, text))
+    return replace(case, output=f"{message}: {text}" if text else message)

@@ -19,10 +19,11 @@ from ir_exec.debug.comparison.tolerances import (
     same_engine_tolerance,
     tolerance_of,
 )
-from ir_exec.debug.values.facts import PIECE, Number, Record, as_numbers, not_finite_in, pieces
+from ir_exec.debug.values.facts import PIECE, as_numbers, not_finite_in, pieces
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.records import Number, Record
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import model_validator
@@ -18,7 +16,7 @@ from ir_exec.debug.device.records import Isolation, PartStatus
 from ir_exec.debug.inputs.record import Drawn
 from ir_exec.debug.precision.ranges import QuantizedRange
 from ir_exec.debug.precision.weights import QuantizedWeight
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record, TableRecord
 
 __all__ = [
     "CONTRADICTION",
@@ -33,7 +31,6 @@ __all__ = [
     "Status",
     "Unmatched",
     "Verdict",
-    "rows_as_csv",
 ]
 
 
@@ -242,7 +239,7 @@ class Unmatched(Record):
     why: str
 
 
-class Comparison(Record):
+class Comparison(TableRecord):
     """The report of `compare`.
 
     Attributes:
@@ -385,28 +382,8 @@ class Comparison(Record):
             rows.append(row)
         return rows
 
-    def to_dataframe(self) -> Any:
-        """Return the rows as a pandas DataFrame; raises ImportError if pandas is not installed."""
-        import pandas  # type: ignore[import-untyped]  # its stubs are a separate package
-
-        return pandas.DataFrame(self.to_rows())
-
-    def to_csv(self) -> str:
-        """Return the rows as CSV text with a header."""
-        return rows_as_csv(self.to_rows())
-
     def __str__(self) -> str:
         """Return the report as text, as printed by the command line."""
         from ir_exec.debug.comparison.report_text import render  # it imports this module
 
         return "\n".join(render(self))
-
-
-def rows_as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV text, with a header of all column names."""
-    text = io.StringIO()
-    names = list(dict.fromkeys(name for row in rows for name in row)) or ["layer_id"]
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()

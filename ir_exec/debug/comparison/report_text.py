@@ -12,6 +12,8 @@ from ir_exec.debug.precision.ranges import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.numbers import format_count, format_number, format_number_pair, pluralize
+from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = [
     "beyond",
@@ -22,14 +24,15 @@ __all__ = [
     "drawn",
     "first_line",
     "headline",
-    "number",
-    "number_pair",
     "render",
     "shown_layers",
 ]
 
 
 _MOST_LISTED = 10
+
+_FEW = 5
+"""Maximum names in a line."""
 
 _HOW = {
     "structure": "by adjacent layers",
@@ -89,7 +92,7 @@ def _agreement(report: Comparison) -> str:
     if all(one.status in ("equal", "not compared") for one in matched):
         how = "to the bit"
     else:
-        how = f"the largest error is {number(worst.max_abs)}"
+        how = f"the largest error is {format_number(worst.max_abs)}"
         how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
     if any(one.is_explained for one in matched):
         how += ", as the compression of the weights explains"
@@ -182,7 +185,7 @@ def _wrong_layers(report: Comparison) -> str:
             subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
     else:
         layers = [one for one in report.layers if one.path in report.failing]
-        name = _named(layers[0]) if layers else _some(sorted(report.failing))
+        name = _named(layers[0]) if layers else list_names(sorted(report.failing), _FEW)
         subject, count = f"{name} is not right alone on the device", len(layers)
     more = f", and {count - 1} more" if count > 1 else ""
     if any(one.status == "not compared" for one in report.output_results):
@@ -195,7 +198,7 @@ def _suspected(report: Comparison, fault: LayerFault) -> str:
     text = f"the fault is in or before {_named(fault)}"
     if not fault.unseen:
         return text
-    text += f": {fault.unseen:,} layer{'s have' if fault.unseen > 1 else ' has'} no value in the reference"
+    text += f": {fault.unseen:,} {pluralize(fault.unseen, 'layer has', 'layers have')} no value in the reference"
     layers = [layer for layer in report.layers if layer.partner is not None and not _is_source(layer)]
     return text + (": use --with MODEL" if all(is_output(layer, report) for layer in layers) else "")
 
@@ -239,7 +242,7 @@ def _blind(report: Comparison) -> str:
     names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
     if not names:
         return "no value has a finite element on both sides"
-    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {_some(names)} have"
+    subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {list_names(names, _FEW)} have"
     return f"{subject} no finite element on either side"
 
 
@@ -260,13 +263,13 @@ def _untested(report: Comparison) -> str:
 def _paired(report: Comparison) -> str:
     """Return the end of the first line: the number of outputs that were paired without a common name."""
     count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
-    return f"; {count} output{'s' * (count > 1)} paired without a common name" if count else ""
+    return f"; {format_count(count, 'output')} paired without a common name" if count else ""
 
 
 def _beyond(report: Comparison) -> str:
     """Return the end of the first line: the number of wrong layers although the outputs agree."""
     count = len(report.faults)
-    return f"; {count:,} layer{'s' * (count > 1)} beyond the tolerance" if count else ""
+    return f"; {format_count(count, 'layer', ',')} beyond the tolerance" if count else ""
 
 
 def brief(error: Difference) -> str:
@@ -274,7 +277,7 @@ def brief(error: Difference) -> str:
     if error.problem is not None:
         return error.problem
     sqnr = "" if error.sqnr_db is None else f", SQNR {error.sqnr_db:.1f} dB"
-    return f"max abs {number(error.max_abs)}{sqnr}"
+    return f"max abs {format_number(error.max_abs)}{sqnr}"
 
 
 def _fits(layer: ComparedLayer) -> bool:
@@ -293,8 +296,7 @@ def beyond(report: Comparison) -> Iterator[str]:
         note = f"; {fault.note}" if fault.note else ""
         text = "" if fault.own is None else difference_text(fault.own)
         yield f"  beyond the tolerance: {_named(fault)}: {text}{note}"
-    if len(report.faults) > _MOST_LISTED:
-        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
 
 
 def details(report: Comparison) -> Iterator[str]:
@@ -312,13 +314,13 @@ def details(report: Comparison) -> Iterator[str]:
         if fault.carried is not None:
             yield f"    carried error  {difference_text(fault.carried)}"
         if fault.taken_by:
-            yield f"    taken by       {_some(fault.taken_by)}"
+            yield f"    taken by       {list_names(fault.taken_by, _FEW)}"
         if fault.includes:
-            yield f"    or upstream    {_some(fault.includes)} (no values in the reference)"
+            yield f"    or upstream    {list_names(fault.includes, _FEW)} (no values in the reference)"
         if fault.note:
             yield f"    note           {fault.note}"
-    if report.verdict != "equal" and len(report.faults) > _MOST_LISTED:
-        yield f"  ... {len(report.faults) - _MOST_LISTED} more"
+    if report.verdict != "equal":
+        yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
         yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
@@ -335,7 +337,7 @@ def details(report: Comparison) -> Iterator[str]:
         listed = [one for one in report.unmatched if one.side == side]
         if listed:
             names = [f"{one.path} ({one.type})" if one.type else one.path for one in listed]
-            yield f"  {title}: {len(listed)}: {_some(names)}"
+            yield f"  {title}: {len(listed)}: {list_names(names, _FEW)}"
     for note in report.notes:
         yield f"  note: {note}"
 
@@ -370,8 +372,8 @@ def _modules(report: Comparison) -> Iterator[str]:
         parts = module.path.split(".")
         above = [size for size in range(1, len(parts)) if ".".join(parts[:size]) in paths]
         name = ".".join(parts[above[-1] :] if above else parts)
-        own = "-" if module.own is None else number(module.own.max_abs)
-        carried = "-" if module.carried is None else number(module.carried.max_abs)
+        own = "-" if module.own is None else format_number(module.own.max_abs)
+        carried = "-" if module.carried is None else format_number(module.carried.max_abs)
         yield f"    {'  ' * len(above)}{name}: {module.status}, own {own}, carried {carried}"
 
 
@@ -383,12 +385,12 @@ def counts(report: Comparison) -> str:
     """Return the number of layers with each status, and of layers that were not tested, in one line."""
     kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
-    parts = ", ".join(f"{count} {kind}" for kind, count in found.items() if count)
+    parts = join_counts(found)
     reasons: Counter[str] = Counter(layer.untested for layer in report.layers if layer.untested is not None)
     if report.not_run:
         reasons["not run"] = report.not_run
     if reasons:
-        parts += "; not tested by these inputs: " + ", ".join(f"{count} {why}" for why, count in reasons.items())
+        parts += "; not tested by these inputs: " + join_counts(reasons)
     return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
 
 
@@ -397,7 +399,7 @@ def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
     if seed is None:
         return ""
     named = [f"{name}[{','.join(map(str, shape))}]" for name, shape in shapes.items()]
-    return f"; inputs drawn with seed {seed}: {_some(named)}"
+    return f"; inputs drawn with seed {seed}: {list_names(named, _FEW)}"
 
 
 def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:
@@ -415,42 +417,16 @@ def difference_text(found: Difference) -> str:
     """Return a description of a difference in one line."""
     if found.problem is not None:
         return found.problem
-    text = f"max abs {number(found.max_abs)}, rel {number(found.max_rel)}"
+    text = f"max abs {format_number(found.max_abs)}, rel {format_number(found.max_rel)}"
     if found.sqnr_db is not None:
         text += f", SQNR {found.sqnr_db:.1f} dB"
     text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
     if found.worst is not None:
         place = list(found.worst)
-        ours, reference = number_pair(found.ours, found.reference)
+        ours, reference = format_number_pair(found.ours, found.reference)
         text += f"; at {place} {ours} instead of {reference}"
     return text
 
 
-def number_pair(value: float | str | None, other: float | str | None) -> tuple[str, str]:
-    """Return two numbers with enough digits to show that they differ."""
-    if isinstance(value, str) or isinstance(other, str) or value is None or other is None or value == other:
-        return number(value), number(other)
-    pair = number(value), number(other)
-    digits = 4
-    while pair[0] == pair[1] and digits < 17:
-        digits += 1
-        pair = f"{value:.{digits}g}", f"{other:.{digits}g}"
-    if digits > 4 and max(abs(value), abs(other)) < 2**53 and value == int(value) and other == int(other):
-        pair = str(int(value)), str(int(other))
-    return pair
-
-
-def number(value: float | str | None) -> str:
-    """Return a number as shown in tables, and a dash for None."""
-    if value is None:
-        return "-"
-    return value if isinstance(value, str) else f"{value:.4g}"
-
-
 def _named(layer: ComparedLayer | LayerFault) -> str:
     return f'layer {layer.layer_id} "{layer.path}" ({layer.type})'
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f", ... {len(names) - 5} more" if len(names) > 5 else ""
-    return ", ".join(names[:5]) + more

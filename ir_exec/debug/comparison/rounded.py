@@ -15,7 +15,9 @@ import numpy as np
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.tolerances import Tolerance
 from ir_exec.debug.values.entries import Entry, Key, conversions_of_constants
-from ir_exec.debug.values.facts import Number, Record, pieces
+from ir_exec.debug.values.facts import pieces
+from ir_exec.report.numbers import format_count
+from ir_exec.report.records import Number, Record
 from ir_exec.types import STRING, Array, ElementType, convert
 
 __all__ = ["ROUNDED", "RoundedWeights", "WeightsNote", "rounded_to", "same_storage"]
@@ -53,7 +55,7 @@ class WeightsNote(Record):
             "a": " in the first",
             "b": " in the second",
         }[self.side]
-        return f"weights are {self.element_type}{where}{ratio} ({self.count:,} constant{'s'[: self.count != 1]})"
+        return f"weights are {self.element_type}{where}{ratio} ({format_count(self.count, 'constant', ',')})"
 
 
 def rounded_to(wide: Array, short: Array) -> ElementType | None:

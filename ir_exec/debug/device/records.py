@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record
 
 __all__ = ["Isolation", "IsolationVerdict", "PartStatus", "RunPart"]
 

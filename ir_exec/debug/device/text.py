@@ -7,10 +7,13 @@ from collections.abc import Iterator, Sequence
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart
+from ir_exec.report.numbers import format_count
+from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = ["device_difference_text", "isolation_lines", "part_note"]
 
 _MOST_LISTED = 10
+_MOST_NAMES = 8
 
 _VERDICTS: dict[IsolationVerdict, str] = {
     "right": "every layer is right by itself, and so is the whole model",
@@ -29,12 +32,12 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
     noun = "layers" if found.block is None else "blocks and layers"
     yield f"  by itself on {found.device}: {_VERDICTS[found.verdict]}"
     counts = {status: len(found.of_status(status)) for status in ("right", "step", *_SHOWN)}
-    listed = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     crashes = f", {found.crashes} crashes" if found.crashes else ""
-    runs = f"in {found.networks} run{'s' * (found.networks > 1)}"
-    yield f"    {len(found.parts)} {noun}: {listed}; {runs}{crashes}"
+    runs = f"in {format_count(found.networks, 'run')}"
+    yield f"    {len(found.parts)} {noun}: {join_counts(counts)}; {runs}{crashes}"
     for part in found.fusions[:_MOST_LISTED]:
-        yield f"    wrong together: {_some([_named(*one) for one in zip(part.layers, part.types, strict=True)])}"
+        layers = [f"{path} ({type})" for path, type in zip(part.layers, part.types, strict=True)]
+        yield f"    wrong together: {list_names(layers, _MOST_NAMES)}"
         yield f"      error        {'' if part.error is None else device_difference_text(part.error)}"
     for status in _SHOWN:
         parts = found.of_status(status)
@@ -43,8 +46,7 @@ def isolation_lines(found: Isolation) -> Iterator[str]:
             continue
         for part in parts[:_MOST_LISTED]:
             yield f"    {status}: {_heading(part)}: {_detail(part)}"
-        if len(parts) > _MOST_LISTED:
-            yield f"    ... {len(parts) - _MOST_LISTED} more"
+        yield from format_remainder(len(parts), _MOST_LISTED, indent="    ")
 
 
 def device_difference_text(error: Difference) -> str:
@@ -62,7 +64,7 @@ def _left_out(parts: Sequence[RunPart]) -> Iterator[str]:
     for part in parts:
         by_reason.setdefault(part.note or "", []).append(part.name)
     for reason, names in by_reason.items():
-        yield f"    left out: {len(names)}: {reason}: {_some(names, 3)}"
+        yield f"    left out: {len(names)}: {reason}: {list_names(names, 3)}"
 
 
 def _heading(part: RunPart) -> str:
@@ -75,12 +77,3 @@ def _detail(part: RunPart) -> str:
     error = None if part.error is None or part.status in ("right", "left out") else device_difference_text(part.error)
     whole = None if part.whole is None or part.status != "wrong" else f"in the whole run {part.whole}"
     return "; ".join(filter(None, (error, part.note, whole)))
-
-
-def _named(path: str, type: str) -> str:
-    return f"{path} ({type})"
-
-
-def _some(names: Sequence[str], most: int = 8) -> str:
-    more = f", ... {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more

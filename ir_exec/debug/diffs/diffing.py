@@ -22,7 +22,6 @@ from ir_exec.debug.precision.weights import (
     summary_of,
     weight_line,
 )
-from ir_exec.debug.values.facts import Record
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_weight
 from ir_exec.graph.constant_parts import read_numbers
@@ -31,6 +30,8 @@ from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource
 from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.report.numbers import format_count
+from ir_exec.report.records import Record
 from ir_exec.types import STRING, Shape, TensorType
 
 __all__ = [
@@ -124,13 +125,13 @@ class NetworkDiff(Record):
         """Summary in one line."""
         constants = sum(layer.constant is not None for layer in self.changed)
         parts = [f"{len(self.added):,} added, {len(self.removed):,} removed, {len(self.changed):,} changed"]
-        parts[0] += f" ({constants:,} constant{'s'[: constants != 1]})" if constants else ""
+        parts[0] += f" ({format_count(constants, 'constant', ',')})" if constants else ""
         if self.consequences:
             parts.append(f"{len(self.consequences):,} with different types as a consequence")
         parts.append(f"{self.unchanged:,} unchanged")
         if self.constants_not_compared:
             count = self.constants_not_compared
-            parts.append(f"{count:,} constant{'s'[: count != 1]} not compared because a .bin is missing")
+            parts.append(f"{format_count(count, 'constant', ',')} not compared because a .bin is missing")
         stored = "" if self.weights is None else f"{self.weights}; "
         stored += "".join(f"{one}; " for one in summary_of(self.quantized))
         if self.ranges:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ir_exec.debug.inputs.roles import Role
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record
 from ir_exec.types import BOOLEAN, STRING, Array, ElementType
 
 __all__ = ["Drawn", "DrawnInput", "input_record"]

@@ -9,9 +9,9 @@ from typing import Any, Literal
 from ir_exec.check.blame import Blame
 from ir_exec.debug.inputs.input_shapes import Free, SizeFindings, explore
 from ir_exec.debug.inputs.probing import Outcome, OutOfProbesError, Prober
-from ir_exec.debug.values.facts import Record
 from ir_exec.errors import IRError
 from ir_exec.model import Model, Source, read_model
+from ir_exec.report.records import Record
 
 __all__ = ["InputDim", "Kind", "Limit", "OutputDim", "ShapesReport", "shapes"]
 

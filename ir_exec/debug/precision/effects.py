@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ir_exec.debug.comparison.report import rows_as_csv
-from ir_exec.debug.comparison.report_text import drawn, number
+from ir_exec.debug.comparison.report_text import drawn
 from ir_exec.debug.precision.losses import OutputLoss
 from ir_exec.debug.precision.ranges import QuantizedRange
-from ir_exec.debug.values.facts import Number, Record
+from ir_exec.report.numbers import format_count, format_number
+from ir_exec.report.records import Number, Record, TableRecord
+from ir_exec.report.text import format_remainder
 
 __all__ = ["LayerEffect", "QuantizationReport", "loss_text"]
 
@@ -60,7 +61,7 @@ class LayerEffect(Record):
         return False, float(self.estimate or 0.0)
 
 
-class QuantizationReport(Record):
+class QuantizationReport(TableRecord):
     """Effects of quantization on the outputs of a model.
 
     Attributes:
@@ -119,10 +120,6 @@ class QuantizationReport(Record):
             rows.append(row)
         return rows
 
-    def to_csv(self) -> str:
-        """The rows as CSV with a header."""
-        return rows_as_csv(self.to_rows())
-
     @property
     def headline(self) -> str:
         """The loss of the whole model, and the layer with the greatest effect, in one line."""
@@ -144,7 +141,7 @@ class QuantizationReport(Record):
             return f"no set of layers in {self.keep_bits} bits was found with a loss of at most {self.max_loss:g}"
         count = len(self.keep)
         least = "none can be left out" if self.minimal else "may not be the smallest set"
-        subject = f"{count:,} layer{'s'[: count != 1]} in more bits"
+        subject = f"{format_count(count, 'layer', ',')} in more bits"
         cost = "" if self.kept_bytes is None else f", {self.bytes:,} -> {self.kept_bytes:,} bytes"
         return f"{subject}: {loss_text(self.kept)} (measured), limit {self.max_loss:g}; {least}{cost}"
 
@@ -157,8 +154,7 @@ class QuantizationReport(Record):
         for layer in self.layers[:_LAYERS_SHOWN]:
             effect = "not run" if layer.effect is None else loss_text(layer.effect)
             yield f"  {layer.path} ({layer.format}): {effect}; {layer.plain_bytes:,} -> {layer.bytes:,} bytes"
-        if len(self.layers) > _LAYERS_SHOWN:
-            yield f"  ... {len(self.layers) - _LAYERS_SHOWN:,} more"
+        yield from format_remainder(len(self.layers), _LAYERS_SHOWN, indent="  ")
         yield self.counts
 
     def kept_lines(self) -> Iterator[str]:
@@ -183,6 +179,6 @@ def loss_text(loss: OutputLoss) -> str:
     """A loss in a few words."""
     sqnr = "no noise" if loss.sqnr_db is None else f"SQNR {float(loss.sqnr_db):.1f} dB"
     if loss.kl is None:
-        return f"loss {number(loss.loss)}, {sqnr}"
+        return f"loss {format_number(loss.loss)}, {sqnr}"
     top = "" if loss.top1_changes is None else f", {loss.top1_changes:.1%} top-1 changes"
-    return f"KL {number(loss.kl)}{top}, {sqnr}"
+    return f"KL {format_number(loss.kl)}{top}, {sqnr}"

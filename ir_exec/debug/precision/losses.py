@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.values.facts import Number, Record, as_numbers
+from ir_exec.debug.values.facts import as_numbers
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model
+from ir_exec.report.records import Number, Record
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = ["LossKind", "OutputLoss", "OutputLosses", "kinds_of_outputs"]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["QuantizedRange", "RangeCounter", "range_line"]

@@ -11,12 +11,13 @@ from ir_exec.debug.comparison.metrics import Difference, Settings, Tolerance, di
 from ir_exec.debug.comparison.report_text import drawn
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.facts import Record
 from ir_exec.debug.values.files import Spill
 from ir_exec.errors import IRError
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.records import Record
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType, convert
@@ -96,8 +97,7 @@ class PrecisionReport(Record):
         lines += [f"  keep in f32: {path}" for path in self.keep]
         for layer in damaged[:_LAYERS_SHOWN]:
             lines.append(f"  {layer.path} ({layer.type}): {_damage(layer)}")
-        if len(damaged) > _LAYERS_SHOWN:
-            lines.append(f"  ... {len(damaged) - _LAYERS_SHOWN} more")
+        lines += format_remainder(len(damaged), _LAYERS_SHOWN, indent="  ")
         end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
         lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)

@@ -13,11 +13,12 @@ import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, difference
 from ir_exec.debug.comparison.rounded import ROUNDED
-from ir_exec.debug.values.facts import Record
 from ir_exec.graph.compressed import CompressedWeight
 from ir_exec.graph.decoding import decode_weight, mask_end_levels, read_range, read_steps
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
+from ir_exec.report.numbers import pluralize
+from ir_exec.report.records import Record
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
@@ -291,7 +292,7 @@ def summary_of(found: Iterable[QuantizedWeight]) -> Iterator[str]:
         ratio = _ratio(members)
         error = "" if ratio is None else f"SQNR {ratio:.1f} dB, "
         before, after = sum(one.partner_bytes for one in members), sum(one.bytes for one in members)
-        subject = "1 weight is" if count == 1 else f"{count:,} weights are"
+        subject = f"{count:,} {pluralize(count, 'weight is', 'weights are')}"
         yield f"{subject} {kind}{names[side]} ({error}{before:,} -> {after:,} bytes)"
 
 

@@ -9,10 +9,10 @@ from time import perf_counter
 from typing import Any
 
 from ir_exec.debug.profiles.blocks import measure_in_blocks
-from ir_exec.debug.values.facts import Record
 from ir_exec.engines.compiled import EngineModel
 from ir_exec.engines.report import PartitionReport
 from ir_exec.model import Model
+from ir_exec.report.records import Record
 from ir_exec.types import Array
 
 __all__ = ["EngineLayer", "EngineProfile", "profile_engine"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Iterator
 from functools import partial
 from time import perf_counter
@@ -12,9 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ir_exec.debug.profiles.engine_profile import EngineProfile
-from ir_exec.debug.values.facts import Record
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.kernels.parallel import for_ranges
+from ir_exec.report.csv import csv_text
+from ir_exec.report.numbers import format_bytes, format_count, format_seconds
+from ir_exec.report.records import Record, TableRecord
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array
 
@@ -27,10 +28,8 @@ __all__ = [
     "OpenVINOProfile",
     "Profile",
     "Rates",
-    "bytes_text",
     "measure_machine",
     "render",
-    "seconds_text",
     "slowest",
     "summary",
     "type_text",
@@ -202,7 +201,7 @@ class OpenVINOProfile(Record):
     lowered: bool = False
 
 
-class Profile(Record):
+class Profile(TableRecord):
     """The result of `profile`.
 
     Attributes:
@@ -256,25 +255,10 @@ class Profile(Record):
             row["shape"] = None if row["shape"] is None else str(list(row["shape"]))
         return rows
 
-    def to_dataframe(self) -> Any:
-        """The rows as a pandas DataFrame.
-
-        Raises:
-            ImportError: If pandas is not installed.
-        """
-        import pandas  # type: ignore[import-untyped]  # its stubs are a separate package
-
-        return pandas.DataFrame(self.to_rows())
-
     def to_csv(self) -> str:
         """The rows as CSV with a header."""
-        text = io.StringIO()
-        names = [*LayerProfile.model_fields]
-        leading = ["layer_id", "path", "type", "element_type", "shape"]
-        writer = csv.DictWriter(text, [*leading, *(n for n in names if n not in leading)], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(self.to_rows())
-        return text.getvalue()
+        leading = ("layer_id", "path", "type", "element_type", "shape")
+        return csv_text(self.to_rows(), (*leading, *LayerProfile.model_fields))
 
     def __str__(self) -> str:
         """The summary and the slowest layers, as text."""
@@ -292,23 +276,22 @@ def render(report: Profile) -> Iterator[str]:
     yield from summary(report)
     yield ""
     for layer in slowest(report)[:_MOST_LISTED]:
-        yield f"{layer.share:6.1%}  {seconds_text(layer.seconds):>9}  {layer.path} ({type_text(layer)})"
-    if len(report.layers) > _MOST_LISTED:
-        yield f"... {len(report.layers) - _MOST_LISTED:,} more"
+        yield f"{layer.share:6.1%}  {format_seconds(layer.seconds):>9}  {layer.path} ({type_text(layer)})"
+    yield from format_remainder(len(report.layers), _MOST_LISTED)
 
 
 def summary(report: Profile) -> Iterator[str]:
     """Yield the time and work of one run, and the speed of the machine."""
     of = f"median of {report.repeat}" if report.repeat > 1 else "one run"
-    yield f"one run takes {seconds_text(report.run_seconds)} ({of}, least {seconds_text(report.least_seconds)})"
+    yield f"one run takes {format_seconds(report.run_seconds)} ({of}, least {format_seconds(report.least_seconds)})"
     if report.specialised is not None:
         yield f"specialised to {', '.join(f'{name}: {what}' for name, what in report.specialised.items())}"
     both = report.layer_seconds + report.overhead_seconds
     share = report.overhead_seconds / both if both else 0.0
     yield (
-        f"layers take {seconds_text(report.layer_seconds)}, overhead "
-        f"{seconds_text(report.overhead_seconds)} ({share:.1%}); "
-        f"a run with a timer at every layer takes {seconds_text(report.timed_seconds)}"
+        f"layers take {format_seconds(report.layer_seconds)}, overhead "
+        f"{format_seconds(report.overhead_seconds)} ({share:.1%}); "
+        f"a run with a timer at every layer takes {format_seconds(report.timed_seconds)}"
     )
     more = f"; {report.not_run:,} more have constant values or did not run" if report.not_run else ""
     yield f"measured: {report.measured}; {len(report.layers):,} layers ran{more}"
@@ -317,25 +300,26 @@ def summary(report: Profile) -> Iterator[str]:
     seconds = report.run_seconds or 1.0
     yield (
         f"work: {work:,} multiply-adds ({2e-9 * work / seconds:.3g} GFLOP/s), "
-        f"{bytes_text(moved)} moved ({1e-9 * moved / seconds:.3g} GB/s)"
+        f"{format_bytes(moved)} moved ({1e-9 * moved / seconds:.3g} GB/s)"
     )
     machine = report.machine
     yield (
         f"machine, measured: {machine.gflops:.3g} GFLOP/s (f32 matrix product), {machine.gbytes:.3g} GB/s copied "
-        f"in memory, {machine.cache_gbytes:.3g} GB/s in a cache; {machine.threads} thread{'s'[: machine.threads > 1]}"
+        f"in memory, {machine.cache_gbytes:.3g} GB/s in a cache; {format_count(machine.threads, 'thread')}"
     )
     if report.peak_layer is not None:
         yield (
-            f"memory: peak {bytes_text(report.peak_memory)} while {report.peak_layer} ran, "
-            f"plus {bytes_text(report.constants)} of constants"
+            f"memory: peak {format_bytes(report.peak_memory)} while {report.peak_layer} ran, "
+            f"plus {format_bytes(report.constants)} of constants"
         )
     if report.openvino is not None:
         found = report.openvino
         speedup = found.run_seconds / report.run_seconds if report.run_seconds else 0.0
         lowered = ", lowered by ir_exec" if found.lowered else ""
         yield (
-            f"OpenVINO {found.version} ({found.device}, {found.hint}{lowered}) takes {seconds_text(found.run_seconds)} "
-            f"({seconds_text(found.counted_seconds)} with its counters); speedup over OpenVINO: {speedup:.3g}x"
+            f"OpenVINO {found.version} ({found.device}, {found.hint}{lowered}) takes "
+            f"{format_seconds(found.run_seconds)} ({format_seconds(found.counted_seconds)} with its counters); "
+            f"speedup over OpenVINO: {speedup:.3g}x"
         )
     if report.seed is not None:
         yield f"inputs drawn with seed {report.seed}"
@@ -349,19 +333,3 @@ def slowest(report: Profile) -> list[LayerProfile]:
 def type_text(layer: LayerProfile) -> str:
     """The type of a layer, and the number of fused layers."""
     return f"{layer.type}, {len(layer.fused)} layers" if layer.fused else layer.type
-
-
-def seconds_text(seconds: float) -> str:
-    """A time with a suitable unit."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if abs(seconds) >= size:
-            return f"{seconds / size:.4g} {unit}"
-    return f"{seconds * 1e6:.3g} µs"
-
-
-def bytes_text(size: int) -> str:
-    """A size with a suitable unit."""
-    for unit, one in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if size >= one:
-            return f"{size / one:.3g} {unit}"
-    return f"{size} B"

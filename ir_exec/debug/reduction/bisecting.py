@@ -10,12 +10,12 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference, same_bits
 from ir_exec.debug.reduction.reducing import fewest
-from ir_exec.debug.values.facts import Record
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model, Source, read_model
 from ir_exec.plan.pipeline import PASSES
 from ir_exec.plan.planner import Step
+from ir_exec.report.records import Record
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.specialising import for_calls

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed, region_at, source, with_variables
-from ir_exec.check import check_model, counted
+from ir_exec.check import check_model
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import draw
 from ir_exec.debug.reduction.command import inputs_path
@@ -26,6 +26,7 @@ from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.plan.passes.fold import constant_values
+from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.compiled import compile_model
 from ir_exec.runtime.specialising import for_calls
@@ -398,7 +399,7 @@ class _Reducer:
         fails = self._fails(read) if arrays is None else self._fails(read, _by_name(read, arrays))
         if self._progress is not None:
             left = sum(map(is_counted, model.graph.nodes)) if fails or self.best is None else self.best.layers
-            self._progress(f"{counted(left, 'layer')} left")
+            self._progress(f"{format_count(left, 'layer')} left")
         return bool(fails)
 
 

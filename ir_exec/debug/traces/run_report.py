@@ -8,11 +8,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.values.facts import Facts, Number, Record, facts_of
+from ir_exec.debug.values.facts import Facts, facts_of
 from ir_exec.debug.values.files import RECORDS
 from ir_exec.engines.report import PartitionReport
 from ir_exec.errors import EvaluationError
 from ir_exec.ir.packing import is_packed
+from ir_exec.report.records import Number, Record, json_number
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 __all__ = [
@@ -171,9 +172,7 @@ def elements_of(array: Array) -> Array:
 def _in_json(values: Any) -> Any:
     if isinstance(values, list):
         return [_in_json(value) for value in values]
-    if isinstance(values, float) and not np.isfinite(values):
-        return "NaN" if np.isnan(values) else "Infinity" if values > 0 else "-Infinity"
-    return values
+    return json_number(values) if isinstance(values, float) else values
 
 
 def top(array: Array, most: int, labels: Sequence[str] = ()) -> tuple[tuple[TopElement, ...], ...] | None:

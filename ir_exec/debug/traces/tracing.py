@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from ir_exec.codes import Code
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
-from ir_exec.debug.values.facts import Facts, Record, digest, facts_of
+from ir_exec.debug.values.facts import Facts, digest, facts_of
 from ir_exec.debug.values.files import read_value, unwritable, write_file, write_value
 from ir_exec.debug.values.stored_arrays import damaged
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
@@ -25,6 +25,8 @@ from ir_exec.ir.regular_files import open_regular
 from ir_exec.model import Model, PartialModel, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.plan.memory import default_budget
+from ir_exec.report.numbers import format_count, pluralize
+from ir_exec.report.records import Record, to_json
 from ir_exec.runtime.arguments import Inputs, whole_number
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.specialising import for_calls
@@ -427,7 +429,7 @@ class _Writer(_Recorder):
         try:
             with suppress(FileNotFoundError):
                 os.remove(self._folder / _RESERVE)
-            write_file(self._folder / INDEX, index.model_dump_json(indent=1).encode())
+            write_file(self._folder / INDEX, to_json(index).encode())
         except OSError as problem:
             return problem
         return None
@@ -435,7 +437,7 @@ class _Writer(_Recorder):
     def describe_remains(self, problem: OSError | None) -> str:
         """Return the number of values in the folder after a failed run, and the state of its index."""
         count = len(self._written)
-        values = f"{count:,} value{'s' * (count != 1)} written before {'is' if count == 1 else 'are'} in {self._folder}"
+        values = f"{format_count(count, 'value', ',')} written before {pluralize(count, 'is', 'are')} in {self._folder}"
         if problem is None:
             return f"{values}, listed in {INDEX} as incomplete"
         return f"{values}, without {INDEX}: {problem.strerror or problem}"

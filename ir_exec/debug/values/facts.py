@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, PlainSerializer
 
 from ir_exec.ir.packing import encode
+from ir_exec.report.records import Record
 from ir_exec.types import STRING, Array, ElementType, convert
 
-__all__ = ["PIECE", "Facts", "Number", "Record", "as_numbers", "digest", "facts_of", "not_finite_in", "pieces"]
-
-
-class Record(BaseModel):
-    """Base class of the immutable records in reports and indexes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-def _in_json(number: float) -> float | str:
-    if np.isfinite(number):
-        return number
-    return "NaN" if np.isnan(number) else "Infinity" if number > 0 else "-Infinity"
-
-
-Number = Annotated[float, PlainSerializer(_in_json, return_type=float | str, when_used="json")]
-"""A float. In JSON, non-finite numbers are "NaN", "Infinity" or "-Infinity"."""
+__all__ = ["PIECE", "Facts", "as_numbers", "digest", "facts_of", "not_finite_in", "pieces"]
 
 
 class Facts(Record):

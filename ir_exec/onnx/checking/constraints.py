@@ -16,6 +16,7 @@ from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, InvalidAttributeError, IRError, ShapeError
 from ir_exec.onnx.lowering.values import GraphValue
+from ir_exec.report.numbers import format_count
 from ir_exec.types import Array, Shape
 
 __all__ = [
@@ -331,7 +332,7 @@ def elements(name: str, count: int) -> Constraint:
         found = facts.tensor(name)
         if found is None or not found.type.shape.is_static or math.prod(found.type.shape.static) == count:
             return None
-        message = f"{name} has shape {facts.shown(name)}, expected {count} element{'s' * (count != 1)}"
+        message = f"{name} has shape {facts.shown(name)}, expected {format_count(count, 'element')}"
         return ShapeError(message, code=Code.dims_differ, port=name)
 
     return check

@@ -11,12 +11,13 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, GraphError, IRError, UnsupportedError
 from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
 from ir_exec.onnx.checking.constraints import Constraint, NodeFacts
-from ir_exec.onnx.checking.microsoft_table import parameters, signature
+from ir_exec.onnx.checking.microsoft_constraint_table import MICROSOFT_CONSTRAINTS
 from ir_exec.onnx.checking.ml_constraint_table import ML_CONSTRAINTS
 from ir_exec.onnx.lowering.attributes import resolved
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, canonical_domain, find
 from ir_exec.onnx.lowering.values import GraphValue, Narrow
 from ir_exec.onnx.reading.functions import defining
+from ir_exec.onnx.reading.signatures import find_signature
 from ir_exec.onnx.reading.tensors import onnx_type
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
     from onnx import helper
 
     if domain == MICROSOFT:
-        return _of_microsoft(type)
+        return _of_microsoft(type, opset)
     schema = defining(domain, type, opset)
     if schema is None:
         return None
@@ -96,14 +97,14 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
     return _Definition(inputs, schema.max_output, defaults, constraints)
 
 
-def _of_microsoft(type: str) -> _Definition | None:
-    known = signature(type)
-    if known is None:
+def _of_microsoft(type: str, opset: int) -> _Definition | None:
+    signature = find_signature(MICROSOFT, type, opset)
+    if signature is None:
         return None
-    inputs = tuple(_Input(one.name, one.variable, one.is_required, one.is_variadic) for one in parameters(type))
+    inputs = tuple(_Input(one.name, one.variable, one.is_required, one.is_variadic) for one in signature.inputs)
     # QLinearConcat has three inputs of different types for each tensor.
     inputs = tuple(one._replace(variable="") if one.is_variadic else one for one in inputs)
-    return _Definition(inputs, known.outputs, {}, known.constraints)
+    return _Definition(inputs, signature.outputs, {}, MICROSOFT_CONSTRAINTS.get(type, ()))
 
 
 def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
@@ -111,7 +112,7 @@ def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
     domain = canonical_domain(node.domain)
     opset = opsets.get(domain, 0)
     definition, version = _definition(domain, node.op_type, opset), find(domain, node.op_type, opset)
-    lowered = () if version is None else version.input_names
+    lowered = () if version is None else version.parameter_names
     names = lowered if definition is None else tuple(one.name for one in definition.inputs)
     return {**dict(zip(lowered, names, strict=False)), **{name: name for name in names}}
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError
-from ir_exec.onnx.checking.microsoft_table import OPERATORS
 from ir_exec.onnx.lowering.registry import (
     FAMILIES,
     MICROSOFT,
@@ -19,6 +18,7 @@ from ir_exec.onnx.lowering.registry import (
     versions,
 )
 from ir_exec.onnx.reading.functions import NEWER_THAN_ANY, schema_of
+from ir_exec.onnx.reading.signatures import operators_of
 
 if TYPE_CHECKING:
     from onnx import NodeProto
@@ -86,7 +86,7 @@ def why_unsaid(node: NodeProto, opset: int) -> str:
     if type == "ATen":
         name = next((one.s.decode(errors="replace") for one in node.attribute if one.name == "operator"), "")
         return f"it calls the function {name!r} of PyTorch, which ONNX does not define"
-    if domain == MICROSOFT and type not in OPERATORS:
+    if domain == MICROSOFT and type not in operators_of(MICROSOFT):
         return f"unknown operator of {shown}{_near(type)}"
     if domain == ML and type in _OF_MAPS:
         return f"it {_OF_MAPS[type]}: IR has no maps"
@@ -100,7 +100,7 @@ def why_unsaid(node: NodeProto, opset: int) -> str:
 
 def _near(type: str) -> str:
     """The operator of com.microsoft that a misspelled name may refer to."""
-    near = difflib.get_close_matches(type, OPERATORS, n=1, cutoff=_LEAST_LIKENESS)
+    near = difflib.get_close_matches(type, operators_of(MICROSOFT), n=1, cutoff=_LEAST_LIKENESS)
     return f", did you mean {near[0]}?" if near else ""
 
 

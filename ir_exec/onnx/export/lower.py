@@ -35,6 +35,7 @@ from ir_exec.onnx.lowering.registry import NEWEST
 from ir_exec.onnx.lowering.states import NOTE
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
+from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, TensorType
 
@@ -458,7 +459,7 @@ def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
     lines = [f"{node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
     if len(unsaid) > _MOST_NAMED:
         lines.append(f"and {len(unsaid) - _MOST_NAMED} more")
-    count = f"{len(unsaid)} layer{'s' * (len(unsaid) != 1)}"
+    count = format_count(len(unsaid), "layer")
     hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a custom domain (--partial)"
     error = UnsupportedError(f"ONNX cannot express {count} of the model: {'; '.join(lines)}", hint=hint)
     return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error

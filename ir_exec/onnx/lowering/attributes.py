@@ -8,12 +8,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, Report
-from ir_exec.onnx.lowering.registry import Attribute, Version
+from ir_exec.onnx.lowering.versions import Attribute, Version
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, NodeProto, SparseTensorProto, TensorProto, TypeProto
 
-__all__ = ["Body", "Floats", "Ints", "Sparse", "Strings", "Tensor", "Type", "chosen", "read_attributes", "resolved"]
+__all__ = [
+    "Body",
+    "Floats",
+    "Ints",
+    "Sparse",
+    "Strings",
+    "Tensor",
+    "Type",
+    "chosen",
+    "read_attributes",
+    "resolve_references",
+    "resolved",
+]
 
 Ints: TypeAlias = tuple[int, ...]
 Floats: TypeAlias = tuple[float, ...]
@@ -37,7 +49,7 @@ def read_attributes(
         InvalidAttributeError: IR301 for a missing attribute, IR302 for an attribute of another type, and for one that
             this version does not have.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, Any] = dict(version.defaults)
     for attribute in node.attribute:
         found = resolved(attribute, given)
         if found is None:
@@ -48,9 +60,11 @@ def read_attributes(
                 raise _unknown(attribute.name, version)
             warn(_ignored(attribute.name, version))
             continue
-        values[declared.name] = _value(found, declared)
+        value = _value(found, declared)
+        if declared.parameter:
+            values[declared.parameter] = value
     for name, declared in version.attributes.items():
-        if declared.is_required and declared.name not in values:
+        if declared.is_required and declared.parameter not in values:
             raise InvalidAttributeError(f"attribute {name} is missing", code=Code.missing_attribute)
     return values
 
@@ -72,6 +86,22 @@ def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
 def resolved(attribute: AttributeProto, given: Mapping[str, AttributeProto]) -> AttributeProto | None:
     """The attribute itself, or the attribute that it refers to; None if that is missing."""
     return given.get(attribute.ref_attr_name) if attribute.ref_attr_name else attribute
+
+
+def resolve_references(node: NodeProto, given: Mapping[str, AttributeProto]) -> NodeProto:
+    """The node with attributes that refer to attributes of a function replaced by their values."""
+    if not any(attribute.ref_attr_name for attribute in node.attribute):
+        return node
+    resolved_node = type(node)()
+    resolved_node.CopyFrom(node)
+    del resolved_node.attribute[:]
+    for attribute in node.attribute:
+        value = resolved(attribute, given)
+        if value is not None:
+            copied = resolved_node.attribute.add()
+            copied.CopyFrom(value)
+            copied.name = attribute.name
+    return resolved_node
 
 
 def _unknown(name: str, version: Version) -> InvalidAttributeError:

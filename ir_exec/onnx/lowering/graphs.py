@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from collections.abc import Sequence as Many
-from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from ir_exec import build
@@ -29,13 +27,15 @@ from ir_exec.errors import (
 from ir_exec.onnx.checking.declared_types import contradiction
 from ir_exec.onnx.checking.definitions import broken_constraints, own_names
 from ir_exec.onnx.checking.unknown import unknown_operator, why_unsaid
-from ir_exec.onnx.lowering.attributes import read_attributes, resolved
+from ir_exec.onnx.lowering.attributes import read_attributes, resolve_references, resolved
+from ir_exec.onnx.lowering.inputs import check_inputs, locate_at_node
 from ir_exec.onnx.lowering.layer_names import name_layers
-from ir_exec.onnx.lowering.registry import Version, canonical_domain, find, shown_domain
+from ir_exec.onnx.lowering.registry import canonical_domain, find, shown_domain
 from ir_exec.onnx.lowering.scope import NameScope
 from ir_exec.onnx.lowering.states import DOMAIN as STATES
 from ir_exec.onnx.lowering.states import state_value
-from ir_exec.onnx.lowering.values import GraphValue, Missing, MissingValueError, Narrow
+from ir_exec.onnx.lowering.values import GraphValue, Missing, MissingValueError
+from ir_exec.onnx.lowering.versions import Version
 from ir_exec.onnx.reading.functions import Functions, deprecated, not_taken
 from ir_exec.onnx.reading.order import in_order, name_of, needed_names, place_of
 from ir_exec.onnx.reading.tensors import array_of, dense, narrowed, tensor_type_of
@@ -226,7 +226,7 @@ class Converter:
             try:
                 outputs = self._outputs(node, scope, position)
             except IRError as error:
-                self.report(_placed(error, place_of(node, position), own_names(node, scope.opsets)))
+                self.report(locate_at_node(error, place_of(node, position), own_names(node, scope.opsets)))
                 outputs = self._missing(node)
             finally:
                 self.warnings = around
@@ -382,7 +382,7 @@ class Converter:
         version = find(domain, node.op_type, opset)
         if version is not None:
             return self._called(version, node, inputs, scope)
-        function = self.functions.defined(_resolved(node, scope), inputs, opset)
+        function = self.functions.defined(resolve_references(node, scope.given), inputs, opset)
         if function is None:
             unknown = unknown_operator(node, opset)
             is_open = any(isinstance(one, Value) and not one.shape.is_static for one in inputs)
@@ -394,16 +394,13 @@ class Converter:
     def _called(
         self, version: Version, node: NodeProto, inputs: list[GraphValue], scope: NameScope
     ) -> list[GraphValue]:
-        while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
-            inputs = inputs[:-1]
-        if not version.least_inputs <= len(inputs) <= version.most_inputs:
-            message = f"expected {_count(version)} inputs ({', '.join(version.input_names)}), found {len(inputs)}"
-            raise GraphError(message, code=Code.wrong_number_of_inputs)
-        _check_kinds(version, inputs)
+        inputs = check_inputs(version, inputs)
         arguments = read_attributes(node, version, scope.given, self.warnings.append)
-        if version.wants_call:
+        if version.takes("call"):
             arguments["call"] = Call(self, scope, node)
-        result = version.function(*inputs, **arguments)
+        if version.takes("since"):
+            arguments["since"] = version.since
+        result = version.call(inputs, arguments)
         return list(result) if isinstance(result, (tuple, list)) else [result]
 
     def _expanded(
@@ -469,28 +466,6 @@ class Converter:
             ) from None
 
 
-def _placed(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
-    """The error at the innermost node, not at the layer that was made for it.
-
-    The port of a layer becomes the input of its name.
-
-    Args:
-        names: The names of the node's inputs, by the names of the function that lowers it.
-    """
-    port = error.location.port
-    if error.location.kind == "node":
-        return error.located(place)
-    own = None if port is None else names.get(port)
-    message = error.message
-    if port is not None and own is not None and len(port) >= _LEAST_WORD:
-        message = re.sub(rf"\b{re.escape(port)}\b", own, message)
-    return error.changed(message=message, location=place.filled_from(replace(error.location, port=own)))
-
-
-_LEAST_WORD = 4
-"""Minimum letters of a port's name that is replaced in a message: shorter names are also words."""
-
-
 def _has_name_of(node: NodeProto, value: Value) -> bool:
     """Return True if the names of a node's outputs become names of a value.
 
@@ -505,44 +480,3 @@ def _call_key(
     """Return a key for calls of a function with inputs of equal types and equal attributes."""
     types = [str(value.type) if isinstance(value, Value) else type(value).__name__ for value in inputs]
     return (*key, *types, *[(name, one.SerializeToString()) for name, one in sorted(given.items())])
-
-
-def _resolved(node: NodeProto, scope: NameScope) -> NodeProto:
-    """The node with attributes that refer to attributes of a function replaced by their values."""
-    if not any(attribute.ref_attr_name for attribute in node.attribute):
-        return node
-    found = type(node)()
-    found.CopyFrom(node)
-    del found.attribute[:]
-    for attribute in node.attribute:
-        value = resolved(attribute, scope.given)
-        if value is not None:
-            copied = found.attribute.add()
-            copied.CopyFrom(value)
-            copied.name = attribute.name
-    return found
-
-
-def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
-    """Check that inputs are tensors and lists as the function requires.
-
-    Raises:
-        GraphError: For a missing input that is required.
-        UnsupportedError: For an element type that only a few functions support.
-    """
-    for position, value in enumerate(inputs):
-        name, kind, may_lack = version.input_kind(position)
-        if kind == "GraphValue" or (value is None and may_lack):
-            continue
-        if value is None:
-            raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)
-        if isinstance(value, Narrow) and kind == "Value":
-            raise UnsupportedError("its element type does not exist in IR")
-        if isinstance(value, Value) != (kind == "Value"):
-            found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
-            raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
-
-
-def _count(version: Version) -> str:
-    least, most = version.least_inputs, version.most_inputs
-    return str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"{least} or more"

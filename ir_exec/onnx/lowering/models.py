@@ -22,6 +22,7 @@ from ir_exec.onnx.lowering.scope import NameScope
 from ir_exec.onnx.lowering.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
 from ir_exec.onnx.reading.functions import Functions
 from ir_exec.onnx.reading.tensors import element_type_of, narrowed, tensor_type_of
+from ir_exec.report.numbers import format_count
 from ir_exec.types import ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -309,7 +310,7 @@ def _unsupported(converter: Converter, graph: GraphProto) -> UnsupportedError:
     """One error for all nodes: every operator with its count, grouped by reason."""
     by_reason: dict[str, list[str]] = {}
     for one, count in sorted(converter.unsupported.items()):
-        by_reason.setdefault(one.why, []).append(f"{one.operator} ({count} node{'s' * (count != 1)})")
+        by_reason.setdefault(one.why, []).append(f"{one.operator} ({format_count(count, 'node')})")
     listed = [f"{', '.join(names)}: {why}" for why, names in by_reason.items()]
     message = "operators cannot be lowered to IR: " + "; ".join(listed)
     if all(one.is_unknown for one in converter.unsupported):

@@ -1,39 +1,39 @@
 """The registry of ONNX operators and the functions that lower them to operators of IR.
 
-    @onnx_op("Gather", since=1)
-    def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
-        return build.gather(data, indices, axis)
+    @onnx_op("ScatterND", since=(11, 16))
+    def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str) -> Value:
+        return build.scatter_nd_update(data, indices, updates, reduction=...)
 
-The signature is the declaration: parameters are the inputs (optional with a default; `*inputs`: any number),
-keyword-only parameters are the attributes of this version with their defaults. The annotation of an attribute is its
-required type in a file. A keyword-only parameter `call: Call` is not an attribute: it is the context that a few
-operators need in addition to inputs and attributes.
+A function implements one or more versions of an operator. Its positional parameters are the inputs in ONNX's order
+(`Value | None`: optional; `*inputs`: any number), its keyword-only parameters the attributes by their names, with a
+trailing underscore if an input has the same name. The annotation is the type of the value in Python. Names, order and
+defaults are stored in `signatures.json` for each version: a missing optional attribute arrives as its default, or as
+None (`int | None`), an empty tuple (`Ints`) or False if it has none. A parameter has a default where that is none of
+these. Two keyword-only parameters are not attributes: `since` is the version, and `call: Call` the
+context that a few operators need.
 
-A look-up by (domain, type, opset) returns the newest version in the opset. A version that only accepts further element
-types has no separate function.
+For operators that are not stored, those of users and experimental ones, the parameters and their defaults are the
+signature. A look-up by (domain, type, opset) returns the newest version in the opset. A version that only accepts
+further element types is not registered.
 """
 
 from __future__ import annotations
 
-import inspect
-import re
-import sys
 from collections.abc import Callable, Mapping
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+from ir_exec.onnx.lowering.versions import Version
 
 __all__ = [
-    "KINDS",
     "MICROSOFT",
     "ML",
     "NEWEST",
     "NEWEST_VERSIONS",
     "STANDARD",
     "TRAINING",
-    "Attribute",
-    "Version",
     "canonical_domain",
     "find",
     "is_own",
@@ -101,139 +101,6 @@ FAMILIES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 )
 """The modules of `ir_exec.onnx.ops` that register the operators of each domain."""
 
-KINDS: Mapping[str, str] = MappingProxyType(
-    {
-        "bool": "INT",
-        "int": "INT",
-        "float": "FLOAT",
-        "str": "STRING",
-        "Ints": "INTS",
-        "Floats": "FLOATS",
-        "Strings": "STRINGS",
-        "Tensor": "TENSOR",
-        "Body": "GRAPH",
-        "Sparse": "SPARSE_TENSOR",
-        "Type": "TYPE_PROTO",
-    }
-)
-"""The type of AttributeProto for each annotation."""
-
-
-class Attribute(NamedTuple):
-    """An attribute of a version: `kind` is its type in a file, `default` is `inspect.Parameter.empty` if required."""
-
-    name: str
-    annotation: str
-    kind: str
-    default: Any
-
-    @property
-    def is_required(self) -> bool:
-        return self.default is inspect.Parameter.empty
-
-
-class Version:
-    """One version of an operator.
-
-    Attributes:
-        ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
-    """
-
-    def __init__(
-        self,
-        domain: str,
-        name: str,
-        since: int,
-        function: Callable[..., Any],
-        instead: str | None = None,
-        *,
-        ignores_attributes: bool = False,
-    ) -> None:
-        self.domain = domain
-        self.name = name
-        self.since = since
-        self.function = function
-        self.instead = instead
-        self.ignores_attributes = ignores_attributes
-
-    @cached_property
-    def _parameters(self) -> list[inspect.Parameter]:
-        # On first use of the version: reading a signature takes longer than registering the function.
-        return list(inspect.signature(self.function).parameters.values())
-
-    @cached_property
-    def attributes(self) -> Mapping[str, Attribute]:
-        """The attributes by their names in files."""
-        found = {}
-        for parameter in self._parameters:
-            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name != "call":
-                annotation = _spelt(parameter.annotation).removesuffix(" | None")
-                if annotation not in KINDS:
-                    raise TypeError(f"{self}: attribute {parameter.name} has the unknown annotation {annotation}")
-                name = parameter.name.rstrip("_")
-                found[name] = Attribute(parameter.name, annotation, KINDS[annotation], parameter.default)
-        return found
-
-    @cached_property
-    def wants_call(self) -> bool:
-        return any(parameter.name == "call" for parameter in self._parameters)
-
-    @cached_property
-    def _inputs(self) -> list[tuple[str, str, bool]]:
-        found = []
-        for one in self._parameters:
-            if one.kind in (one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL):
-                annotation = _spelt(one.annotation)
-                kind = annotation.removesuffix(" | None")
-                if kind not in ("Value", "Sequence", "GraphValue"):
-                    raise TypeError(f"{self}: input {one.name} has the unknown annotation {annotation}")
-                found.append((one.name, kind, kind != annotation or one.default is None))
-        return found
-
-    def check_signature(self) -> None:
-        """Raise TypeError for annotations that are not valid for inputs or attributes."""
-        if len(self._inputs) + len(self.attributes) + self.wants_call != len(self._parameters):
-            raise TypeError(f"{self}: expected positional inputs and keyword-only attributes, without **")
-
-    def input_kind(self, position: int) -> tuple[str, str, bool]:
-        """The name of an input, its kind (`Value`, `Sequence` or either, `GraphValue`), and True if it is optional."""
-        return self._inputs[min(position, len(self._inputs) - 1)]
-
-    @cached_property
-    def input_names(self) -> tuple[str, ...]:
-        return tuple(p.name for p in self._parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL))
-
-    @cached_property
-    def least_inputs(self) -> int:
-        positional = [one for one in self._parameters if one.kind is one.POSITIONAL_OR_KEYWORD]
-        return sum(one.default is one.empty for one in positional)
-
-    @cached_property
-    def most_inputs(self) -> int:
-        variadic = any(one.kind is one.VAR_POSITIONAL for one in self._parameters)
-        return sys.maxsize if variadic else sum(one.kind is one.POSITIONAL_OR_KEYWORD for one in self._parameters)
-
-    def __str__(self) -> str:
-        prefix = f"{self.domain}:" if self.domain else ""
-        return f"{prefix}{self.name}-{self.since}"
-
-
-_SPELLINGS = {
-    "BuiltValue": "Value",  # the class that `ir_exec.build` exports as Value
-    "tuple[int, ...]": "Ints",
-    "tuple[float, ...]": "Floats",
-    "tuple[str, ...]": "Strings",
-}
-
-
-def _spelt(annotation: Any) -> str:
-    """An annotation as spelled in the functions of `ir_exec.onnx.ops`, from a text, a class or a union."""
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    found = re.sub(r"(?:\w+\.)+(\w+)", r"\1", text)
-    inner = found.removesuffix(" | None")
-    return _SPELLINGS.get(inner, inner) + found[len(inner) :]
-
-
 VERSIONS: dict[tuple[str, str], dict[int, Version]] = {}
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -242,15 +109,18 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def onnx_op(
     name: str,
     *,
-    since: int,
+    since: int | tuple[int, ...],
     instead: str | None = None,
     domain: str = STANDARD,
+    unused: tuple[str, ...] = (),
     ignores_attributes: bool = False,
 ) -> Callable[[Function], Function]:
-    """Register a function for an operator, starting at this version of its domain.
+    """Register a function for an operator, starting at these versions of its domain.
 
     Args:
+        since: The versions with a different signature or meaning.
         instead: The replacement in ONNX, for an experimental operator, or one whose deprecation text names none.
+        unused: The attributes without effect on outputs, which the function does not take.
         ignores_attributes: True if onnxruntime ignores attributes that the operator does not have.
 
     Raises:
@@ -258,14 +128,24 @@ def onnx_op(
     """
 
     def decorate(function: Function) -> Function:
-        known = VERSIONS.setdefault((domain, name), {})
-        if since in known:
-            other = known[since].function.__name__
-            raise TypeError(f"{known[since]} is already registered as {other}; {function.__name__} cannot replace it")
-        known[since] = Version(domain, name, since, function, instead, ignores_attributes=ignores_attributes)
+        for version in (since,) if isinstance(since, int) else since:
+            _add(
+                Version(domain, name, version, function, instead, unused=unused, ignores_attributes=ignores_attributes)
+            )
         return function
 
     return decorate
+
+
+def _add(version: Version) -> None:
+    """Add a version to the registry; TypeError for a duplicate."""
+    registered_versions = VERSIONS.setdefault((version.domain, version.name), {})
+    if version.since in registered_versions:
+        previous, function = registered_versions[version.since], version.function.__name__
+        raise TypeError(
+            f"{previous} is already registered as {previous.function.__name__}; {function} cannot replace it"
+        )
+    registered_versions[version.since] = version
 
 
 def register(domain: str, name: str, since: int, function: Callable[..., Any]) -> None:
@@ -281,9 +161,9 @@ def register(domain: str, name: str, since: int, function: Callable[..., Any]) -
         raise TypeError(
             f"{shown_domain(domain)}:{name} is an operator of ir_exec, expected a name that is not registered"
         )
-    version = Version(domain, name, since, function)
+    version = Version(domain, name, since, function, declares_signature=True)
     version.check_signature()
-    onnx_op(name, since=since, domain=domain)(function)
+    _add(version)
 
 
 def unregister(domain: str, name: str) -> None:

@@ -144,7 +144,7 @@ def if_(condition: Value, *, then_branch: Body, else_branch: Body, call: Call) -
 
 @onnx_op("Loop", since=1)
 def loop(
-    trip_count: Value | None = None, condition: Value | None = None, *carried: GraphValue, body: Body, call: Call
+    trip_count: Value | None, condition: Value | None, *carried: GraphValue, body: Body, call: Call
 ) -> list[GraphValue]:
     """Carried values, then the values of each iteration, stacked along a new first axis."""
     start = list(carried)
@@ -346,7 +346,7 @@ def _tensor(held: GraphValue) -> Value:
 
 
 @onnx_op("Scan", since=8)
-def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: Ints = (), call: Call) -> list[Value]:
+def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: Ints, call: Call) -> list[Value]:
     """The first axis is a batch: each of its entries is scanned along the second axis."""
     lengths, *values = inputs
     if lengths is not None:
@@ -368,10 +368,10 @@ def scan(
     *inputs: Value,
     body: Body,
     num_scan_inputs: int,
-    scan_input_axes: Ints = (),
-    scan_input_directions: Ints = (),
-    scan_output_axes: Ints = (),
-    scan_output_directions: Ints = (),
+    scan_input_axes: Ints,
+    scan_input_directions: Ints,
+    scan_output_axes: Ints,
+    scan_output_directions: Ints,
     call: Call,
 ) -> list[Value]:
     return _scan(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 from math import prod
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 import numpy as np
 
@@ -47,6 +47,17 @@ AUTO_PAD: Mapping[str, AutoPad] = {
 }
 
 
+class ConvAttributes(TypedDict):
+    """Attributes shared by convolutions; an empty list stands for the default of each spatial axis."""
+
+    auto_pad: str
+    dilations: Ints
+    group: int
+    kernel_shape: Ints
+    pads: Ints
+    strides: Ints
+
+
 def padding(auto_pad: str, pads: Ints, rank: int) -> tuple[AutoPad, Ints, Ints]:
     """The IR equivalent of `auto_pad`, where "" means NOTSET, and the explicit pads at beginnings and ends."""
     way = chosen("auto_pad", auto_pad or "NOTSET", AUTO_PAD)
@@ -62,14 +73,14 @@ def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
     return pads[:rank], pads[rank:]
 
 
-def per_axis(given: Ints | None, name: str, rank: int, default: int = 1) -> Ints:
+def per_axis(given: Ints, name: str, rank: int, default: int = 1) -> Ints:
     """An attribute with a number for each spatial axis."""
     if given and len(given) != rank:
         raise InvalidAttributeError(f"{name} has {len(given)} elements, expected {rank}")
     return given or (default,) * rank
 
 
-def _checked_kernel(filters: Value, kernel: Ints | None) -> None:
+def _checked_kernel(filters: Value, kernel: Ints) -> None:
     shape = filters.shape
     if kernel and shape.is_static and shape.static[2:] != tuple(kernel):
         raise InvalidAttributeError(
@@ -84,37 +95,27 @@ def grouped(filters: Value, group: int) -> Value:
     return build.reshape(filters, concat([ints(group, -1), tail]), special_zero=False)
 
 
-def convolve(
-    data: Value,
-    filters: Value,
-    bias: Value | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
+@onnx_op("Conv", since=1)
+def convolve(data: Value, filters: Value, bias: Value | None, **attributes: Unpack[ConvAttributes]) -> Value:
     """A convolution with a bias for each output channel."""
-    rank = known_rank(filters, "the weights") - 2
+    rank, group = known_rank(filters, "the weights") - 2, attributes["group"]
     if rank == 0:
         raise UnsupportedError("the input has no spatial axes")
-    _checked_kernel(filters, kernel_shape)
-    way, begins, ends = padding(auto_pad, pads, rank)
-    attributes: dict[str, Any] = {
-        "strides": per_axis(strides, "strides", rank),
-        "dilations": per_axis(dilations, "dilations", rank),
+    _checked_kernel(filters, attributes["kernel_shape"])
+    way, begins, ends = padding(attributes["auto_pad"], attributes["pads"], rank)
+    windows: dict[str, Any] = {
+        "strides": per_axis(attributes["strides"], "strides", rank),
+        "dilations": per_axis(attributes["dilations"], "dilations", rank),
         "pads_begin": begins,
         "pads_end": ends,
         "auto_pad": way,
     }
     if rank > _MOST_SPATIAL:
-        found = _by_taps(data, filters, group, attributes)
+        found = _by_taps(data, filters, group, windows)
     elif group == 1:
-        found = build.convolution(data, filters, **attributes)
+        found = build.convolution(data, filters, **windows)
     else:
-        found = build.group_convolution(data, grouped(filters, group), **attributes)
+        found = build.group_convolution(data, grouped(filters, group), **windows)
     return biased(found, bias, rank)
 
 
@@ -134,10 +135,11 @@ def _by_taps(data: Value, filters: Value, group: int, attributes: dict[str, Any]
         counts.append((sizes[2 + axis] + sum(pads[axis]) - reach) // attributes["strides"][axis] + 1)
     if min(counts) < 1 or not prod(kernel):
         raise ShapeError("the kernel is larger than the padded input", code=Code.impossible_shape)
-    inner: dict[str, Any] = {
+    inner: ConvAttributes = {
         "auto_pad": {way: name for name, way in AUTO_PAD.items()}[attributes["auto_pad"]],
         "dilations": attributes["dilations"][extra:],
         "group": group,
+        "kernel_shape": (),
         "pads": (*attributes["pads_begin"][extra:], *attributes["pads_end"][extra:]),
         "strides": attributes["strides"][extra:],
     }
@@ -155,7 +157,7 @@ def _by_taps(data: Value, filters: Value, group: int, attributes: dict[str, Any]
         taps = filters
         for place in tap:
             taps = build.gather(taps, place, 2)
-        found = convolve(part, taps, **inner)
+        found = convolve(part, taps, None, **inner)
         total = found if total is None else build.add(total, found)
     assert total is not None
     tail = build.slice(shape_of(total), ints(1), ints(2 + _MOST_SPATIAL), ints(1))
@@ -177,58 +179,17 @@ def biased(found: Value, bias: Value | None, rank: int) -> Value:
     return found if bias is None else build.add(found, reshape(bias, 1, -1, *[1] * rank))
 
 
-@onnx_op("Conv", since=1)
-def conv(
-    data: Value,
-    filters: Value,
-    bias: Value | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    return convolve(
-        data,
-        filters,
-        bias,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
-
-
 @onnx_op("ConvInteger", since=10)
 def conv_integer(
     data: Value,
     filters: Value,
-    data_zero_point: Value | None = None,
-    filters_zero_point: Value | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    data_zero_point: Value | None,
+    filters_zero_point: Value | None,
+    **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """Convolution of integers minus their zero points; the padding equals the zero point and adds nothing."""
     wide = _less_zero_point(data, data_zero_point, along=None)
-    return convolve(
-        wide,
-        _less_zero_point(filters, filters_zero_point, along=0),
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    return convolve(wide, _less_zero_point(filters, filters_zero_point, along=0), None, **attributes)
 
 
 def _less_zero_point(data: Value, zero_point: Value | None, along: int | None) -> Value:
@@ -246,16 +207,11 @@ def _less_zero_point(data: Value, zero_point: Value | None, along: int | None) -
 def conv_transpose(
     data: Value,
     filters: Value,
-    bias: Value | None = None,
+    bias: Value | None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    output_padding: Ints = (),
-    output_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    output_padding: Ints,
+    output_shape: Ints,
+    **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """Transposed convolution. `output_shape` determines the cropping; without it SAME multiplies each dim by `strides`.
 
@@ -263,9 +219,10 @@ def conv_transpose(
     end, as in onnxruntime.
     """
     rank = known_rank(filters, "the weights") - 2
-    strides, dilations = per_axis(strides, "strides", rank), per_axis(dilations, "dilations", rank)
-    extra = per_axis(output_padding, "output_padding", rank, 0)
-    way, begins, ends = padding(auto_pad, pads, rank)
+    strides = per_axis(attributes["strides"], "strides", rank)
+    dilations = per_axis(attributes["dilations"], "dilations", rank)
+    extra, group = per_axis(output_padding, "output_padding", rank, 0), attributes["group"]
+    way, begins, ends = padding(attributes["auto_pad"], attributes["pads"], rank)
     before = (0,) * rank
     is_same = way in ("same_upper", "same_lower")
     if output_shape or is_same:
@@ -285,7 +242,7 @@ def conv_transpose(
         before = tuple(max(-first, 0) for first in firsts)
         extra = tuple(e + max(-last, 0) for e, last in zip(extra, lasts, strict=True))
         begins, ends = (tuple(max(one, 0) for one in side) for side in (firsts, lasts))
-    attributes: dict[str, Any] = {
+    windows: dict[str, Any] = {
         "strides": strides,
         "dilations": dilations,
         "pads_begin": begins,
@@ -294,9 +251,9 @@ def conv_transpose(
         "output_padding": extra,
     }
     if group == 1:
-        found = build.convolution_backprop_data(data, filters, **attributes)
+        found = build.convolution_backprop_data(data, filters, **windows)
     else:
-        found = build.group_convolution_backprop_data(data, grouped(filters, group), **attributes)
+        found = build.group_convolution_backprop_data(data, grouped(filters, group), **windows)
     if any(before):
         nothing = [0] * (rank + 2)
         found = build.pad(found, ints(0, 0, *before), ints(*nothing), number(0, found), pad_mode="constant")
@@ -308,15 +265,15 @@ def deform_conv(
     data: Value,
     filters: Value,
     offset: Value,
-    bias: Value | None = None,
-    mask: Value | None = None,
+    bias: Value | None,
+    mask: Value | None,
     *,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    offset_group: int = 1,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    dilations: Ints,
+    group: int,
+    kernel_shape: Ints,
+    offset_group: int,
+    pads: Ints,
+    strides: Ints,
 ) -> Value:
     rank = known_rank(filters, "the weights") - 2
     begins, ends = halves(pads, rank)
@@ -338,15 +295,7 @@ def deform_conv(
 
 
 @onnx_op("Col2Im", since=18)
-def col2im(
-    data: Value,
-    image_shape: Value,
-    block_shape: Value,
-    *,
-    dilations: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
+def col2im(data: Value, image_shape: Value, block_shape: Value, *, dilations: Ints, pads: Ints, strides: Ints) -> Value:
     """Col2Im; images with one axis are computed as images with two axes, the first of size 1."""
     sizes = dims_of(image_shape, "image_shape")
     if len(sizes) != 1:
@@ -374,9 +323,9 @@ def _col2im_of_many(
     image_shape: Value,
     block_shape: Value,
     count: int,
-    dilations: Ints | None,
+    dilations: Ints,
     pads: Ints,
-    strides: Ints | None,
+    strides: Ints,
 ) -> Value:
     """A transposed convolution with a filter for each element of the block, which writes its column there."""
     sizes = per_axis(known_ints(image_shape, "image_shape"), "image_shape", count)

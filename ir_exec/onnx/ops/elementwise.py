@@ -10,55 +10,32 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, ShapeError
-from ir_exec.onnx.lowering.attributes import Ints
 from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.lowering.values import cast, in_floats, known_rank, normal_axis, number
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
 
-Unary = Callable[[Value], Value]
+_LARGEST = 3.4028234663852886e38
+"""The largest f32, the bound of Clip-1 by its text."""
+
 Binary = Callable[[Value, Value], Value]
 
 
-def _unary(name: str, function: Callable[..., Any], *, since: int = 1) -> None:
-    """Register an operator of one input whose versions differ only in element types."""
-
-    def convert(data: Value) -> Value:
-        found: Value = function(data)
-        return found
-
-    convert.__name__ = function.__name__
-    onnx_op(name, since=since)(convert)
+def _reciprocal(data: Value) -> Value:
+    return build.divide(number(1, data), data)
 
 
-def _legacy_unary(name: str, function: Callable[..., Any]) -> None:
-    """Register an operator whose first version lists the inputs that may be overwritten, without effect on values."""
+def _register_unary(name: str, function: Callable[..., Any], since: int | tuple[int, ...]) -> None:
+    def unary(data: Value) -> Value:
+        result: Value = function(data)
+        return result
 
-    def convert(data: Value, *, consumed_inputs: Ints = ()) -> Value:
-        found: Value = function(data)
-        return found
+    onnx_op(name, since=since)(unary)
 
-    convert.__name__ = function.__name__
-    onnx_op(name, since=1)(convert)
-    _unary(name, function, since=6)
-
-
-for _name, _function in (
-    ("Abs", build.abs),
-    ("Ceil", build.ceiling),
-    ("Exp", build.exp),
-    ("Floor", build.floor),
-    ("Log", build.log),
-    ("Neg", build.negative),
-    ("Relu", build.relu),
-    ("Sigmoid", build.sigmoid),
-    ("Sqrt", build.sqrt),
-    ("Tanh", build.tanh),
-):
-    _legacy_unary(_name, _function)
 
 for _name, _function, _since in (
+    ("Abs", build.abs, (1, 6)),
     ("Acos", build.acos, 7),
     ("Acosh", build.acosh, 9),
     ("Asin", build.asin, 7),
@@ -66,37 +43,36 @@ for _name, _function, _since in (
     ("Atan", build.atan, 7),
     ("Atanh", build.atanh, 9),
     ("BitwiseNot", build.bitwise_not, 18),
+    ("Ceil", build.ceiling, (1, 6)),
     ("Cos", build.cos, 7),
     ("Cosh", build.cosh, 9),
     ("Erf", build.erf, 9),
+    ("Exp", build.exp, (1, 6)),
+    ("Floor", build.floor, (1, 6)),
+    ("HardSwish", build.hswish, 14),
     ("IsNaN", build.is_nan, 9),
+    ("Log", build.log, (1, 6)),
     ("Mish", build.mish, 18),
+    ("Neg", build.negative, (1, 6)),
     ("Not", build.logical_not, 1),
+    ("Reciprocal", _reciprocal, (1, 6)),
+    ("Relu", build.relu, (1, 6)),
+    ("Sigmoid", build.sigmoid, (1, 6)),
     ("Sign", build.sign, 9),
     ("Sin", build.sin, 7),
     ("Sinh", build.sinh, 9),
     ("Softplus", build.softplus, 1),
     ("Softsign", build.softsign, 1),
+    ("Sqrt", build.sqrt, (1, 6)),
     ("Tan", build.tan, 7),
+    ("Tanh", build.tanh, (1, 6)),
 ):
-    _unary(_name, _function, since=_since)
-
-
-def _reciprocal(data: Value) -> Value:
-    return build.divide(number(1, data), data)
-
-
-_legacy_unary("Reciprocal", _reciprocal)
+    _register_unary(_name, _function, _since)
 
 
 @onnx_op("Round", since=11)
 def round_(data: Value) -> Value:
     return build.round(data, mode="half_to_even")
-
-
-@onnx_op("HardSwish", since=14)
-def hard_swish(data: Value) -> Value:
-    return build.hswish(data)
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:
@@ -108,38 +84,11 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
     return build.unsqueeze(b, list(range(other, other + behind))) if behind > 0 else b
 
 
-def _binary(name: str, function: Binary, *, consumed: bool = False) -> None:
-    """Register an operator of two inputs that broadcasts by attributes up to version 6, and as in NumPy since 7."""
-
-    def with_axis(a: Value, b: Value, *, axis: int | None = None, broadcast: bool = False) -> Value:
-        if not broadcast and axis is None:
-            return function(a, b)
-        return function(a, aligned(a, b, axis))
-
-    def consuming(
-        a: Value, b: Value, *, axis: int | None = None, broadcast: bool = False, consumed_inputs: Ints = ()
-    ) -> Value:
-        return with_axis(a, b, axis=axis, broadcast=broadcast)
-
-    def convert(a: Value, b: Value) -> Value:
-        return function(a, b)
-
-    convert.__name__ = name.lower()
-    onnx_op(name, since=7)(convert)
-    onnx_op(name, since=1)(consuming if consumed else with_axis)
-    if consumed:
-        onnx_op(name, since=6)(with_axis)
-
-
 def _divide(a: Value, b: Value) -> Value:
     """Integer division truncates."""
     if a.element_type.is_integer:
         return build.divide(a, b, m_pythondiv=False)
     return build.divide(a, b)
-
-
-def _equal(a: Value, b: Value) -> Value:
-    return build.equal(a, b)
 
 
 def _power(a: Value, b: Value) -> Value:
@@ -152,44 +101,45 @@ def _power(a: Value, b: Value) -> Value:
     return build.power(a, cast(b, a.element_type))
 
 
-for _name, _two in (("Add", build.add), ("Sub", build.subtract), ("Mul", build.multiply), ("Div", _divide)):
-    _binary(_name, _two, consumed=True)
+def _register_binary(name: str, function: Binary, since: int | tuple[int, ...]) -> None:
+    def binary(a: Value, b: Value) -> Value:
+        return function(a, b)
 
-for _name, _two in (
-    ("And", build.logical_and),
-    ("Or", build.logical_or),
-    ("Xor", build.logical_xor),
-    ("Equal", _equal),
-    ("Greater", build.greater),
-    ("Less", build.less),
-    ("Pow", _power),
+    onnx_op(name, since=since)(binary)
+
+
+def _register_aligned(name: str, function: Binary, since: tuple[int, ...]) -> None:
+    """Register an operator that aligns its inputs by `axis` up to version 6, and broadcasts as in NumPy since 7."""
+
+    def binary(a: Value, b: Value, *, axis: int | None) -> Value:
+        return function(a, aligned(a, b, axis))
+
+    onnx_op(name, since=since, unused=("broadcast",))(binary)
+
+
+for _name, _binary, _versions in (
+    ("Add", build.add, (1, 6, 7)),
+    ("And", build.logical_and, (1, 7)),
+    ("Div", _divide, (1, 6, 7)),
+    ("Equal", build.equal, (1, 7)),
+    ("Greater", build.greater, (1, 7)),
+    ("Less", build.less, (1, 7)),
+    ("Mul", build.multiply, (1, 6, 7)),
+    ("Or", build.logical_or, (1, 7)),
+    ("Pow", _power, (1, 7)),
+    ("Sub", build.subtract, (1, 6, 7)),
+    ("Xor", build.logical_xor, (1, 7)),
 ):
-    _binary(_name, _two)
+    _register_aligned(_name, _binary, _versions)
 
-
-@onnx_op("GreaterOrEqual", since=12)
-def greater_or_equal(a: Value, b: Value) -> Value:
-    return build.greater_equal(a, b)
-
-
-@onnx_op("LessOrEqual", since=12)
-def less_or_equal(a: Value, b: Value) -> Value:
-    return build.less_equal(a, b)
-
-
-@onnx_op("BitwiseAnd", since=18)
-def bitwise_and(a: Value, b: Value) -> Value:
-    return build.bitwise_and(a, b)
-
-
-@onnx_op("BitwiseOr", since=18)
-def bitwise_or(a: Value, b: Value) -> Value:
-    return build.bitwise_or(a, b)
-
-
-@onnx_op("BitwiseXor", since=18)
-def bitwise_xor(a: Value, b: Value) -> Value:
-    return build.bitwise_xor(a, b)
+for _name, _binary, _since in (
+    ("BitwiseAnd", build.bitwise_and, 18),
+    ("BitwiseOr", build.bitwise_or, 18),
+    ("BitwiseXor", build.bitwise_xor, 18),
+    ("GreaterOrEqual", build.greater_equal, 12),
+    ("LessOrEqual", build.less_equal, 12),
+):
+    _register_binary(_name, _binary, _since)
 
 
 @onnx_op("BitShift", since=11)
@@ -213,7 +163,7 @@ def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
 
 
 @onnx_op("Mod", since=10)
-def mod(a: Value, b: Value, *, fmod: bool = False) -> Value:
+def mod(a: Value, b: Value, *, fmod: bool) -> Value:
     """The sign of the result is the sign of the divisor, and with fmod the sign of the dividend."""
     if fmod:
         return build.mod(a, b)
@@ -228,14 +178,10 @@ def where(condition: Value, x: Value, y: Value) -> Value:
 def _variadic(name: str, function: Callable[[tuple[Value, ...]], Value]) -> None:
     """Register an operator of any number of inputs, which broadcast since version 8."""
 
-    def consuming(*inputs: Value, consumed_inputs: Ints = ()) -> Value:
+    def variadic(*inputs: Value) -> Value:
         return function(inputs)
 
-    def convert(*inputs: Value) -> Value:
-        return function(inputs)
-
-    onnx_op(name, since=1)(consuming)
-    onnx_op(name, since=6)(convert)
+    onnx_op(name, since=(1, 6))(variadic)
 
 
 def _at_least_one(inputs: tuple[Value, ...]) -> tuple[Value, ...]:
@@ -257,20 +203,13 @@ def _mean(inputs: tuple[Value, ...]) -> Value:
 _variadic("Mean", _mean)
 
 
-@onnx_op("Clip", since=1)
-def clip_1(
-    data: Value, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38, consumed_inputs: Ints = ()
-) -> Value:
-    return clip_6(data, min=min, max=max)
-
-
-@onnx_op("Clip", since=6)
-def clip_6(data: Value, *, min: float = -3.4028234663852886e38, max: float = 3.4028234663852886e38) -> Value:
+@onnx_op("Clip", since=(1, 6))
+def clip_6(data: Value, *, min: float = -_LARGEST, max: float = _LARGEST) -> Value:
     return build.clamp(data, min=min, max=max)
 
 
 @onnx_op("Clip", since=11)
-def clip_11(data: Value, min: Value | None = None, max: Value | None = None) -> Value:
+def clip_11(data: Value, min: Value | None, max: Value | None) -> Value:
     """The upper bound wins if the bounds cross; known bounds that do not cross become a Clamp."""
     if min is not None and max is not None and data.element_type.is_float:
         low, high = min.type.value, max.type.value
@@ -281,54 +220,33 @@ def clip_11(data: Value, min: Value | None = None, max: Value | None = None) -> 
 
 
 @onnx_op("IsInf", since=10)
-def is_inf(data: Value, *, detect_negative: bool = True, detect_positive: bool = True) -> Value:
+def is_inf(data: Value, *, detect_negative: bool, detect_positive: bool) -> Value:
     return build.is_inf(data, detect_negative=detect_negative, detect_positive=detect_positive)
 
 
-@onnx_op("LeakyRelu", since=1)
-def leaky_relu_1(data: Value, *, alpha: float = 0.01, consumed_inputs: Ints = ()) -> Value:
-    return leaky_relu(data, alpha=alpha)
-
-
-@onnx_op("LeakyRelu", since=6)
-def leaky_relu(data: Value, *, alpha: float = 0.01) -> Value:
+@onnx_op("LeakyRelu", since=(1, 6))
+def leaky_relu(data: Value, *, alpha: float) -> Value:
     # No version accepts integers; ONNX's reference truncates alpha to their type.
     return build.prelu(data, number(alpha, data))
 
 
-@onnx_op("PRelu", since=1)
-def prelu_1(data: Value, slope: Value, *, consumed_inputs: Ints = ()) -> Value:
-    """A slope of rank 1 applies to the channels."""
-    return build.prelu(data, slope)
-
-
-@onnx_op("PRelu", since=6)
-def prelu_6(data: Value, slope: Value) -> Value:
-    """A slope of rank 1 applies to the channels."""
-    return build.prelu(data, slope)
-
-
-@onnx_op("PRelu", since=7)
-def prelu(data: Value, slope: Value) -> Value:
-    """The slope broadcasts as in NumPy; a slope of rank 1 of PReLU in IR applies to the channels."""
-    if slope.rank == 1 and not (slope.shape.is_static and slope.shape.static == (1,)) and data.rank != 1:
+@onnx_op("PRelu", since=(1, 6, 7))
+def prelu(data: Value, slope: Value, *, since: int) -> Value:
+    """A slope of rank 1 applies to the channels, as in IR; since version 7 it broadcasts as in NumPy."""
+    is_single = slope.shape.is_static and slope.shape.static == (1,)
+    if since >= 7 and slope.rank == 1 and not is_single and data.rank != 1:
         zero = number(0, data)
         return build.add(build.maximum(data, zero), build.multiply(slope, build.minimum(data, zero)))
     return build.prelu(data, slope)
 
 
-@onnx_op("Elu", since=1)
-def elu_1(data: Value, *, alpha: float = 1.0, consumed_inputs: Ints = ()) -> Value:
-    return in_floats(data, lambda x: build.elu(x, alpha=alpha))
-
-
-@onnx_op("Elu", since=6)
-def elu(data: Value, *, alpha: float = 1.0) -> Value:
+@onnx_op("Elu", since=(1, 6))
+def elu(data: Value, *, alpha: float) -> Value:
     return in_floats(data, lambda x: build.elu(x, alpha=alpha))
 
 
 @onnx_op("Celu", since=12)
-def celu(data: Value, *, alpha: float = 1.0) -> Value:
+def celu(data: Value, *, alpha: float) -> Value:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
 
     def curved(x: Value) -> Value:
@@ -338,33 +256,23 @@ def celu(data: Value, *, alpha: float = 1.0) -> Value:
     return in_floats(data, curved)
 
 
-@onnx_op("Selu", since=1)
-def selu_1(data: Value, *, alpha: float = 1.6732, gamma: float = 1.0507, consumed_inputs: Ints = ()) -> Value:
+@onnx_op("Selu", since=(1, 6))
+def selu(data: Value, *, alpha: float, gamma: float) -> Value:
     return in_floats(data, lambda x: build.selu(x, number(alpha, x), number(gamma, x)))
 
 
-@onnx_op("Selu", since=6)
-def selu(data: Value, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875) -> Value:
-    return in_floats(data, lambda x: build.selu(x, number(alpha, x), number(gamma, x)))
-
-
-@onnx_op("HardSigmoid", since=1)
-def hard_sigmoid_1(data: Value, *, alpha: float = 0.2, beta: float = 0.5, consumed_inputs: Ints = ()) -> Value:
-    return hard_sigmoid(data, alpha=alpha, beta=beta)
-
-
-@onnx_op("HardSigmoid", since=6)
-def hard_sigmoid(data: Value, *, alpha: float = 0.2, beta: float = 0.5) -> Value:
+@onnx_op("HardSigmoid", since=(1, 6))
+def hard_sigmoid(data: Value, *, alpha: float, beta: float) -> Value:
     return in_floats(data, lambda x: build.hard_sigmoid(x, number(alpha, x), number(beta, x)))
 
 
 @onnx_op("ThresholdedRelu", since=10)
-def thresholded_relu(data: Value, *, alpha: float = 1.0) -> Value:
+def thresholded_relu(data: Value, *, alpha: float) -> Value:
     return in_floats(data, lambda x: build.select(build.greater(x, number(alpha, x)), x, number(0, x)))
 
 
 @onnx_op("Shrink", since=9)
-def shrink(data: Value, *, bias: float = 0.0, lambd: float = 0.5) -> Value:
+def shrink(data: Value, *, bias: float, lambd: float) -> Value:
     """x + bias below -lambd, or else x - bias above lambd, or else 0; with a negative lambd both may apply."""
 
     def shrunk(x: Value) -> Value:
@@ -377,12 +285,12 @@ def shrink(data: Value, *, bias: float = 0.0, lambd: float = 0.5) -> Value:
 
 
 @onnx_op("Gelu", since=20)
-def gelu(data: Value, *, approximate: str = "none") -> Value:
+def gelu(data: Value, *, approximate: str) -> Value:
     if approximate not in ("none", "tanh"):
         raise InvalidAttributeError(f"approximate is {approximate!r}, expected none or tanh")
     return build.gelu(data, approximation_mode="tanh" if approximate == "tanh" else "erf")
 
 
 @onnx_op("Swish", since=24)
-def swish(data: Value, *, alpha: float = 1.0) -> Value:
+def swish(data: Value, *, alpha: float) -> Value:
     return in_floats(data, lambda x: build.swish(x, number(alpha, x)))

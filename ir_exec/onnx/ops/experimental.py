@@ -40,12 +40,12 @@ _MATRIX = 2
 
 
 @onnx_op("Affine", since=1, instead="Mul and Add")
-def affine(data: Value, *, alpha: float = 1.0, beta: float = 0.0) -> Value:
+def affine(data: Value, *, alpha: float, beta: float) -> Value:
     return in_floats(data, lambda x: build.add(build.multiply(x, number(alpha, x)), number(beta, x)))
 
 
 @onnx_op("Scale", since=1, instead="Mul")
-def scale_(data: Value, *, scale: float = 1.0) -> Value:
+def scale_(data: Value, *, scale: float) -> Value:
     return in_floats(data, lambda x: build.multiply(x, number(scale, x)))
 
 
@@ -62,7 +62,7 @@ def scaled_tanh(data: Value, *, alpha: float, beta: float) -> Value:
 
 
 @onnx_op("ThresholdedRelu", since=1, instead="ThresholdedRelu of opset 10")
-def thresholded_relu_1(data: Value, *, alpha: float = 1.0) -> Value:
+def thresholded_relu_1(data: Value, *, alpha: float) -> Value:
     return thresholded_relu(data, alpha=alpha)
 
 
@@ -88,9 +88,7 @@ def _as_matrix(data: Value, axis: int) -> Value:
 
 
 @onnx_op("GRUUnit", since=1, instead="GRU")
-def gru_unit(
-    hidden: Value, gates: Value, lengths: Value | None = None, t: Value | None = None, *, drop_states: bool = False
-) -> Value:
+def gru_unit(hidden: Value, gates: Value, lengths: Value | None, t: Value | None, *, drop_states: bool) -> Value:
     """One step of a GRU from gates that include the products of the state: z h + (1 - z) tanh(n).
 
     Sequences that end before the step `t` keep their state, or are set to zeros with drop_states.
@@ -110,7 +108,7 @@ def gru_unit(
 
 
 @onnx_op("ImageScaler", since=1, instead="Mul and Add")
-def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value:
+def image_scaler(data: Value, *, bias: Floats, scale: float) -> Value:
     """scale x + bias, with a bias for each channel."""
     _require_image(data)
     channels = size_along(data, 1)
@@ -126,7 +124,7 @@ def image_scaler(data: Value, *, bias: Floats = (), scale: float = 1.0) -> Value
 
 
 @onnx_op("Crop", since=1, instead="Slice")
-def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints = ()) -> Value:
+def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints) -> Value:
     """The input without the left, top, right, bottom `border`, or `scale` rows and columns after them."""
     _require_image(data)
     if len(border) != 4 or min(border) < 0:
@@ -141,14 +139,12 @@ def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints = ()) -> Value
 
 
 @onnx_op("DynamicSlice", since=1, instead="Slice of opset 10")
-def dynamic_slice(data: Value, starts: Value, ends: Value, axes: Value | None = None) -> Value:
-    return slice_10(data, starts, ends, axes)
+def dynamic_slice(data: Value, starts: Value, ends: Value, axes: Value | None) -> Value:
+    return slice_10(data, starts, ends, axes, None)
 
 
 @onnx_op("MeanVarianceNormalization", since=1, instead="MeanVarianceNormalization of opset 9")
-def mean_variance_normalization_1(
-    data: Value, *, across_channels: bool = False, normalize_variance: bool = True
-) -> Value:
+def mean_variance_normalization_1(data: Value, *, across_channels: bool, normalize_variance: bool) -> Value:
     """Normalize over batch and spatial axes, and over the channels too with `across_channels`, as onnxruntime does."""
     rank = known_rank(data, "the input")
     axes = ints(*range(rank) if across_channels else [axis for axis in range(rank) if axis != 1])
@@ -172,12 +168,7 @@ def constant_fill(
 
 @onnx_op("GivenTensorFill", since=1, instead="Constant")
 def given_tensor_fill(
-    data: Value | None = None,
-    *,
-    extra_shape: Ints = (),
-    input_as_shape: bool = False,
-    shape: Ints | None = None,
-    values: Floats = (),
+    data: Value | None, *, extra_shape: Ints, input_as_shape: bool, shape: Ints | None, values: Floats
 ) -> Value:
     """`values` in this shape; their numbers of elements must be equal."""
     kind = np.float32 if data is None or not data.element_type.is_float else data.element_type.dtype

@@ -39,37 +39,29 @@ def _normal(shape: Value, kind: ElementType, mean: float, scale: float, seed: fl
 
 
 @onnx_op("RandomUniform", since=1)
-def random_uniform(
-    *, dtype: int = 1, high: float = 1.0, low: float = 0.0, seed: float | None = None, shape: Ints
-) -> Value:
+def random_uniform(*, dtype: int, high: float, low: float, seed: float | None, shape: Ints) -> Value:
     return _uniform(ints(*shape), element_type_of(dtype), low, high, seed)
 
 
 @onnx_op("RandomUniformLike", since=1)
-def random_uniform_like(
-    data: Value, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
-) -> Value:
+def random_uniform_like(data: Value, *, dtype: int | None, high: float, low: float, seed: float | None) -> Value:
     kind = data.element_type if dtype is None else element_type_of(dtype)
     return _uniform(shape_of(data), kind, low, high, seed)
 
 
 @onnx_op("RandomNormal", since=1)
-def random_normal(
-    *, dtype: int = 1, mean: float = 0.0, scale: float = 1.0, seed: float | None = None, shape: Ints
-) -> Value:
+def random_normal(*, dtype: int, mean: float, scale: float, seed: float | None, shape: Ints) -> Value:
     return _normal(ints(*shape), element_type_of(dtype), mean, scale, seed)
 
 
 @onnx_op("RandomNormalLike", since=1)
-def random_normal_like(
-    data: Value, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
-) -> Value:
+def random_normal_like(data: Value, *, dtype: int | None, mean: float, scale: float, seed: float | None) -> Value:
     kind = data.element_type if dtype is None else element_type_of(dtype)
     return _normal(shape_of(data), kind, mean, scale, seed)
 
 
 @onnx_op("Multinomial", since=7)
-def multinomial(data: Value, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Value:
+def multinomial(data: Value, *, dtype: int, sample_size: int, seed: float | None) -> Value:
     """The input has logarithms of probabilities."""
     return build.multinomial(
         data,

@@ -32,71 +32,43 @@ _ALIGNED: Mapping[str, Literal["asymmetric", "half_pixel_for_nn"]] = {
 
 
 @onnx_op("Upsample", since=1, instead="Resize")
-def upsample_1(data: Value, *, height_scale: float, mode: str = "nearest", width_scale: float) -> Value:
+def upsample_1(data: Value, *, height_scale: float, mode: str, width_scale: float) -> Value:
     return upsample_7(data, mode=mode, scales=(1.0, 1.0, height_scale, width_scale))
 
 
 @onnx_op("Upsample", since=7, instead="Resize")
-def upsample_7(data: Value, *, mode: str = "nearest", scales: Floats) -> Value:
+def upsample_7(data: Value, *, mode: str, scales: Floats) -> Value:
     return upsample(data, build.constant(np.array(scales, np.float32)), mode=mode)
 
 
 @onnx_op("Upsample", since=9, instead="Resize")
-def upsample(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
+def upsample(data: Value, scales: Value, *, mode: str) -> Value:
     return resize_10(data, scales, mode="linear" if mode == "bilinear" else mode)
 
 
 @onnx_op("Resize", since=10)
-def resize_10(data: Value, scales: Value, *, mode: str = "nearest") -> Value:
+def resize_10(data: Value, scales: Value, *, mode: str) -> Value:
     """Version 10 does not define the rounding of coordinates: as in onnxruntime, down to enlarge and up to shrink."""
     way = Resampling(mode, coordinates="asymmetric", nearest="simple")
     return resampled(data, way, scales=scales)
 
 
-@onnx_op("Resize", since=11)
-def resize_11(
+@onnx_op("Resize", since=(11, 18))
+def resize(
     data: Value,
-    roi: Value | None = None,
-    scales: Value | None = None,
-    sizes: Value | None = None,
+    roi: Value | None,
+    scales: Value | None,
+    sizes: Value | None,
     *,
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: bool = False,
-    extrapolation_value: float = 0.0,
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
-) -> Value:
-    return resize_18(
-        data,
-        roi,
-        scales,
-        sizes,
-        coordinate_transformation_mode=coordinate_transformation_mode,
-        cubic_coeff_a=cubic_coeff_a,
-        exclude_outside=exclude_outside,
-        extrapolation_value=extrapolation_value,
-        mode=mode,
-        nearest_mode=nearest_mode,
-    )
-
-
-@onnx_op("Resize", since=18)
-def resize_18(
-    data: Value,
-    roi: Value | None = None,
-    scales: Value | None = None,
-    sizes: Value | None = None,
-    *,
-    antialias: bool = False,
-    axes: Ints = (),
-    coordinate_transformation_mode: str = "half_pixel",
-    cubic_coeff_a: float = -0.75,
-    exclude_outside: bool = False,
-    extrapolation_value: float = 0.0,
-    keep_aspect_ratio_policy: str = "stretch",
-    mode: str = "nearest",
-    nearest_mode: str = "round_prefer_floor",
+    antialias: bool,
+    axes: Ints,
+    coordinate_transformation_mode: str,
+    cubic_coeff_a: float,
+    exclude_outside: bool,
+    extrapolation_value: float,
+    keep_aspect_ratio_policy: str,
+    mode: str,
+    nearest_mode: str,
 ) -> Value:
     way = Resampling(
         mode,
@@ -120,17 +92,13 @@ def _grid_sample(data: Value, grid: Value, align_corners: bool, mode: Sampling, 
 
 
 @onnx_op("GridSample", since=16)
-def grid_sample_16(
-    data: Value, grid: Value, *, align_corners: bool = False, mode: str = "bilinear", padding_mode: str = "zeros"
-) -> Value:
+def grid_sample_16(data: Value, grid: Value, *, align_corners: bool, mode: str, padding_mode: str) -> Value:
     names: Mapping[str, Sampling] = {"bilinear": "bilinear", "nearest": "nearest", "bicubic": "bicubic"}
     return _grid_sample(data, grid, align_corners, chosen("mode", mode, names), padding_mode)
 
 
 @onnx_op("GridSample", since=20)
-def grid_sample(
-    data: Value, grid: Value, *, align_corners: bool = False, mode: str = "linear", padding_mode: str = "zeros"
-) -> Value:
+def grid_sample(data: Value, grid: Value, *, align_corners: bool, mode: str, padding_mode: str) -> Value:
     """The modes have the names of one-dimensional interpolation."""
     names: Mapping[str, Sampling] = {"linear": "bilinear", "nearest": "nearest", "cubic": "bicubic"}
     return _grid_sample(data, grid, align_corners, chosen("mode", mode, names), padding_mode)
@@ -199,17 +167,22 @@ def _place(at: Value, size: Value, align_corners: bool, padding_mode: str, mode:
     return place
 
 
-def _roi_align(
+@onnx_op("RoiAlign", since=(10, 16))
+def roi_align(
     data: Value,
     rois: Value,
     batch_indices: Value,
-    aligned: Literal["asymmetric", "half_pixel_for_nn"],
+    *,
+    coordinate_transformation_mode: str,
     mode: str,
-    height: int,
-    width: int,
+    output_height: int,
+    output_width: int,
     sampling_ratio: int,
     spatial_scale: float,
+    since: int,
 ) -> Value:
+    coordinates = coordinate_transformation_mode if since >= 16 else "output_half_pixel"
+    aligned = chosen("coordinate_transformation_mode", coordinates, _ALIGNED)
     if mode != "avg":
         # ONNX selects the largest weighted neighbour, ROIAlign of IR the largest of the interpolated samples.
         raise UnsupportedError(f"mode is {mode!r}: IR takes the maximum over different values")
@@ -217,54 +190,10 @@ def _roi_align(
         data,
         rois,
         batch_indices,
-        pooled_h=height,
-        pooled_w=width,
+        pooled_h=output_height,
+        pooled_w=output_width,
         sampling_ratio=sampling_ratio,
         spatial_scale=spatial_scale,
         mode="avg",
         aligned_mode=aligned,
-    )
-
-
-@onnx_op("RoiAlign", since=10)
-def roi_align_10(
-    data: Value,
-    rois: Value,
-    batch_indices: Value,
-    *,
-    mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
-    spatial_scale: float = 1.0,
-) -> Value:
-    return _roi_align(
-        data, rois, batch_indices, "asymmetric", mode, output_height, output_width, sampling_ratio, spatial_scale
-    )
-
-
-@onnx_op("RoiAlign", since=16)
-def roi_align(
-    data: Value,
-    rois: Value,
-    batch_indices: Value,
-    *,
-    coordinate_transformation_mode: str = "half_pixel",
-    mode: str = "avg",
-    output_height: int = 1,
-    output_width: int = 1,
-    sampling_ratio: int = 0,
-    spatial_scale: float = 1.0,
-) -> Value:
-    aligned = chosen("coordinate_transformation_mode", coordinate_transformation_mode, _ALIGNED)
-    return _roi_align(
-        data,
-        rois,
-        batch_indices,
-        aligned,
-        mode,
-        output_height,
-        output_width,
-        sampling_ratio,
-        spatial_scale,
     )

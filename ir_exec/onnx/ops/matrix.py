@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from ir_exec import build
 from ir_exec.build import Value
-from ir_exec.errors import UnsupportedError
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, UnsupportedError
 from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.lowering.values import cast, ints, known_size, number, shape_of
 from ir_exec.types import ElementType
@@ -20,33 +21,14 @@ def matmul(a: Value, b: Value) -> Value:
     return build.matmul(a, b)
 
 
-@onnx_op("Gemm", since=1)
-def gemm_1(
-    a: Value,
-    b: Value,
-    c: Value,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    broadcast: bool = False,
-    transA: bool = False,  # noqa: N803  # the name in files
-    transB: bool = False,  # noqa: N803
-) -> Value:
-    return gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB)
-
-
-@onnx_op("Gemm", since=7)
+@onnx_op("Gemm", since=(1, 7), unused=("broadcast",))
 def gemm(
-    a: Value,
-    b: Value,
-    c: Value | None = None,
-    *,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
+    a: Value, b: Value, c: Value | None, *, alpha: float, beta: float, transA: bool, transB: bool, since: int = 7
 ) -> Value:
     """alpha a b + beta c. With factors other than 1 integers are scaled and added as f64, and truncated."""
+    if since < 7 and c is None:
+        # Later versions require it up to 10, but files omit it.
+        raise GraphError("the input C is missing", code=Code.wrong_number_of_inputs, port="c")
     found = build.matmul(a, b, transpose_a=transA, transpose_b=transB)
     kind = found.element_type
     if kind.is_integer and not alpha == beta == 1:

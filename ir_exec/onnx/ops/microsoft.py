@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Unpack
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError, UnsupportedError
-from ir_exec.onnx.lowering.attributes import Floats, Ints, chosen
+from ir_exec.onnx.lowering.attributes import Floats, chosen
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import (
     as_i64,
@@ -20,7 +21,7 @@ from ir_exec.onnx.lowering.values import (
     number,
     shape_of,
 )
-from ir_exec.onnx.ops.convolution import convolve
+from ir_exec.onnx.ops.convolution import ConvAttributes, convolve
 from ir_exec.onnx.ops.elementwise import gelu as standard_gelu
 from ir_exec.onnx.ops.image import grid_sample_16
 from ir_exec.onnx.ops.matrix import gemm
@@ -32,21 +33,21 @@ __all__: list[str] = []
 
 @onnx_op("Gelu", since=1, domain=MICROSOFT)
 def gelu(data: Value) -> Value:
-    return standard_gelu(data)
+    return standard_gelu(data, approximate="none")
 
 
 @onnx_op("FastGelu", since=1, domain=MICROSOFT)
-def fast_gelu(data: Value, bias: Value | None = None) -> Value:
+def fast_gelu(data: Value, bias: Value | None) -> Value:
     return standard_gelu(data if bias is None else build.add(data, bias), approximate="tanh")
 
 
 @onnx_op("BiasGelu", since=1, domain=MICROSOFT)
 def bias_gelu(data: Value, bias: Value) -> Value:
-    return standard_gelu(build.add(data, bias))
+    return standard_gelu(build.add(data, bias), approximate="none")
 
 
 @onnx_op("QuickGelu", since=1, domain=MICROSOFT)
-def quick_gelu(data: Value, *, alpha: float = 1.702) -> Value:
+def quick_gelu(data: Value, *, alpha: float) -> Value:
     return build.swish(data, number(alpha, data))
 
 
@@ -59,7 +60,7 @@ def bias_add(data: Value, bias: Value, skip: Value) -> Value:
 def bias_split_gelu(data: Value, bias: Value) -> Value:
     """One half of the last axis times the Gelu of the other half."""
     left, right = build.split(build.add(data, bias), -1, num_splits=2)
-    return build.multiply(left, standard_gelu(right))
+    return build.multiply(left, standard_gelu(right, approximate="none"))
 
 
 def _matmul(
@@ -78,27 +79,13 @@ def _batch_last(value: Value) -> Value:
 
 @onnx_op("FusedMatMul", since=1, domain=MICROSOFT)
 def fused_matmul(
-    a: Value,
-    b: Value,
-    *,
-    alpha: float = 1.0,
-    transA: bool = False,  # noqa: N803  # the names in files
-    transB: bool = False,  # noqa: N803
-    transBatchA: bool = False,  # noqa: N803
-    transBatchB: bool = False,  # noqa: N803
+    a: Value, b: Value, *, alpha: float, transA: bool, transB: bool, transBatchA: bool, transBatchB: bool
 ) -> Value:
     return _matmul(a, b, alpha=alpha, trans_a=transA, trans_b=transB, batch_a=transBatchA, batch_b=transBatchB)
 
 
 @onnx_op("TransposeMatMul", since=1, domain=MICROSOFT)
-def transpose_matmul(
-    a: Value,
-    b: Value,
-    *,
-    alpha: float = 1.0,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
-) -> Value:
+def transpose_matmul(a: Value, b: Value, *, alpha: float, transA: bool, transB: bool) -> Value:
     return _matmul(a, b, alpha=alpha, trans_a=transA, trans_b=transB)
 
 
@@ -126,30 +113,15 @@ def _activated(data: Value, name: str, parameters: Floats) -> Value:
 def fused_conv(
     data: Value,
     filters: Value,
-    bias: Value | None = None,
-    added: Value | None = None,
+    bias: Value | None,
+    added: Value | None,
     *,
     activation: str = "",
-    activation_params: Floats = (),
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    activation_params: Floats,
+    **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """A convolution, an addition, and an activation."""
-    found = convolve(
-        data,
-        filters,
-        bias,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    found = convolve(data, filters, bias, **attributes)
     return _activated(found if added is None else build.add(found, added), activation, activation_params)
 
 
@@ -157,16 +129,16 @@ def fused_conv(
 def fused_gemm(
     a: Value,
     b: Value,
-    c: Value | None = None,
+    c: Value | None,
     *,
     activation: str = "",
-    activation_alpha: float | None = None,
-    activation_beta: float | None = None,
-    activation_gamma: float | None = None,
-    alpha: float = 1.0,
-    beta: float = 1.0,
-    transA: bool = False,  # noqa: N803
-    transB: bool = False,  # noqa: N803
+    activation_alpha: float | None,
+    activation_beta: float | None,
+    activation_gamma: float | None,
+    alpha: float,
+    beta: float,
+    transA: bool,
+    transB: bool,
 ) -> Value:
     parameters = tuple(one for one in (activation_alpha, activation_beta, activation_gamma) if one is not None)
     return _activated(gemm(a, b, c, alpha=alpha, beta=beta, transA=transA, transB=transB), activation, parameters)
@@ -176,29 +148,13 @@ def fused_gemm(
 def nhwc_conv(
     data: Value,
     filters: Value,
-    bias: Value | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    bias: Value | None,
+    **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """The channels are the last axis of the data, and of the filters."""
     rank = known_rank(data, "the input")
     first = ints(0, rank - 1, *range(1, rank - 1))
-    found = convolve(
-        build.transpose(data, first),
-        build.transpose(filters, first),
-        bias,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    found = convolve(build.transpose(data, first), build.transpose(filters, first), bias, **attributes)
     return build.transpose(found, ints(0, *range(2, rank), 1))
 
 
@@ -213,13 +169,7 @@ def _normalized_with_skip(
 
 @onnx_op("SkipLayerNormalization", since=1, domain=MICROSOFT)
 def skip_layer_normalization(
-    data: Value,
-    skip: Value,
-    gamma: Value,
-    beta: Value | None = None,
-    bias: Value | None = None,
-    *,
-    epsilon: float = 1e-12,
+    data: Value, skip: Value, gamma: Value, beta: Value | None, bias: Value | None, *, epsilon: float
 ) -> list[Value]:
     """The further outputs are the mean, the inverse deviation, and the sum before normalization."""
     return _normalized_with_skip(data, skip, gamma, beta, bias, epsilon, centered=True)
@@ -227,12 +177,12 @@ def skip_layer_normalization(
 
 @onnx_op("SkipSimplifiedLayerNormalization", since=1, domain=MICROSOFT)
 def skip_simplified_layer_normalization(
-    data: Value, skip: Value, gamma: Value, bias: Value | None = None, *, epsilon: float = 1e-12
+    data: Value, skip: Value, gamma: Value, bias: Value | None, *, epsilon: float
 ) -> list[Value]:
     return _normalized_with_skip(data, skip, gamma, None, bias, epsilon, centered=False)
 
 
-@onnx_op("EmbedLayerNormalization", since=1, domain=MICROSOFT)
+@onnx_op("EmbedLayerNormalization", since=1, domain=MICROSOFT, unused=("mask_index_type",))
 def embed_layer_normalization(
     input_ids: Value,
     segment_ids: Value | None,
@@ -241,11 +191,10 @@ def embed_layer_normalization(
     segments: Value | None,
     gamma: Value,
     beta: Value,
-    mask: Value | None = None,
-    position_ids: Value | None = None,
+    mask: Value | None,
+    position_ids: Value | None,
     *,
-    epsilon: float = 1e-12,
-    mask_index_type: int | None = None,
+    epsilon: float,
 ) -> list[Value]:
     """Embeddings of words, positions and segments, added and normalized; the second output counts the mask."""
     total = gather_from_front(words, input_ids, 0, "input_ids")
@@ -265,7 +214,7 @@ def embed_layer_normalization(
 
 
 @onnx_op("BiasSoftmax", since=1, domain=MICROSOFT)
-def bias_softmax(data: Value, bias: Value, *, axis: int = 1, is_inner_broadcast: bool) -> Value:
+def bias_softmax(data: Value, bias: Value, *, axis: int, is_inner_broadcast: bool) -> Value:
     """Softmax over all axes starting at `axis`, merged into one."""
     rank = known_rank(data, "the input")
     place = normal_axis(axis, rank)
@@ -281,9 +230,7 @@ def bias_softmax(data: Value, bias: Value, *, axis: int = 1, is_inner_broadcast:
 
 
 @onnx_op("GridSample", since=1, domain=MICROSOFT)
-def grid_sample(
-    data: Value, grid: Value, *, align_corners: bool = False, mode: str = "bilinear", padding_mode: str = "zeros"
-) -> Value:
+def grid_sample(data: Value, grid: Value, *, align_corners: bool, mode: str, padding_mode: str) -> Value:
     return grid_sample_16(data, grid, align_corners=align_corners, mode=mode, padding_mode=padding_mode)
 
 
@@ -308,13 +255,7 @@ def unique(data: Value) -> list[Value]:
 
 @onnx_op("CropAndResize", since=1, domain=MICROSOFT)
 def crop_and_resize(
-    data: Value,
-    rois: Value,
-    batch_indices: Value,
-    crop_size: Value,
-    *,
-    extrapolation_value: float = 0.0,
-    mode: str = "bilinear",
+    data: Value, rois: Value, batch_indices: Value, crop_size: Value, *, extrapolation_value: float, mode: str
 ) -> Value:
     """Regions (y1, x1, y2, x2, from 0 to 1) resampled to one size; positions outside have the extrapolation value."""
     if mode not in ("bilinear", "nearest"):

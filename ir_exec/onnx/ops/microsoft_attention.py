@@ -71,24 +71,23 @@ def _padding(mask: Value, keys: Value, like: Value, masked: float) -> Value:
     return build.select(kept, number(0, like), number(masked, like))
 
 
-@onnx_op("Attention", since=1, domain=MICROSOFT)
+@onnx_op("Attention", since=1, domain=MICROSOFT, unused=("rotary_embedding_dim",))
 def attention(
     data: Value,
     weights: Value,
-    bias: Value | None = None,
-    mask_index: Value | None = None,
-    past: Value | None = None,
-    attention_bias: Value | None = None,
-    past_sequence_length: Value | None = None,
+    bias: Value | None,
+    mask_index: Value | None,
+    past: Value | None,
+    attention_bias: Value | None,
+    past_sequence_length: Value | None,
     *,
-    do_rotary: bool = False,
+    do_rotary: bool,
     mask_filter_value: float = _MASKED,
     num_heads: int,
-    past_present_share_buffer: bool = False,
-    qkv_hidden_sizes: Ints = (),
-    rotary_embedding_dim: int = 0,
-    scale: float | None = None,
-    unidirectional: bool = False,
+    past_present_share_buffer: bool,
+    qkv_hidden_sizes: Ints,
+    scale: float | None,
+    unidirectional: bool,
     call: Call,
 ) -> list[Value]:
     """Query, key and value are projections of one input."""
@@ -150,17 +149,17 @@ def qattention(
     bias: Value,
     input_scale: Value,
     weight_scale: Value,
-    mask_index: Value | None = None,
-    input_zero_point: Value | None = None,
-    weight_zero_point: Value | None = None,
-    past: Value | None = None,
+    mask_index: Value | None,
+    input_zero_point: Value | None,
+    weight_zero_point: Value | None,
+    past: Value | None,
     *,
-    do_rotary: bool = False,
+    do_rotary: bool,
     mask_filter_value: float = _MASKED,
     num_heads: int,
-    past_present_share_buffer: bool = False,
-    scale: float | None = None,
-    unidirectional: bool = False,
+    past_present_share_buffer: bool,
+    scale: float | None,
+    unidirectional: bool,
     call: Call,
 ) -> list[Value]:
     """Attention whose projection is a product of integers."""
@@ -176,20 +175,20 @@ def qattention(
 @onnx_op("MultiHeadAttention", since=1, domain=MICROSOFT)
 def multi_head_attention(
     query: Value,
-    key: Value | None = None,
-    value: Value | None = None,
-    bias: Value | None = None,
-    key_padding_mask: Value | None = None,
-    attention_bias: Value | None = None,
-    past_key: Value | None = None,
-    past_value: Value | None = None,
-    past_sequence_length: Value | None = None,
-    cache_indirection: Value | None = None,
+    key: Value | None,
+    value: Value | None,
+    bias: Value | None,
+    key_padding_mask: Value | None,
+    attention_bias: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    past_sequence_length: Value | None,
+    cache_indirection: Value | None,
     *,
     mask_filter_value: float = _MASKED,
     num_heads: int,
-    scale: float | None = None,
-    unidirectional: bool = False,
+    scale: float | None,
+    unidirectional: bool,
     call: Call,
 ) -> list[Value]:
     """Key and value may be packed with the query, or come from a cache, [batch, heads, length, size].
@@ -237,25 +236,24 @@ def _attention_outputs(
     return [*outputs, scores_of(q, cache.keys, mask, scale)] if wants_scores else outputs
 
 
-@onnx_op("DecoderMaskedMultiHeadAttention", since=1, domain=MICROSOFT)
+@onnx_op("DecoderMaskedMultiHeadAttention", since=1, domain=MICROSOFT, unused=("output_qk",))
 def decoder_masked_multi_head_attention(
     query: Value,
-    key: Value | None = None,
-    value: Value | None = None,
-    mask_index: Value | None = None,
-    attention_bias: Value | None = None,
-    past_key: Value | None = None,
-    past_value: Value | None = None,
-    past_sequence_length: Value | None = None,
-    beam_width: Value | None = None,
-    cache_indirection: Value | None = None,
-    bias: Value | None = None,
+    key: Value | None,
+    value: Value | None,
+    mask_index: Value | None,
+    attention_bias: Value | None,
+    past_key: Value | None,
+    past_value: Value | None,
+    past_sequence_length: Value | None,
+    beam_width: Value | None,
+    cache_indirection: Value | None,
+    bias: Value | None,
     *,
     mask_filter_value: float = _MASKED,
     num_heads: int,
-    output_qk: bool = False,
-    past_present_share_buffer: bool = False,
-    scale: float | None = None,
+    past_present_share_buffer: bool,
+    scale: float | None,
     call: Call,
 ) -> list[Value]:
     """One query for each entry of the batch; see MultiHeadAttention for the caches.
@@ -296,21 +294,19 @@ def _packed_parts(packed: Value, past_key: Value | None, past_value: Value | Non
     return list(build.variadic_split(packed, 2, ints(size, size, total - 2 * size)))
 
 
-@onnx_op("RotaryEmbedding", since=1, domain=MICROSOFT)
+# onnxruntime reads the scale, but does not apply it.
+@onnx_op("RotaryEmbedding", since=1, domain=MICROSOFT, unused=("is_packed_batching", "scale"))
 def rotary_embedding(
     data: Value,
     position_ids: Value,
     cos_cache: Value,
     sin_cache: Value,
     *,
-    interleaved: bool = False,
-    is_packed_batching: bool = False,
+    interleaved: bool,
     num_heads: int = 0,
     rotary_embedding_dim: int = 0,
-    scale: float = 1.0,
 ) -> Value:
     """[batch, length, heads * size] or [batch, heads, length, size]; a single position belongs to the first element."""
-    # onnxruntime reads the scale, but does not apply it.
     size = rotary_embedding_dim or 2 * known_size(cos_cache, 1, "the last dim of cos_cache")
     is_flat = known_rank(data, "the input") == 3
     x = data

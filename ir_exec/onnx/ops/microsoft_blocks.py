@@ -47,12 +47,12 @@ def gather_block_quantized(
     data: Value,
     indices: Value,
     scales: Value,
-    zero_points: Value | None = None,
+    zero_points: Value | None,
     *,
-    bits: int = 4,
-    block_size: int = 128,
-    gather_axis: int = 0,
-    quantize_axis: int = 1,
+    bits: int,
+    block_size: int,
+    gather_axis: int,
+    quantize_axis: int,
 ) -> Value:
     """Gathered elements are dequantized after gathering; an index out of range gathers zeros."""
     rank = known_rank(data, "the data")
@@ -127,18 +127,17 @@ _TABLES = {0: (*_FP4, *(-one for one in _FP4)), 1: _NF4}
 """The numbers represented by 4 bits, by quant_type."""
 
 
-@onnx_op("MatMulBnb4", since=1, domain=MICROSOFT)
+@onnx_op("MatMulBnb4", since=1, domain=MICROSOFT, unused=("training_mode",))
 def matmul_bnb4(
     a: Value,
     b: Value,
     absmax: Value,
     *,
-    K: int,  # noqa: N803  # the names in files
-    N: int,  # noqa: N803
+    K: int,
+    N: int,
     block_size: int,
     quant_type: int,
-    training_mode: bool = False,
-    transB: bool = True,  # noqa: N803
+    transB: bool,
 ) -> Value:
     """a times weights [N, K], or their transpose: indices into a table, two in a byte, the first in the upper bits."""
     if quant_type not in _TABLES:

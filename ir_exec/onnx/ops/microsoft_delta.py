@@ -34,28 +34,27 @@ class _Heads(NamedTuple):
     heads: int
 
 
-@onnx_op("GatedDeltaNet", since=1, domain=MICROSOFT)
+@onnx_op("GatedDeltaNet", since=1, domain=MICROSOFT, unused=("chunk_size",))
 def gated_delta_net(
     query: Value,
-    key: Value | None = None,
-    value: Value | None = None,
-    cu_seqlens: Value | None = None,
-    decay: Value | None = None,
-    beta: Value | None = None,
-    initial_state: Value | None = None,
-    a_log: Value | None = None,
-    dt_bias: Value | None = None,
-    capture_count: Value | None = None,
-    state_update_active: Value | None = None,
+    key: Value | None,
+    value: Value | None,
+    cu_seqlens: Value | None,
+    decay: Value | None,
+    beta: Value | None,
+    initial_state: Value | None,
+    a_log: Value | None,
+    dt_bias: Value | None,
+    capture_count: Value | None,
+    state_update_active: Value | None,
     *,
-    beta_activation: str = "none",
-    chunk_size: int = 64,
-    gate_activation: str = "none",
-    gate_lower_bound: float = -5.0,
-    qk_l2_norm: bool = False,
-    scale: float = 0.0,
-    state_update_capacity: int = 0,
-    update_rule: str = "gated_delta",
+    beta_activation: str,
+    gate_activation: str,
+    gate_lower_bound: float,
+    qk_l2_norm: bool,
+    scale: float,
+    state_update_capacity: int,
+    update_rule: str,
 ) -> list[Value]:
     """LinearAttention with the tokens first, optionally of texts of different lengths.
 

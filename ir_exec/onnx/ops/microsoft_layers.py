@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
@@ -10,7 +12,7 @@ from ir_exec.onnx.lowering.attributes import Ints, chosen
 from ir_exec.onnx.lowering.graphs import Call
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import cast, ints, known_rank, number, shape_of
-from ir_exec.onnx.ops.pooling import max_pool
+from ir_exec.onnx.ops.pooling import PoolAttributes, max_pool
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -40,14 +42,7 @@ def _group_norm(
 
 @onnx_op("GroupNorm", since=1, domain=MICROSOFT)
 def group_norm(
-    data: Value,
-    gamma: Value,
-    beta: Value,
-    *,
-    activation: int,
-    channels_last: bool = True,
-    epsilon: float = 1e-5,
-    groups: int,
+    data: Value, gamma: Value, beta: Value, *, activation: int, channels_last: bool, epsilon: float, groups: int
 ) -> Value:
     return _group_norm(data, gamma, beta, activation, channels_last, epsilon, groups)
 
@@ -58,11 +53,11 @@ def skip_group_norm(
     gamma: Value,
     beta: Value,
     skip: Value,
-    bias: Value | None = None,
+    bias: Value | None,
     *,
     activation: int,
-    channels_last: bool = True,
-    epsilon: float = 1e-5,
+    channels_last: bool,
+    epsilon: float,
     groups: int,
 ) -> list[Value]:
     """The second output is the sum before normalization."""
@@ -76,34 +71,15 @@ def skip_group_norm(
 
 
 @onnx_op("NhwcMaxPool", since=1, domain=MICROSOFT)
-def nhwc_max_pool(
-    data: Value,
-    *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    dilations: Ints | None = None,
-    kernel_shape: Ints,
-    pads: Ints = (),
-    strides: Ints | None = None,
-    call: Call,
-) -> Value:
+def nhwc_max_pool(data: Value, *, dilations: Ints, call: Call, **attributes: Unpack[PoolAttributes]) -> Value:
     """The channels are the last axis."""
     turned, back = _channels(data, True)
-    found = max_pool(
-        turned,
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-        dilations=dilations,
-        pads=pads,
-        strides=strides,
-        call=call,
-    )
-    return build.transpose(found[0], ints(*back))
+    found, _ = max_pool(turned, dilations=dilations, storage_order=0, call=call, **attributes)
+    return build.transpose(found, ints(*back))
 
 
 @onnx_op("CDist", since=1, domain=MICROSOFT)
-def cdist(a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
+def cdist(a: Value, b: Value, *, metric: str) -> Value:
     """Distances between all rows of two matrices, from the squares of both and their products."""
     if metric not in ("euclidean", "sqeuclidean"):
         raise UnsupportedError(f"the metric {metric} is not supported")
@@ -119,7 +95,7 @@ def cdist(a: Value, b: Value, *, metric: str = "sqeuclidean") -> Value:
 
 
 @onnx_op("GatedAdd", since=1, domain=MICROSOFT)
-def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None = None) -> Value:
+def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None) -> Value:
     """x + y times a gate for each row; the gate may be the sigmoid of a product."""
     if gate_weight is not None:
         product = build.matmul(cast(gate, ElementType.f32), cast(gate_weight, ElementType.f32))
@@ -129,7 +105,7 @@ def gated_add(x: Value, y: Value, gate: Value, gate_weight: Value | None = None)
 
 
 @onnx_op("GatedRMSNorm", since=1, domain=MICROSOFT)
-def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str = "silu", epsilon: float = 1e-5) -> Value:
+def gated_rms_norm(x: Value, scale: Value, gate: Value, *, activation: str, epsilon: float) -> Value:
     """Normalize groups with the length of the scale, and multiply them by an activation of the gate."""
     activated = chosen("activation", activation, {one: one for one in ("silu", "swish", "sigmoid")})
     wide, control = cast(x, ElementType.f32), cast(gate, ElementType.f32)
@@ -149,7 +125,7 @@ def _grouped(scale: Value, rank: int) -> Value:
 
 
 @onnx_op("LinearAttentionGate", since=1, domain=MICROSOFT)
-def linear_attention_gate(a: Value, dt_bias: Value, decay_scale: Value, b: Value | None = None) -> list[Value]:
+def linear_attention_gate(a: Value, dt_bias: Value, decay_scale: Value, b: Value | None) -> list[Value]:
     """The decay and the update rate of each head, computed in f32."""
     decay = build.multiply(decay_scale, build.softplus(build.add(cast(a, ElementType.f32), dt_bias)))
     found = [cast(decay, a.element_type)]

@@ -40,21 +40,20 @@ UPDATE_RULES = {"linear": (False, False), "gated": (True, False), "delta": (Fals
 """For each rule: True if it has a decay, and True if it adds only the difference from the state's prediction."""
 
 
-@onnx_op("LinearAttention", since=1, domain=MICROSOFT)
+@onnx_op("LinearAttention", since=1, domain=MICROSOFT, unused=("chunk_size",))
 def linear_attention(
     query: Value,
     key: Value,
     value: Value,
-    past_state: Value | None = None,
-    decay: Value | None = None,
-    beta: Value | None = None,
+    past_state: Value | None,
+    decay: Value | None,
+    beta: Value | None,
     *,
-    chunk_size: int = 64,
     kv_num_heads: int,
     q_num_heads: int,
-    scale: float = 0.0,
-    state_window: int = 0,
-    update_rule: str = "gated_delta",
+    scale: float,
+    state_window: int,
+    update_rule: str,
 ) -> list[Value]:
     """A matrix state for each head, [keys, values], decayed and updated by every token, and multiplied by its query."""
     is_gated, is_delta = chosen("update_rule", update_rule, UPDATE_RULES)
@@ -115,19 +114,19 @@ def _start(past: Value | None, keys: Value, values: Value) -> Value:
 def causal_conv_with_state(
     data: Value,
     weight: Value,
-    bias: Value | None = None,
-    past_state: Value | None = None,
+    bias: Value | None,
+    past_state: Value | None,
     *,
-    activation: str = "none",
-    channels_last: bool = False,
-    dilation: int = 1,
-    input_channel_offset: int = 0,
-    input_channels: int = 0,
-    ndim: int = 1,
-    state_channels_last: int = -1,
-    state_length: int = 0,
-    state_update_capacity: int = 0,
-    state_window: int = 0,
+    activation: str,
+    channels_last: bool,
+    dilation: int,
+    input_channel_offset: int,
+    input_channels: int,
+    ndim: int,
+    state_channels_last: int,
+    state_length: int,
+    state_update_capacity: int,
+    state_window: int,
 ) -> list[Value]:
     """A convolution of each channel with positions up to its own; the state has the positions before the first one."""
     extended = (input_channel_offset, input_channels, state_length, state_update_capacity, state_window)
@@ -157,7 +156,7 @@ def causal_conv_with_state(
         group=channels,
         kernel_shape=(taps,),
         pads=(),
-        strides=None,
+        strides=(),
     )
     found = build.swish(found) if is_swish else found
     length = build.gather(shape_of(turned), ints(2), 0)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Unpack
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, UnsupportedError
-from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings
+from ir_exec.onnx.lowering.attributes import Ints
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import cast, ints, known_rank, number
-from ir_exec.onnx.ops.pooling import average_pool
+from ir_exec.onnx.ops.convolution import ConvAttributes
+from ir_exec.onnx.ops.pooling import PoolAttributes, average_pool
 from ir_exec.onnx.ops.quantization import (
     dequantized,
     dynamic_quantize_linear,
@@ -19,7 +21,7 @@ from ir_exec.onnx.ops.quantization import (
     qlinear_conv,
     quantized,
 )
-from ir_exec.onnx.ops.recurrent_layers import lstm_layer
+from ir_exec.onnx.ops.recurrent_layers import RecurrentAttributes, lstm_layer
 from ir_exec.types import ElementType
 
 __all__: list[str] = []
@@ -53,20 +55,14 @@ _binary("QLinearMul", build.multiply)
 
 @onnx_op("QLinearSigmoid", since=1, domain=MICROSOFT)
 def qlinear_sigmoid(
-    x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None = None
+    x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None
 ) -> Value:
     return _requantized(build.sigmoid(dequantized(x, x_scale, x_zero_point)), y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearLeakyRelu", since=1, domain=MICROSOFT)
 def qlinear_leaky_relu(
-    x: Value,
-    x_scale: Value,
-    x_zero_point: Value | None,
-    y_scale: Value,
-    y_zero_point: Value | None = None,
-    *,
-    alpha: float = 0.01,
+    x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value | None, *, alpha: float
 ) -> Value:
     plain = dequantized(x, x_scale, x_zero_point)
     return _requantized(build.prelu(plain, number(alpha, plain)), y_scale, y_zero_point, x)
@@ -74,14 +70,7 @@ def qlinear_leaky_relu(
 
 @onnx_op("QLinearSoftmax", since=1, domain=MICROSOFT)
 def qlinear_softmax(
-    x: Value,
-    x_scale: Value,
-    x_zero_point: Value | None,
-    y_scale: Value,
-    y_zero_point: Value,
-    *,
-    axis: int = -1,
-    opset: int,
+    x: Value, x_scale: Value, x_zero_point: Value | None, y_scale: Value, y_zero_point: Value, *, axis: int, opset: int
 ) -> Value:
     if opset < 13 and axis not in (-1, known_rank(x, "the input") - 1):
         raise UnsupportedError("a softmax over several axes is not supported")
@@ -129,33 +118,21 @@ def qlinear_average_pool(
     x_scale: Value,
     x_zero_point: Value | None,
     y_scale: Value,
-    y_zero_point: Value | None = None,
+    y_zero_point: Value | None,
     *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    channels_last: bool = False,
-    count_include_pad: bool = False,
-    kernel_shape: Ints,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    channels_last: bool,
+    count_include_pad: bool,
+    **attributes: Unpack[PoolAttributes],
 ) -> Value:
     plain, back = _channels_first(dequantized(x, x_scale, x_zero_point), channels_last)
-    found = average_pool(
-        plain,
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        pads=pads,
-        strides=strides,
-    )
+    found = average_pool(plain, count_include_pad=count_include_pad, dilations=(), **attributes)
     found = build.transpose(found, ints(*back)) if channels_last else found
     return _requantized(found, y_scale, y_zero_point, x)
 
 
 @onnx_op("QLinearGlobalAveragePool", since=1, domain=MICROSOFT)
 def qlinear_global_average_pool(
-    x: Value, x_scale: Value, x_zero_point: Value, y_scale: Value, y_zero_point: Value, *, channels_last: bool = False
+    x: Value, x_scale: Value, x_zero_point: Value, y_scale: Value, y_zero_point: Value, *, channels_last: bool
 ) -> Value:
     rank = known_rank(x, "the input")
     axes = range(1, rank - 1) if channels_last else range(2, rank)
@@ -169,7 +146,7 @@ def qlinear_reduce_mean(
     data_scale: Value,
     data_zero_point: Value | None,
     reduced_scale: Value,
-    reduced_zero_point: Value | None = None,
+    reduced_zero_point: Value | None,
     *,
     axes: Ints,
     keepdims: bool,
@@ -190,46 +167,26 @@ def qlinear_conv_of_channels(
     w_zero_point: Value,
     y_scale: Value,
     y_zero_point: Value,
-    bias: Value | None = None,
+    bias: Value | None,
     *,
-    auto_pad: str = "NOTSET",
-    channels_last: bool = False,
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    channels_last: bool,
+    **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """QLinearConv of ONNX, with optionally the channels as the last axis."""
     data, back = _channels_first(x, channels_last)
-    found = qlinear_conv(
-        data,
-        x_scale,
-        x_zero_point,
-        w,
-        w_scale,
-        w_zero_point,
-        y_scale,
-        y_zero_point,
-        bias,
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    weights, output = (w, w_scale, w_zero_point), (y_scale, y_zero_point)
+    found = qlinear_conv(data, x_scale, x_zero_point, *weights, *output, bias, **attributes)
     return build.transpose(found, ints(*back)) if channels_last else found
 
 
 @onnx_op("QuantizeLinear", since=1, domain=MICROSOFT)
-def quantize_linear(data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1) -> Value:
+def quantize_linear(data: Value, scale: Value, zero_point: Value | None, *, axis: int = 1) -> Value:
     kind = zero_point.element_type if zero_point is not None else ElementType.u8
     return quantized(data, scale, zero_point, kind, axis=axis)
 
 
 @onnx_op("DequantizeLinear", since=1, domain=MICROSOFT)
-def dequantize_linear(data: Value, scale: Value, zero_point: Value | None = None, *, axis: int = 1) -> Value:
+def dequantize_linear(data: Value, scale: Value, zero_point: Value | None, *, axis: int = 1) -> Value:
     return dequantized(data, scale, zero_point, axis=axis)
 
 
@@ -255,9 +212,9 @@ def matmul_integer_to_float(
     b: Value,
     a_scale: Value,
     b_scale: Value,
-    a_zero_point: Value | None = None,
-    b_zero_point: Value | None = None,
-    bias: Value | None = None,
+    a_zero_point: Value | None,
+    b_zero_point: Value | None,
+    bias: Value | None,
 ) -> Value:
     product = exact_product(a, b, a_zero_point, b_zero_point)
     scale = build.multiply(_as_number(a_scale), b_scale)
@@ -272,13 +229,13 @@ def qgemm(
     b: Value,
     b_scale: Value,
     b_zero_point: Value,
-    c: Value | None = None,
-    y_scale: Value | None = None,
-    y_zero_point: Value | None = None,
+    c: Value | None,
+    y_scale: Value | None,
+    y_zero_point: Value | None,
     *,
-    alpha: float = 1.0,
-    transA: bool = False,  # noqa: N803  # as the attribute is called
-    transB: bool = False,  # noqa: N803
+    alpha: float,
+    transA: bool,
+    transB: bool,
 ) -> Value:
     """alpha (a b + c) in integers times both scales; floats if there is no scale of the output.
 
@@ -295,7 +252,7 @@ def qgemm(
 
 @onnx_op("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
 def dynamic_quantize_matmul(
-    a: Value, b: Value, b_scale: Value, b_zero_point: Value | None = None, bias: Value | None = None
+    a: Value, b: Value, b_scale: Value, b_zero_point: Value | None, bias: Value | None
 ) -> Value:
     """The left matrix is quantized to u8 by its own minimum and maximum."""
     axes = ints(*range(known_rank(a, "the input")))
@@ -316,23 +273,18 @@ def dynamic_quantize_lstm(
     x: Value,
     w: Value,
     r: Value,
-    b: Value | None = None,
-    lengths: Value | None = None,
-    h: Value | None = None,
-    c: Value | None = None,
-    p: Value | None = None,
-    w_scale: Value | None = None,
-    w_zero_point: Value | None = None,
-    r_scale: Value | None = None,
-    r_zero_point: Value | None = None,
+    b: Value | None,
+    lengths: Value | None,
+    h: Value | None,
+    c: Value | None,
+    p: Value | None,
+    w_scale: Value | None,
+    w_zero_point: Value | None,
+    r_scale: Value | None,
+    r_zero_point: Value | None,
     *,
-    activation_alpha: Floats = (),
-    activation_beta: Floats = (),
-    activations: Strings = (),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: int | None = None,
-    input_forget: bool = False,
+    input_forget: bool,
+    **attributes: Unpack[RecurrentAttributes],
 ) -> list[Value]:
     """An LSTM with weights of 8 bits, [directions, inputs, gates], whose inputs and states are quantized to 8 bits.
 
@@ -340,14 +292,9 @@ def dynamic_quantize_lstm(
     """
     return lstm_layer(
         (_rounded(x), _weights(w, w_scale, w_zero_point), _weights(r, r_scale, r_zero_point), b, lengths, h, c, p),
-        activation_alpha=activation_alpha,
-        activation_beta=activation_beta,
-        activations=activations,
-        clip=clip,
-        direction=direction,
-        hidden_size=hidden_size,
         input_forget=input_forget,
         rounded=_rounded,
+        **attributes,
     )
 
 

@@ -24,38 +24,38 @@ from ir_exec.onnx.lowering.values import (
 )
 from ir_exec.onnx.ops.attention import heads_of, heads_of_size, joined, rotate_pairs
 from ir_exec.onnx.ops.microsoft import embed_layer_normalization
-from ir_exec.onnx.ops.movement import gather_nd_11, pad_11, trilu
+from ir_exec.onnx.ops.movement import padded, trilu
 from ir_exec.onnx.ops.quantization import dequantized
-from ir_exec.onnx.ops.shape import range_
+from ir_exec.onnx.ops.shape import scalar_range
 from ir_exec.types import Array, ElementType
 
 __all__: list[str] = []
 
 
 @onnx_op("Trilu", since=1, domain=MICROSOFT)
-def trilu_of_microsoft(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
+def trilu_of_microsoft(data: Value, k: Value | None, *, upper: bool) -> Value:
     return trilu(data, k, upper=upper)
 
 
 @onnx_op("GatherND", since=1, domain=MICROSOFT)
 def gather_nd_of_microsoft(data: Value, indices: Value) -> Value:
-    return gather_nd_11(data, indices)
+    return build.gather_nd(data, indices)
 
 
 @onnx_op("Range", since=1, domain=MICROSOFT)
-def range_of_microsoft(start: Value, limit: Value, delta: Value | None = None) -> Value:
-    return range_(start, limit, number(1, start) if delta is None else delta)
+def range_of_microsoft(start: Value, limit: Value, delta: Value | None) -> Value:
+    return scalar_range(start, limit, number(1, start) if delta is None else delta)
 
 
 @onnx_op("Pad", since=1, domain=MICROSOFT)
-def pad_of_microsoft(data: Value, pads: Value, value: Value | None = None, *, mode: str = "constant") -> Value:
+def pad_of_microsoft(data: Value, pads: Value, value: Value | None, *, mode: str) -> Value:
     """The pads may be a row, and the value may have rank 1."""
     fill = None if value is None else reshape(value)
-    return pad_11(data, reshape(pads, -1), fill, mode=mode)
+    return padded(data, reshape(pads, -1), fill, None, mode)
 
 
 @onnx_op("UnfoldTensor", since=1, domain=MICROSOFT)
-def unfold_tensor(data: Value, *, dim: int = -1, size: int, step: int = 1) -> Value:
+def unfold_tensor(data: Value, *, dim: int, size: int, step: int) -> Value:
     """All windows of an axis, with the elements of a window along a new last axis."""
     rank = known_rank(data, "the input")
     axis = normal_axis(dim, rank)
@@ -70,7 +70,7 @@ def unfold_tensor(data: Value, *, dim: int = -1, size: int, step: int = 1) -> Va
 
 
 @onnx_op("ScaledSiLU", since=1, domain=MICROSOFT)
-def scaled_silu(data: Value, scale: Value | None = None, *, alpha: float = 1.0) -> Value:
+def scaled_silu(data: Value, scale: Value | None, *, alpha: float) -> Value:
     """x times its sigmoid, after a scale; each step is rounded to the element type."""
     wide = cast(data, ElementType.f32)
     factor = number(alpha, wide) if scale is None else cast(scale, ElementType.f32)
@@ -130,7 +130,7 @@ def quantized_embed_layer_normalization(
     gamma_zero_point: Value,
     beta_zero_point: Value,
     *,
-    epsilon: float = 1e-12,
+    epsilon: float,
 ) -> list[Value]:
     """EmbedLayerNormalization of quantized tables."""
     table = None
@@ -148,20 +148,20 @@ def quantized_embed_layer_normalization(
         dequantized(gamma, gamma_scale, gamma_zero_point),
         dequantized(beta, beta_scale, beta_zero_point),
         mask,
+        None,
         epsilon=epsilon,
     )
     return outputs[:2]
 
 
-@onnx_op("MRotaryEmbedding", since=1, domain=MICROSOFT)
+@onnx_op("MRotaryEmbedding", since=1, domain=MICROSOFT, unused=("is_packed_batching",))
 def multimodal_rotary_embedding(
     data: Value,
     position_ids: Value,
     cos_cache: Value,
     sin_cache: Value,
     *,
-    interleaved: bool = False,
-    is_packed_batching: bool = False,
+    interleaved: bool,
     mrope_layout: int = 0,
     mrope_section: Ints,
     num_heads: int = 0,

@@ -26,21 +26,20 @@ def _unpacked(stored: Array, bits: int, shape: tuple[int, ...]) -> Array:
     return flat.reshape(shape).astype(_PACKED[bits].dtype)
 
 
-@onnx_op("MatMulNBits", since=1, domain=MICROSOFT)
+@onnx_op("MatMulNBits", since=1, domain=MICROSOFT, unused=("accuracy_level",))
 def matmul_n_bits(
     a: Value,
     b: Value,
     scales: Value,
-    zero_points: Value | None = None,
-    g_idx: Value | None = None,
-    bias: Value | None = None,
+    zero_points: Value | None,
+    g_idx: Value | None,
+    bias: Value | None,
     *,
-    K: int,  # noqa: N803  # the names in files
-    N: int,  # noqa: N803
-    accuracy_level: int = 0,
-    bits: int = 4,
+    K: int,
+    N: int,
+    bits: int,
     block_size: int,
-    weight_prepacked: bool = False,
+    weight_prepacked: bool,
 ) -> Value:
     """a times the transpose of weights of N rows, in blocks of K with a scale and a zero point each.
 
@@ -110,7 +109,7 @@ _BLOCK = 32
 
 
 @onnx_op("MatMulFpQ4", since=1, domain=MICROSOFT)
-def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int = 1) -> Value:
+def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int) -> Value:
     """a times weights [K, N], packed as in onnxruntime: column by column, in blocks of 32.
 
     A block has its scale, an f32, then an optional zero point, and 16 bytes: the low bits are the first half of its
@@ -141,10 +140,10 @@ def matmul_of_fp4_weights(
     b: Value,
     weight_scale: Value,
     weight_scale_2: Value,
-    input_scale: Value | None = None,
-    bias: Value | None = None,
+    input_scale: Value | None,
+    bias: Value | None,
     *,
-    block_size: int = 16,
+    block_size: int,
 ) -> Value:
     """a times the transpose of weights f4e2m1 [N, K], two in a byte: a scale f8e4m3 for each block, and one for all.
 
@@ -166,13 +165,7 @@ def matmul_of_fp4_weights(
 
 @onnx_op("MatMulBlockQuantizedFp8Weight", since=1, domain=MICROSOFT)
 def matmul_of_fp8_weights(
-    a: Value,
-    b: Value,
-    b_scale: Value,
-    a_scale: Value | None = None,
-    bias: Value | None = None,
-    *,
-    block_size: int = 128,
+    a: Value, b: Value, b_scale: Value, a_scale: Value | None, bias: Value | None, *, block_size: int
 ) -> Value:
     """a times the transpose of weights f8e4m3 [N, K] with a scale for each block; `a_scale` rounds a to f8."""
     columns = known_size(b, 1, "the last dim of the weights")

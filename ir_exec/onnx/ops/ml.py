@@ -39,14 +39,14 @@ def array_feature_extractor(data: Value, indices: Value) -> Value:
 
 
 @onnx_op("Binarizer", since=1, domain=ML)
-def binarizer(data: Value, *, threshold: float = 0.0) -> Value:
+def binarizer(data: Value, *, threshold: float) -> Value:
     """1 above the threshold, a float to which integers are compared as f64."""
     wide = cast(data, ElementType.f64) if data.element_type.is_integer else data
     return cast(build.greater(wide, number(threshold, wide)), data.element_type)
 
 
 @onnx_op("Scaler", since=1, domain=ML)
-def scaler(data: Value, *, offset: Floats = (), scale: Floats = ()) -> Value:
+def scaler(data: Value, *, offset: Floats, scale: Floats) -> Value:
     """(data - offset) * scale, in f32 or, for f64, in f64; both have one element, or one for each column."""
     wide = data if data.element_type is ElementType.f64 else cast(data, ElementType.f32)
     moved = build.subtract(wide, numbers(offset, wide)) if offset else wide
@@ -54,7 +54,7 @@ def scaler(data: Value, *, offset: Floats = (), scale: Floats = ()) -> Value:
 
 
 @onnx_op("Normalizer", since=1, domain=ML)
-def normalizer(data: Value, *, norm: str = "MAX") -> Value:
+def normalizer(data: Value, *, norm: str) -> Value:
     """Each row divided by its maximum, its L1 norm or its L2 norm; rows of zeros are unchanged."""
     chosen("norm", norm, {one: one for one in ("MAX", "L1", "L2")})
     if known_rank(data, "the input") not in (1, 2):
@@ -74,10 +74,10 @@ def normalizer(data: Value, *, norm: str = "MAX") -> Value:
 def imputer(
     data: Value,
     *,
-    imputed_value_floats: Floats = (),
-    imputed_value_int64s: Ints = (),
-    replaced_value_float: float = 0.0,
-    replaced_value_int64: int = 0,
+    imputed_value_floats: Floats,
+    imputed_value_int64s: Ints,
+    replaced_value_float: float,
+    replaced_value_int64: int,
 ) -> Value:
     """Replace a number, which may be NaN, by one value for each column, or for all."""
     is_float = data.element_type.is_float
@@ -96,7 +96,7 @@ def imputer(
 
 
 @onnx_op("OneHotEncoder", since=1, domain=ML)
-def one_hot_encoder(data: Value, *, cats_int64s: Ints = (), cats_strings: Strings = (), zeros: bool = True) -> Value:
+def one_hot_encoder(data: Value, *, cats_int64s: Ints, cats_strings: Strings, zeros: bool) -> Value:
     """A last axis with 1 at the category of each element; without `zeros` every element must have a category."""
     keys = _column((), cats_int64s, cats_strings, "categories")
     if (data.element_type is ElementType.string) != bool(cats_strings):
@@ -109,12 +109,7 @@ def one_hot_encoder(data: Value, *, cats_int64s: Ints = (), cats_strings: String
 
 @onnx_op("CategoryMapper", since=1, domain=ML)
 def category_mapper(
-    data: Value,
-    *,
-    cats_int64s: Ints = (),
-    cats_strings: Strings = (),
-    default_int64: int = -1,
-    default_string: str = "_Unused",
+    data: Value, *, cats_int64s: Ints, cats_strings: Strings, default_int64: int, default_string: str
 ) -> Value:
     """Strings as integers, and integers as strings."""
     numbered, named = np.array(cats_int64s, np.int64), np.array(cats_strings, object)
@@ -124,7 +119,7 @@ def category_mapper(
 
 
 @onnx_op("FeatureVectorizer", since=1, domain=ML)
-def feature_vectorizer(*inputs: Value, inputdimensions: Ints = ()) -> Value:
+def feature_vectorizer(*inputs: Value, inputdimensions: Ints) -> Value:
     """Concatenate the rows of all inputs, each truncated or padded with zeros to its number of columns."""
     if not inputs or len(inputs) != len(inputdimensions) or min(inputdimensions) < 0:
         raise InvalidAttributeError(
@@ -141,7 +136,7 @@ def feature_vectorizer(*inputs: Value, inputdimensions: Ints = ()) -> Value:
 
 
 @onnx_op("ZipMap", since=1, domain=ML)
-def zip_map(data: Value, *, classlabels_int64s: Ints = (), classlabels_strings: Strings = (), call: Call) -> Value:
+def zip_map(data: Value, *, classlabels_int64s: Ints, classlabels_strings: Strings, call: Call) -> Value:
     """The scores unchanged: IR has no maps from labels to them."""
     count = len(_column((), classlabels_int64s, classlabels_strings, "labels"))
     if known_rank(data, "the scores") not in (1, 2):
@@ -158,9 +153,7 @@ def zip_map(data: Value, *, classlabels_int64s: Ints = (), classlabels_strings: 
 
 
 @onnx_op("LabelEncoder", since=1, domain=ML)
-def label_encoder_1(
-    data: Value, *, classes_strings: Strings = (), default_int64: int = -1, default_string: str = "_Unused"
-) -> Value:
+def label_encoder_1(data: Value, *, classes_strings: Strings, default_int64: int, default_string: str) -> Value:
     """Strings as their indices in a list, and indices as strings."""
     places = tuple(range(len(classes_strings)))
     return category_mapper(
@@ -172,42 +165,22 @@ def label_encoder_1(
     )
 
 
-@onnx_op("LabelEncoder", since=2, domain=ML)
-def label_encoder_2(
-    data: Value,
-    *,
-    default_float: float = -0.0,
-    default_int64: int = -1,
-    default_string: str = "_Unused",
-    keys_floats: Floats = (),
-    keys_int64s: Ints = (),
-    keys_strings: Strings = (),
-    values_floats: Floats = (),
-    values_int64s: Ints = (),
-    values_strings: Strings = (),
-) -> Value:
-    keys = _column(keys_floats, keys_int64s, keys_strings, "keys")
-    values = _column(values_floats, values_int64s, values_strings, "values")
-    default = default_string if values_strings else default_int64 if values_int64s else default_float
-    return look_up(data, keys, values, np.array([default], values.dtype))
-
-
-@onnx_op("LabelEncoder", since=4, domain=ML)
+@onnx_op("LabelEncoder", since=(2, 4), domain=ML)
 def label_encoder(
     data: Value,
     *,
-    default_float: float = -0.0,
-    default_int64: int = -1,
-    default_string: str = "_Unused",
-    default_tensor: Tensor | None = None,
-    keys_floats: Floats = (),
-    keys_int64s: Ints = (),
-    keys_strings: Strings = (),
-    keys_tensor: Tensor | None = None,
-    values_floats: Floats = (),
-    values_int64s: Ints = (),
-    values_strings: Strings = (),
-    values_tensor: Tensor | None = None,
+    default_float: float,
+    default_int64: int,
+    default_string: str,
+    default_tensor: Tensor | None,
+    keys_floats: Floats,
+    keys_int64s: Ints,
+    keys_strings: Strings,
+    keys_tensor: Tensor | None,
+    values_floats: Floats,
+    values_int64s: Ints,
+    values_strings: Strings,
+    values_tensor: Tensor | None,
     call: Call,
 ) -> Value:
     if keys_tensor is not None:

@@ -47,12 +47,7 @@ def _weighted(data: Value, coefficients: Array, intercepts: Floats) -> Value:
 
 @onnx_op("LinearRegressor", since=1, domain=ML)
 def linear_regressor(
-    data: Value,
-    *,
-    coefficients: Floats = (),
-    intercepts: Floats = (),
-    post_transform: str = "NONE",
-    targets: int = 1,
+    data: Value, *, coefficients: Floats, intercepts: Floats, post_transform: str, targets: int
 ) -> Value:
     """A column of sums for each target; each row of coefficients belongs to one target."""
     used = intercepts if len(intercepts) == targets else ()
@@ -63,16 +58,15 @@ def linear_regressor(
     return probit(found) if post_transform == "PROBIT" else found
 
 
-@onnx_op("LinearClassifier", since=1, domain=ML)
+@onnx_op("LinearClassifier", since=1, unused=("multi_class",), domain=ML)
 def linear_classifier(
     data: Value,
     *,
-    classlabels_ints: Ints = (),
-    classlabels_strings: Strings = (),
+    classlabels_ints: Ints,
+    classlabels_strings: Strings,
     coefficients: Floats,
-    intercepts: Floats = (),
-    multi_class: int = 0,
-    post_transform: str = "NONE",
+    intercepts: Floats,
+    post_transform: str,
 ) -> list[Value]:
     """The class with the largest sum, and the sums; one row of coefficients is for the second of two classes."""
     labels = class_labels(classlabels_ints, classlabels_strings)
@@ -133,14 +127,14 @@ class _Kernel(NamedTuple):
 def svm_regressor(
     data: Value,
     *,
-    coefficients: Floats = (),
-    kernel_params: Floats = (),
-    kernel_type: str = "LINEAR",
-    n_supports: int = 0,
-    one_class: int = 0,
-    post_transform: str = "NONE",
-    rho: Floats = (),
-    support_vectors: Floats = (),
+    coefficients: Floats,
+    kernel_params: Floats,
+    kernel_type: str,
+    n_supports: int,
+    one_class: int,
+    post_transform: str,
+    rho: Floats,
+    support_vectors: Floats,
 ) -> Value:
     """[rows, 1]; for one class: 1 for rows that belong to it, else -1."""
     if not rho or not coefficients:
@@ -274,17 +268,17 @@ def _minimized(quadratic: Value, diagonal: Value, classes: int) -> Value:
 def svm_classifier(
     data: Value,
     *,
-    classlabels_ints: Ints = (),
-    classlabels_strings: Strings = (),
-    coefficients: Floats = (),
-    kernel_params: Floats = (),
-    kernel_type: str = "LINEAR",
-    post_transform: str = "NONE",
-    prob_a: Floats = (),
-    prob_b: Floats = (),
-    rho: Floats = (),
-    support_vectors: Floats = (),
-    vectors_per_class: Ints = (),
+    classlabels_ints: Ints,
+    classlabels_strings: Strings,
+    coefficients: Floats,
+    kernel_params: Floats,
+    kernel_type: str,
+    post_transform: str,
+    prob_a: Floats,
+    prob_b: Floats,
+    rho: Floats,
+    support_vectors: Floats,
+    vectors_per_class: Ints,
 ) -> list[Value]:
     """The class that wins most pairs, and the scores: probabilities of classes, or decisions of pairs."""
     labels = class_labels(classlabels_ints, classlabels_strings)

@@ -85,25 +85,24 @@ def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str
     return found + np.where(is_leaf, branches, 0)
 
 
-@onnx_op("TreeEnsemble", since=5, domain=ML)
+@onnx_op("TreeEnsemble", since=5, domain=ML, unused=("nodes_hitrates",))
 def tree_ensemble(
     data: Value,
     *,
-    aggregate_function: int = 1,
+    aggregate_function: int,
     leaf_targetids: Ints,
     leaf_weights: Tensor,
-    membership_values: Tensor | None = None,
-    n_targets: int | None = None,
+    membership_values: Tensor | None,
+    n_targets: int | None,
     nodes_falseleafs: Ints,
     nodes_falsenodeids: Ints,
     nodes_featureids: Ints,
-    nodes_hitrates: Tensor | None = None,
-    nodes_missing_value_tracks_true: Ints = (),
+    nodes_missing_value_tracks_true: Ints,
     nodes_modes: Tensor,
     nodes_splits: Tensor,
     nodes_trueleafs: Ints,
     nodes_truenodeids: Ints,
-    post_transform: int = 0,
+    post_transform: int,
     tree_roots: Ints,
     call: Call,
 ) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -29,8 +29,22 @@ from ir_exec.types import Array, ElementType
 __all__ = ["aggregated"]
 
 
+class NodeAttributes(TypedDict):
+    """The attributes of the nodes of all trees, one element for each node."""
+
+    nodes_falsenodeids: Ints
+    nodes_featureids: Ints
+    nodes_missing_value_tracks_true: Ints
+    nodes_modes: Strings
+    nodes_nodeids: Ints
+    nodes_treeids: Ints
+    nodes_truenodeids: Ints
+    nodes_values: Floats
+    nodes_values_as_tensor: Tensor | None
+
+
 class _Nodes(NamedTuple):
-    """The lists of the attributes nodes_*, one element for each node of any tree."""
+    """The nodes of all trees."""
 
     trees: Array
     numbers: Array
@@ -40,6 +54,19 @@ class _Nodes(NamedTuple):
     when_true: Array
     when_false: Array
     tracks_true: Ints
+
+    @staticmethod
+    def read(attributes: NodeAttributes, call: Call) -> _Nodes:
+        return _Nodes(
+            _listed(attributes["nodes_treeids"]),
+            _listed(attributes["nodes_nodeids"]),
+            _listed(attributes["nodes_featureids"]),
+            attributes["nodes_modes"],
+            _precise(attributes["nodes_values"], attributes["nodes_values_as_tensor"], "nodes_values", call),
+            _listed(attributes["nodes_truenodeids"]),
+            _listed(attributes["nodes_falsenodeids"]),
+            attributes["nodes_missing_value_tracks_true"],
+        )
 
     def forest(self) -> Forest:
         equal_lengths(
@@ -122,6 +149,9 @@ def _weights(nodes: _Nodes, targets: Ints, at: Ints, trees: Ints, weights: Array
     return Leaves(places, _listed(targets), weights)
 
 
+_HIT_RATES = ("nodes_hitrates", "nodes_hitrates_as_tensor")
+"""Attributes for faster evaluation: how often nodes are reached."""
+
 _EXTREMES = {"MIN": False, "MAX": True}
 
 
@@ -151,98 +181,33 @@ def aggregated(
     return transformed(found, post_transform)
 
 
-@onnx_op("TreeEnsembleRegressor", since=3, domain=ML)
+@onnx_op("TreeEnsembleRegressor", since=(1, 3), domain=ML, unused=_HIT_RATES)
 def tree_ensemble_regressor(
     data: Value,
     *,
-    aggregate_function: str = "SUM",
-    base_values: Floats = (),
-    base_values_as_tensor: Tensor | None = None,
-    n_targets: int | None = None,
-    nodes_falsenodeids: Ints = (),
-    nodes_featureids: Ints = (),
-    nodes_hitrates: Floats = (),
-    nodes_hitrates_as_tensor: Tensor | None = None,
-    nodes_missing_value_tracks_true: Ints = (),
-    nodes_modes: Strings = (),
-    nodes_nodeids: Ints = (),
-    nodes_treeids: Ints = (),
-    nodes_truenodeids: Ints = (),
-    nodes_values: Floats = (),
-    nodes_values_as_tensor: Tensor | None = None,
-    post_transform: str = "NONE",
-    target_ids: Ints = (),
-    target_nodeids: Ints = (),
-    target_treeids: Ints = (),
-    target_weights: Floats = (),
-    target_weights_as_tensor: Tensor | None = None,
+    aggregate_function: str,
+    base_values: Floats,
+    base_values_as_tensor: Tensor | None,
+    n_targets: int | None,
+    post_transform: str,
+    target_ids: Ints,
+    target_nodeids: Ints,
+    target_treeids: Ints,
+    target_weights: Floats,
+    target_weights_as_tensor: Tensor | None,
     call: Call,
+    **attributes: Unpack[NodeAttributes],
 ) -> Value:
     """Sums, means or extremes of the weights of the leaves of all trees for each target."""
-    values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
+    nodes = _Nodes.read(attributes, call)
     weights = _precise(target_weights, target_weights_as_tensor, "target_weights", call)
     base = _precise(base_values, base_values_as_tensor, "base_values", call)
-    nodes = _Nodes(
-        _listed(nodes_treeids),
-        _listed(nodes_nodeids),
-        _listed(nodes_featureids),
-        nodes_modes,
-        values,
-        _listed(nodes_truenodeids),
-        _listed(nodes_falsenodeids),
-        nodes_missing_value_tracks_true,
-    )
     forest, targets = nodes.forest(), n_targets or 0
     leaves = _weights(nodes, target_ids, target_nodeids, target_treeids, weights, "target")
     leaves.check(targets, "target_ids")
-    rows = as_rows(data, _precision(data, values, weights))
+    rows = as_rows(data, _precision(data, nodes.values, weights))
     found = aggregated(rows, forest, leaves, targets, base, aggregate_function, post_transform)
     return cast(found, ElementType.f32)
-
-
-@onnx_op("TreeEnsembleRegressor", since=1, domain=ML)
-def tree_ensemble_regressor_1(
-    data: Value,
-    *,
-    aggregate_function: str = "SUM",
-    base_values: Floats = (),
-    n_targets: int | None = None,
-    nodes_falsenodeids: Ints = (),
-    nodes_featureids: Ints = (),
-    nodes_hitrates: Floats = (),
-    nodes_missing_value_tracks_true: Ints = (),
-    nodes_modes: Strings = (),
-    nodes_nodeids: Ints = (),
-    nodes_treeids: Ints = (),
-    nodes_truenodeids: Ints = (),
-    nodes_values: Floats = (),
-    post_transform: str = "NONE",
-    target_ids: Ints = (),
-    target_nodeids: Ints = (),
-    target_treeids: Ints = (),
-    target_weights: Floats = (),
-    call: Call,
-) -> Value:
-    return tree_ensemble_regressor(
-        data,
-        aggregate_function=aggregate_function,
-        base_values=base_values,
-        n_targets=n_targets,
-        nodes_falsenodeids=nodes_falsenodeids,
-        nodes_featureids=nodes_featureids,
-        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true,
-        nodes_modes=nodes_modes,
-        nodes_nodeids=nodes_nodeids,
-        nodes_treeids=nodes_treeids,
-        nodes_truenodeids=nodes_truenodeids,
-        nodes_values=nodes_values,
-        post_transform=post_transform,
-        target_ids=target_ids,
-        target_nodeids=target_nodeids,
-        target_treeids=target_treeids,
-        target_weights=target_weights,
-        call=call,
-    )
 
 
 def _classified(
@@ -300,95 +265,30 @@ def _two_classes(
     return [*found, alone]
 
 
-@onnx_op("TreeEnsembleClassifier", since=3, domain=ML)
+@onnx_op("TreeEnsembleClassifier", since=(1, 3), domain=ML, unused=_HIT_RATES)
 def tree_ensemble_classifier(
     data: Value,
     *,
-    base_values: Floats = (),
-    base_values_as_tensor: Tensor | None = None,
-    class_ids: Ints = (),
-    class_nodeids: Ints = (),
-    class_treeids: Ints = (),
-    class_weights: Floats = (),
-    class_weights_as_tensor: Tensor | None = None,
-    classlabels_int64s: Ints = (),
-    classlabels_strings: Strings = (),
-    nodes_falsenodeids: Ints = (),
-    nodes_featureids: Ints = (),
-    nodes_hitrates: Floats = (),
-    nodes_hitrates_as_tensor: Tensor | None = None,
-    nodes_missing_value_tracks_true: Ints = (),
-    nodes_modes: Strings = (),
-    nodes_nodeids: Ints = (),
-    nodes_treeids: Ints = (),
-    nodes_truenodeids: Ints = (),
-    nodes_values: Floats = (),
-    nodes_values_as_tensor: Tensor | None = None,
-    post_transform: str = "NONE",
+    base_values: Floats,
+    base_values_as_tensor: Tensor | None,
+    class_ids: Ints,
+    class_nodeids: Ints,
+    class_treeids: Ints,
+    class_weights: Floats,
+    class_weights_as_tensor: Tensor | None,
+    classlabels_int64s: Ints,
+    classlabels_strings: Strings,
+    post_transform: str,
     call: Call,
+    **attributes: Unpack[NodeAttributes],
 ) -> list[Value]:
     """The class with the largest sum of the weights of the leaves of all trees, and the sums."""
-    values = _precise(nodes_values, nodes_values_as_tensor, "nodes_values", call)
+    nodes = _Nodes.read(attributes, call)
     weights = _precise(class_weights, class_weights_as_tensor, "class_weights", call)
     base = _precise(base_values, base_values_as_tensor, "base_values", call)
-    nodes = _Nodes(
-        _listed(nodes_treeids),
-        _listed(nodes_nodeids),
-        _listed(nodes_featureids),
-        nodes_modes,
-        values,
-        _listed(nodes_truenodeids),
-        _listed(nodes_falsenodeids),
-        nodes_missing_value_tracks_true,
-    )
     forest, labels = nodes.forest(), class_labels(classlabels_int64s, classlabels_strings)
     leaves = _weights(nodes, class_ids, class_nodeids, class_treeids, weights, "class")
     leaves.check(len(labels), "class_ids")
-    rows = as_rows(data, _precision(data, values, weights))
+    rows = as_rows(data, _precision(data, nodes.values, weights))
     label, scores = _classified(rows, forest, leaves, labels, base, post_transform)
     return [label, cast(scores, ElementType.f32)]
-
-
-@onnx_op("TreeEnsembleClassifier", since=1, domain=ML)
-def tree_ensemble_classifier_1(
-    data: Value,
-    *,
-    base_values: Floats = (),
-    class_ids: Ints = (),
-    class_nodeids: Ints = (),
-    class_treeids: Ints = (),
-    class_weights: Floats = (),
-    classlabels_int64s: Ints = (),
-    classlabels_strings: Strings = (),
-    nodes_falsenodeids: Ints = (),
-    nodes_featureids: Ints = (),
-    nodes_hitrates: Floats = (),
-    nodes_missing_value_tracks_true: Ints = (),
-    nodes_modes: Strings = (),
-    nodes_nodeids: Ints = (),
-    nodes_treeids: Ints = (),
-    nodes_truenodeids: Ints = (),
-    nodes_values: Floats = (),
-    post_transform: str = "NONE",
-    call: Call,
-) -> list[Value]:
-    return tree_ensemble_classifier(
-        data,
-        base_values=base_values,
-        class_ids=class_ids,
-        class_nodeids=class_nodeids,
-        class_treeids=class_treeids,
-        class_weights=class_weights,
-        classlabels_int64s=classlabels_int64s,
-        classlabels_strings=classlabels_strings,
-        nodes_falsenodeids=nodes_falsenodeids,
-        nodes_featureids=nodes_featureids,
-        nodes_missing_value_tracks_true=nodes_missing_value_tracks_true,
-        nodes_modes=nodes_modes,
-        nodes_nodeids=nodes_nodeids,
-        nodes_treeids=nodes_treeids,
-        nodes_truenodeids=nodes_truenodeids,
-        nodes_values=nodes_values,
-        post_transform=post_transform,
-        call=call,
-    )

@@ -29,7 +29,7 @@ from ir_exec.onnx.lowering.values import (
 )
 from ir_exec.types import Dim, ElementType
 
-__all__: list[str] = []
+__all__ = ["padded"]
 
 _REDUCTIONS: Mapping[str, Literal["none", "sum", "prod", "min", "max"]] = {
     "none": "none",
@@ -47,12 +47,12 @@ _PAD_MODES: Mapping[str, Literal["constant", "reflect", "edge"]] = {
 
 
 @onnx_op("Gather", since=1)
-def gather(data: Value, indices: Value, *, axis: int = 0) -> Value:
+def gather(data: Value, indices: Value, *, axis: int) -> Value:
     return checked_gather(data, indices, axis)
 
 
 @onnx_op("GatherElements", since=11)
-def gather_elements(data: Value, indices: Value, *, axis: int = 0, call: Call) -> Value:
+def gather_elements(data: Value, indices: Value, *, axis: int, call: Call) -> Value:
     dims, wanted = data.shape.dims, indices.shape.dims
     if dims is None or wanted is None:
         # Their other axes are assumed to be equal.
@@ -68,13 +68,8 @@ def gather_elements(data: Value, indices: Value, *, axis: int = 0, call: Call) -
     return build.gather_elements(data, indices, axis=axis)
 
 
-@onnx_op("GatherND", since=11)
-def gather_nd_11(data: Value, indices: Value) -> Value:
-    return build.gather_nd(data, indices)
-
-
-@onnx_op("GatherND", since=12)
-def gather_nd(data: Value, indices: Value, *, batch_dims: int = 0, call: Call) -> Value:
+@onnx_op("GatherND", since=(11, 12))
+def gather_nd(data: Value, indices: Value, *, batch_dims: int, call: Call) -> Value:
     """Batch axes of data of size 1 broadcast to those of indices, with a warning: ONNX's text requires equal sizes."""
     mine, theirs = data.shape.dims, indices.shape.dims
     if mine is not None and theirs is not None and min(len(mine), len(theirs)) > batch_dims >= 0:
@@ -98,36 +93,24 @@ def _unequal_batch(mine: Dim, theirs: Dim, axis: int) -> ShapeError:
 
 
 @onnx_op("Scatter", since=9)
-def scatter(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
+def scatter(data: Value, indices: Value, updates: Value, *, axis: int) -> Value:
     return build.scatter_elements_update(data, indices, updates, axis)
 
 
-@onnx_op("ScatterElements", since=11)
-def scatter_elements_11(data: Value, indices: Value, updates: Value, *, axis: int = 0) -> Value:
-    return build.scatter_elements_update(data, indices, updates, axis)
-
-
-@onnx_op("ScatterElements", since=16)
-def scatter_elements(data: Value, indices: Value, updates: Value, *, axis: int = 0, reduction: str = "none") -> Value:
+@onnx_op("ScatterElements", since=(11, 16))
+def scatter_elements(data: Value, indices: Value, updates: Value, *, axis: int, reduction: str) -> Value:
     kind = chosen("reduction", reduction, _REDUCTIONS)
     return build.scatter_elements_update(data, indices, updates, axis, reduction=kind)
 
 
-@onnx_op("ScatterND", since=11)
-def scatter_nd_11(data: Value, indices: Value, updates: Value) -> Value:
-    return build.scatter_nd_update(data, indices, updates)
-
-
-@onnx_op("ScatterND", since=16)
-def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str = "none") -> Value:
+@onnx_op("ScatterND", since=(11, 16))
+def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str) -> Value:
     kind = chosen("reduction", reduction, _REDUCTIONS)
     return build.scatter_nd_update(data, indices, updates, reduction=kind)
 
 
 @onnx_op("TensorScatter", since=24)
-def tensor_scatter(
-    past_cache: Value, update: Value, write_indices: Value | None = None, *, axis: int = -2, mode: str = "linear"
-) -> Value:
+def tensor_scatter(past_cache: Value, update: Value, write_indices: Value | None, *, axis: int, mode: str) -> Value:
     """Write `update` into the cache, starting at an index of each batch, along `axis`."""
     if mode not in ("linear", "circular"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
@@ -157,38 +140,29 @@ def tensor_scatter(
     return build.scatter_elements_update(past_cache, indices, update, axis)
 
 
-@onnx_op("Concat", since=1)
-def concat_1(*inputs: Value, axis: int = 1) -> Value:
-    return build.concat(inputs, axis)
-
-
-@onnx_op("Concat", since=4)
-def concat_4(*inputs: Value, axis: int) -> Value:
+@onnx_op("Concat", since=(1, 4))
+def concat_along(*inputs: Value, axis: int = 1) -> Value:
+    """The default is the default of version 1 by its text."""
     return build.concat(inputs, axis)
 
 
 @onnx_op("Transpose", since=1)
-def transpose(data: Value, *, perm: Ints | None = None) -> Value:
+def transpose(data: Value, *, perm: Ints | None) -> Value:
     return build.transpose(data, ints() if perm is None else ints(*perm))
 
 
 @onnx_op("Reshape", since=1)
-def reshape_1(data: Value, *, shape: Ints = (), consumed_inputs: Ints = ()) -> Value:
+def reshape_1(data: Value, *, shape: Ints) -> Value:
     return build.reshape(data, ints(*shape), special_zero=True)
 
 
-@onnx_op("Reshape", since=5)
-def reshape_5(data: Value, shape: Value) -> Value:
-    return build.reshape(data, shape, special_zero=True)
-
-
-@onnx_op("Reshape", since=14)
-def reshape_14(data: Value, shape: Value, *, allowzero: bool = False) -> Value:
+@onnx_op("Reshape", since=(5, 14))
+def reshape_14(data: Value, shape: Value, *, allowzero: bool) -> Value:
     return build.reshape(data, shape, special_zero=not allowzero)
 
 
 @onnx_op("Flatten", since=1)
-def flatten(data: Value, *, axis: int = 1) -> Value:
+def flatten(data: Value, *, axis: int) -> Value:
     """The axes before `axis` become the first dim, the others the second."""
     if axis == 0:
         return reshape(data, 1, -1)
@@ -209,12 +183,12 @@ def _may_be_empty(data: Value) -> bool:
 
 
 @onnx_op("Squeeze", since=1)
-def squeeze_1(data: Value, *, axes: Ints = ()) -> Value:
+def squeeze_1(data: Value, *, axes: Ints) -> Value:
     return squeeze_13(data, ints(*axes) if axes else None)
 
 
 @onnx_op("Squeeze", since=13)
-def squeeze_13(data: Value, axes: Value | None = None) -> Value:
+def squeeze_13(data: Value, axes: Value | None) -> Value:
     if axes is None:
         return build.squeeze(data)
     for axis in () if axes.constant is None else axes.constant.ravel().tolist():
@@ -260,14 +234,14 @@ def _index(value: Value) -> Value:
 
 
 @onnx_op("Slice", since=1)
-def slice_1(data: Value, *, starts: Ints, ends: Ints, axes: Ints | None = None) -> Value:
+def slice_1(data: Value, *, starts: Ints, ends: Ints, axes: Ints | None) -> Value:
     steps = ints(*[1] * len(starts))
     axes = tuple(range(len(starts))) if axes is None else axes
     return build.slice(data, ints(*starts), ints(*ends), steps, ints(*axes))
 
 
 @onnx_op("Slice", since=10)
-def slice_10(data: Value, starts: Value, ends: Value, axes: Value | None = None, steps: Value | None = None) -> Value:
+def slice_10(data: Value, starts: Value, ends: Value, axes: Value | None, steps: Value | None) -> Value:
     if steps is None:
         steps = build.broadcast(build.constant(np.ones((), starts.element_type.dtype)), shape_of(starts))
     if axes is None:
@@ -275,31 +249,21 @@ def slice_10(data: Value, starts: Value, ends: Value, axes: Value | None = None,
     return build.slice(data, starts, ends, steps, axes)
 
 
-@onnx_op("Split", since=1)
-def split_1(data: Value, split: Value | None = None, *, axis: int = 0, split_: Ints = (), call: Call) -> list[Value]:
-    sizes = ints(*split_) if split_ else split
-    return _split(data, axis, sizes, call.outputs)
+@onnx_op("Split", since=(1, 2))
+def split_1(data: Value, split: Value | None, *, axis: int = 0, split_: Ints, call: Call) -> list[Value]:
+    """The sizes are an attribute, or in version 1 an input."""
+    return _split(data, axis, ints(*split_) if split_ else split, call.outputs)
 
 
-@onnx_op("Split", since=2)
-def split_2(data: Value, *, axis: int = 0, split: Ints = (), call: Call) -> list[Value]:
-    return _split(data, axis, ints(*split) if split else None, call.outputs)
-
-
-@onnx_op("Split", since=13)
-def split_13(data: Value, split: Value | None = None, *, axis: int = 0, call: Call) -> list[Value]:
-    return _split(data, axis, split, call.outputs)
-
-
-@onnx_op("Split", since=18)
-def split_18(
-    data: Value, split: Value | None = None, *, axis: int = 0, num_outputs: int | None = None, call: Call
+@onnx_op("Split", since=(13, 18))
+def split(
+    data: Value, split: Value | None, *, axis: int, num_outputs: int | None, call: Call, since: int
 ) -> list[Value]:
-    """Without sizes all outputs have equal sizes, except a smaller last one."""
+    """Without sizes all outputs have equal sizes, since version 18 except a smaller last one."""
     count = num_outputs if num_outputs is not None else call.outputs
     if count != call.outputs:
         raise InvalidAttributeError(f"num_outputs is {count}, expected {call.outputs}, the outputs of the node")
-    if split is not None or _divides(data, axis, count):
+    if since < 18 or split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)
     each = build.divide(build.add(size, count - 1), count)
@@ -326,34 +290,24 @@ def _split(data: Value, axis: int, sizes: Value | None, count: int) -> list[Valu
 
 
 @onnx_op("Pad", since=1)
-def pad_1(data: Value, *, paddings: Ints, mode: str = "constant", value: float = 0.0) -> Value:
+def pad_1(data: Value, *, paddings: Ints, mode: str, value: float) -> Value:
     return pad_2(data, pads=paddings, mode=mode, value=value)
 
 
 @onnx_op("Pad", since=2)
-def pad_2(data: Value, *, pads: Ints, mode: str = "constant", value: float = 0.0) -> Value:
-    return _pad(data, ints(*pads), number(value, data), None, mode)
+def pad_2(data: Value, *, pads: Ints, mode: str, value: float) -> Value:
+    return padded(data, ints(*pads), number(value, data), None, mode)
 
 
-@onnx_op("Pad", since=11)
-def pad_11(data: Value, pads: Value, constant_value: Value | None = None, *, mode: str = "constant") -> Value:
-    return _pad(data, pads, constant_value, None, mode)
-
-
-@onnx_op("Pad", since=18)
-def pad_18(
-    data: Value,
-    pads: Value,
-    constant_value: Value | None = None,
-    axes: Value | None = None,
-    *,
-    mode: str = "constant",
-) -> Value:
+@onnx_op("Pad", since=(11, 18))
+def pad(data: Value, pads: Value, constant_value: Value | None, axes: Value | None, *, mode: str, since: int) -> Value:
     """Version 19 introduced the mode wrap, which exporters already write for 18."""
-    return _pad(data, pads, constant_value, axes, mode, wraps=True)
+    return padded(data, pads, constant_value, axes, mode, wraps=since >= 18)
 
 
-def _pad(data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False) -> Value:
+def padded(
+    data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False
+) -> Value:
     """Pads for `axes`, or for all axes: at the beginnings, then at the ends."""
     way = "wrap" if wraps and mode == "wrap" else chosen("mode", mode, _PAD_MODES)
     rank = known_rank(data, "the input")
@@ -387,37 +341,27 @@ def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
     return data
 
 
-@onnx_op("DepthToSpace", since=1)
-def depth_to_space_1(data: Value, *, blocksize: int) -> Value:
-    return build.depth_to_space(data, block_size=blocksize, mode="blocks_first")
-
-
-@onnx_op("DepthToSpace", since=11)
-def depth_to_space(data: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+@onnx_op("DepthToSpace", since=(1, 11))
+def depth_to_space(data: Value, *, blocksize: int, mode: str) -> Value:
     if mode not in ("DCR", "CRD"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
     return build.depth_to_space(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
 
 
-@onnx_op("SpaceToDepth", since=1)
-def space_to_depth(data: Value, *, blocksize: int) -> Value:
-    return build.space_to_depth(data, block_size=blocksize, mode="blocks_first")
-
-
-@onnx_op("SpaceToDepth", since=28)
-def space_to_depth_28(data: Value, *, blocksize: int, mode: str = "DCR") -> Value:
+@onnx_op("SpaceToDepth", since=(1, 28))
+def space_to_depth(data: Value, *, blocksize: int, mode: str) -> Value:
     if mode not in ("DCR", "CRD"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
     return build.space_to_depth(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
 
 
 @onnx_op("ReverseSequence", since=10)
-def reverse_sequence(data: Value, sequence_lens: Value, *, batch_axis: int = 1, time_axis: int = 0) -> Value:
+def reverse_sequence(data: Value, sequence_lens: Value, *, batch_axis: int, time_axis: int) -> Value:
     return build.reverse_sequence(data, sequence_lens, batch_axis=batch_axis, seq_axis=time_axis)
 
 
 @onnx_op("Compress", since=9)
-def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value:
+def compress(data: Value, condition: Value, *, axis: int | None) -> Value:
     """The slices at indices with a true condition; a condition may be shorter than the axis."""
     if axis is None:
         data, axis = reshape(data, -1), 0
@@ -426,7 +370,7 @@ def compress(data: Value, condition: Value, *, axis: int | None = None) -> Value
 
 
 @onnx_op("Trilu", since=14)
-def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
+def trilu(data: Value, k: Value | None, *, upper: bool) -> Value:
     """Keep the elements on one side of the diagonal `k`, and the diagonal."""
     sizes = shape_of(data)
     rows = build.range(0, build.gather(sizes, -2, 0), 1, output_type="i64")
@@ -440,7 +384,7 @@ def trilu(data: Value, k: Value | None = None, *, upper: bool = True) -> Value:
 
 
 @onnx_op("CenterCropPad", since=18)
-def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None = None) -> Value:
+def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None) -> Value:
     """Crop or pad the axes to these sizes, equally at both ends."""
     rank = known_rank(data, "the input")
     for position, axis in enumerate(range(rank) if axes is None else [normal_axis(one, rank) for one in axes]):

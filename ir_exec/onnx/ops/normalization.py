@@ -51,7 +51,7 @@ def _hardmax(data: Value, axis: int) -> Value:
 
 
 def _register(name: str, function: AlongAxis) -> None:
-    def flattened(data: Value, *, axis: int = 1) -> Value:
+    def flattened(data: Value, *, axis: int) -> Value:
         """Up to version 12 all axes starting at `axis` are merged."""
         rank = known_rank(data, "the input")
         start = normal_axis(axis, rank) if axis != rank else rank
@@ -62,7 +62,7 @@ def _register(name: str, function: AlongAxis) -> None:
         flat = build.reshape(data, concat([front, ints(-1)]), special_zero=False)
         return build.reshape(function(flat, -1), sizes, special_zero=False)
 
-    def along(data: Value, *, axis: int = -1) -> Value:
+    def along(data: Value, *, axis: int) -> Value:
         return function(data, axis)
 
     onnx_op(name, since=1)(flattened)
@@ -144,76 +144,7 @@ def _normalized_batch(
     return [_batch_norm(data, by_channel, epsilon)]
 
 
-@onnx_op("BatchNormalization", since=1)
-def batch_normalization_1(
-    data: Value,
-    scale: Value,
-    bias: Value,
-    mean: Value,
-    variance: Value,
-    *,
-    consumed_inputs: Ints = (),
-    epsilon: float = 1e-5,
-    is_test: bool = False,
-    momentum: float = 0.9,
-    spatial: bool = True,
-) -> list[Value]:
-    by_channel = _Statistics(scale, bias, mean, variance)
-    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=not is_test, spatial=spatial)
-
-
-@onnx_op("BatchNormalization", since=6)
-def batch_normalization_6(
-    data: Value,
-    scale: Value,
-    bias: Value,
-    mean: Value,
-    variance: Value,
-    *,
-    epsilon: float = 1e-5,
-    is_test: bool = False,
-    momentum: float = 0.9,
-    spatial: bool = True,
-) -> list[Value]:
-    by_channel = _Statistics(scale, bias, mean, variance)
-    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=not is_test, spatial=spatial)
-
-
-@onnx_op("BatchNormalization", since=7)
-def batch_normalization_7(
-    data: Value,
-    scale: Value,
-    bias: Value,
-    mean: Value,
-    variance: Value,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    spatial: bool = True,
-    call: Call,
-) -> list[Value]:
-    """Training adds the outputs after the first."""
-    by_channel = _Statistics(scale, bias, mean, variance)
-    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=call.outputs > 1, spatial=spatial)
-
-
-@onnx_op("BatchNormalization", since=9)
-def batch_normalization_9(
-    data: Value,
-    scale: Value,
-    bias: Value,
-    mean: Value,
-    variance: Value,
-    *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    call: Call,
-) -> list[Value]:
-    by_channel = _Statistics(scale, bias, mean, variance)
-    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=call.outputs > 1)
-
-
-@onnx_op("BatchNormalization", since=14)
+@onnx_op("BatchNormalization", since=(1, 6, 7, 9, 14))
 def batch_normalization(
     data: Value,
     scale: Value,
@@ -221,44 +152,37 @@ def batch_normalization(
     mean: Value,
     variance: Value,
     *,
-    epsilon: float = 1e-5,
-    momentum: float = 0.9,
-    training_mode: bool = False,
+    epsilon: float,
+    is_test: bool,
+    momentum: float,
+    spatial: bool,
+    training_mode: bool,
+    call: Call,
+    since: int,
 ) -> list[Value]:
     """In training mode the statistics of the batch are used, and update the running ones."""
+    # In the versions without an attribute for it, training adds the outputs after the first.
+    is_training = not is_test if since < 7 else call.outputs > 1 if since < 14 else training_mode
     by_channel = _Statistics(scale, bias, mean, variance)
-    return _normalized_batch(data, by_channel, epsilon, momentum, is_training=training_mode)[:3]
+    outputs = _normalized_batch(data, by_channel, epsilon, momentum, is_training=is_training, spatial=spatial)
+    return outputs[:3] if since >= 14 else outputs
 
 
-@onnx_op("InstanceNormalization", since=1)
-def instance_normalization_1(
-    data: Value, scale: Value, bias: Value, *, consumed_inputs: Ints = (), epsilon: float = 1e-5
-) -> Value:
-    return instance_normalization(data, scale, bias, epsilon=epsilon)
-
-
-@onnx_op("InstanceNormalization", since=6)
-def instance_normalization(data: Value, scale: Value, bias: Value, *, epsilon: float = 1e-5) -> Value:
+@onnx_op("InstanceNormalization", since=(1, 6))
+def instance_normalization(data: Value, scale: Value, bias: Value, *, epsilon: float) -> Value:
     axes = ints(*range(2, known_rank(data, "the input")))
     normal = build.mvn(data, axes, eps=epsilon, normalize_variance=True, eps_mode="inside_sqrt")
     return build.add(build.multiply(normal, per_channel(scale, data)), per_channel(bias, data))
 
 
 @onnx_op("MeanVarianceNormalization", since=9)
-def mean_variance_normalization(data: Value, *, axes: Ints = (0, 2, 3)) -> Value:
+def mean_variance_normalization(data: Value, *, axes: Ints) -> Value:
     return build.mvn(data, ints(*axes), eps=1e-9, normalize_variance=True, eps_mode="outside_sqrt")
 
 
 @onnx_op("LayerNormalization", since=1, ignores_attributes=True)
 def layer_normalization(
-    data: Value,
-    scale: Value,
-    bias: Value | None = None,
-    *,
-    axis: int = -1,
-    epsilon: float = 1e-5,
-    stash_type: int = 1,
-    call: Call,
+    data: Value, scale: Value, bias: Value | None, *, axis: int, epsilon: float, stash_type: int, call: Call
 ) -> list[Value]:
     """Mean and inverse deviation are further outputs. onnxruntime writes this operator for opsets before 17 too."""
     rank = known_rank(data, "the input")
@@ -277,9 +201,7 @@ def layer_normalization(
 
 
 @onnx_op("RMSNormalization", since=23)
-def rms_normalization(
-    data: Value, scale: Value, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
-) -> Value:
+def rms_normalization(data: Value, scale: Value, *, axis: int, epsilon: float, stash_type: int) -> Value:
     rank = known_rank(data, "the input")
     axes = ints(*range(normal_axis(axis, rank), rank))
     wide = cast(data, element_type_of(stash_type))
@@ -317,7 +239,7 @@ def simplified_layer_normalization(
 
 
 @onnx_op("GroupNormalization", since=18)
-def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5) -> Value:
+def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float) -> Value:
     """Scale and bias apply to the groups."""
     rank = known_rank(data, "the input")
     grouped = build.reshape(data, ints(0, num_groups, -1), special_zero=True)
@@ -330,7 +252,7 @@ def group_normalization_18(data: Value, scale: Value, bias: Value, *, num_groups
 
 @onnx_op("GroupNormalization", since=21)
 def group_normalization(
-    data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float = 1e-5, stash_type: int = 1
+    data: Value, scale: Value, bias: Value, *, num_groups: int, epsilon: float, stash_type: int
 ) -> Value:
     """Scale and bias apply to the channels."""
     kind = element_type_of(stash_type)
@@ -340,7 +262,7 @@ def group_normalization(
 
 
 @onnx_op("LpNormalization", since=1)
-def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
+def lp_normalization(data: Value, *, axis: int, p: int) -> Value:
     """Zeros remain zeros."""
     reduce = build.reduce_l1 if p == 1 else build.reduce_l2
     norm = reduce(data, ints(axis), keep_dims=True)
@@ -349,7 +271,7 @@ def lp_normalization(data: Value, *, axis: int = -1, p: int = 2) -> Value:
 
 
 @onnx_op("LRN", since=1)
-def lrn(data: Value, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0, size: int) -> Value:
+def lrn(data: Value, *, alpha: float, beta: float, bias: float, size: int) -> Value:
     """In f32 for narrower floats, as in onnxruntime: alpha and beta are floats; integers are computed as f64."""
     if data.element_type.is_float and data.element_type.bits < 32:
         wide = lrn(cast(data, ElementType.f32), alpha=alpha, beta=beta, bias=bias, size=size)
@@ -375,31 +297,15 @@ def _lrn(data: Value, alpha: float, beta: float, bias: float, size: int) -> Valu
     return build.divide(data, build.power(scaled, number(beta, data)))
 
 
-@onnx_op("Dropout", since=1)
-def dropout_1(
-    data: Value, *, consumed_inputs: Ints = (), is_test: bool = False, ratio: float = 0.5, call: Call
-) -> list[Value]:
-    if not is_test and ratio:
+@onnx_op("Dropout", since=(1, 6, 7))
+def dropout_1(data: Value, *, is_test: bool, ratio: float, since: int) -> list[Value]:
+    if since < 7 and not is_test and ratio:
         raise UnsupportedError("training mode drops elements at random")
-    return _kept(data)
-
-
-@onnx_op("Dropout", since=6)
-def dropout_6(data: Value, *, is_test: bool = False, ratio: float = 0.5) -> list[Value]:
-    if not is_test and ratio:
-        raise UnsupportedError("training mode drops elements at random")
-    return _kept(data)
-
-
-@onnx_op("Dropout", since=7)
-def dropout_7(data: Value, *, ratio: float = 0.5) -> list[Value]:
     return _kept(data)
 
 
 @onnx_op("Dropout", since=12)
-def dropout(
-    data: Value, ratio: Value | None = None, training_mode: Value | None = None, *, seed: int | None = None
-) -> list[Value]:
+def dropout(data: Value, ratio: Value | None, training_mode: Value | None, *, seed: int | None) -> list[Value]:
     """Dropout is random only in training mode, which must be known, and then requires a seed.
 
     The elements are those that onnxruntime drops in the first run of a session.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import inf, prod
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -20,35 +20,37 @@ from ir_exec.onnx.ops.convolution import halves, padding, per_axis
 __all__ = ["average_pool", "spatial_axes"]
 
 
-def _windows(
-    kernel: Ints, strides: Ints | None, pads: Ints, auto_pad: str, ceil_mode: bool, dilations: Ints | None = None
-) -> dict[str, Any]:
-    rank = len(kernel)
-    way, begins, ends = padding(auto_pad, pads, rank)
+class PoolAttributes(TypedDict):
+    """Attributes shared by poolings; `strides` and `pads` may be empty."""
+
+    auto_pad: str
+    ceil_mode: bool
+    kernel_shape: Ints
+    pads: Ints
+    strides: Ints
+
+
+def _windows(dilations: Ints, attributes: PoolAttributes) -> dict[str, Any]:
+    rank = len(attributes["kernel_shape"])
+    way, begins, ends = padding(attributes["auto_pad"], attributes["pads"], rank)
     return {
-        "kernel_sizes": kernel,
-        "strides": per_axis(strides, "strides", rank),
+        "kernel_sizes": attributes["kernel_shape"],
+        "strides": per_axis(attributes["strides"], "strides", rank),
         "pads_begin": begins,
         "pads_end": ends,
         "auto_pad": way,
-        "rounding_type": "ceil_torch" if ceil_mode else "floor",
+        "rounding_type": "ceil_torch" if attributes["ceil_mode"] else "floor",
         "dilations": per_axis(dilations, "dilations", rank),
     }
 
 
+@onnx_op("AveragePool", since=(1, 7, 10, 19))
 def average_pool(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-    dilations: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    data: Value, *, count_include_pad: bool, dilations: Ints, **attributes: Unpack[PoolAttributes]
 ) -> Value:
-    windows = _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations)
-    if ceil_mode and count_include_pad and any(pads) and windows["auto_pad"] == "explicit":
+    windows = _windows(dilations, attributes)
+    is_padded = windows["auto_pad"] == "explicit" and any(attributes["pads"])
+    if attributes["ceil_mode"] and count_include_pad and is_padded:
         return _counting_pads(data, windows)
     return build.avg_pool(data, exclude_pad=not count_include_pad, **windows)
 
@@ -69,82 +71,12 @@ def _counting_pads(data: Value, windows: dict[str, Any]) -> Value:
     )
 
 
-@onnx_op("AveragePool", since=1)
-def average_pool_1(
-    data: Value, *, kernel_shape: Ints, auto_pad: str = "NOTSET", pads: Ints = (), strides: Ints | None = None
-) -> Value:
-    return average_pool(data, kernel_shape=kernel_shape, auto_pad=auto_pad, pads=pads, strides=strides)
-
-
-@onnx_op("AveragePool", since=7)
-def average_pool_7(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    count_include_pad: bool = False,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    return average_pool(
-        data,
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        count_include_pad=count_include_pad,
-        pads=pads,
-        strides=strides,
-    )
-
-
-@onnx_op("AveragePool", since=10)
-def average_pool_10(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    return average_pool(
-        data,
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        pads=pads,
-        strides=strides,
-    )
-
-
-@onnx_op("AveragePool", since=19)
-def average_pool_19(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    count_include_pad: bool = False,
-    dilations: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    return average_pool(
-        data,
-        kernel_shape=kernel_shape,
-        auto_pad=auto_pad,
-        ceil_mode=ceil_mode,
-        count_include_pad=count_include_pad,
-        dilations=dilations,
-        pads=pads,
-        strides=strides,
-    )
-
-
-def _max_pool(data: Value, windows: dict[str, Any], storage_order: int, call: Call) -> list[Value]:
+@onnx_op("MaxPool", since=(1, 8, 10))
+def max_pool(
+    data: Value, *, dilations: Ints, storage_order: int, call: Call, **attributes: Unpack[PoolAttributes]
+) -> list[Value]:
     # Integers of 8 bits are pooled directly; indices refer to the flattened tensor.
-    found, indices = build.max_pool(data, index_element_type="i64", **windows)
+    found, indices = build.max_pool(data, index_element_type="i64", **_windows(dilations, attributes))
     if call.wants(1) and storage_order:
         indices = _column_major(indices, data)
     return [found, indices]
@@ -165,66 +97,13 @@ def _column_major(indices: Value, data: Value) -> Value:
     return base
 
 
-@onnx_op("MaxPool", since=1)
-def max_pool_1(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    pads: Ints = (),
-    strides: Ints | None = None,
-    call: Call,
-) -> list[Value]:
-    return _max_pool(data, _windows(kernel_shape, strides, pads, auto_pad, False), 0, call)
-
-
-@onnx_op("MaxPool", since=8)
-def max_pool_8(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    pads: Ints = (),
-    storage_order: int = 0,
-    strides: Ints | None = None,
-    call: Call,
-) -> list[Value]:
-    return _max_pool(data, _windows(kernel_shape, strides, pads, auto_pad, False), storage_order, call)
-
-
-@onnx_op("MaxPool", since=10)
-def max_pool(
-    data: Value,
-    *,
-    kernel_shape: Ints,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    dilations: Ints | None = None,
-    pads: Ints = (),
-    storage_order: int = 0,
-    strides: Ints | None = None,
-    call: Call,
-) -> list[Value]:
-    return _max_pool(data, _windows(kernel_shape, strides, pads, auto_pad, ceil_mode, dilations), storage_order, call)
-
-
-def _lp_pool(
-    data: Value,
-    p: float,
-    kernel: Ints,
-    auto_pad: str,
-    ceil: bool,
-    dilations: Ints | None,
-    pads: Ints,
-    strides: Ints | None,
-) -> Value:
+def _lp_pool(data: Value, p: float, windows: dict[str, Any]) -> Value:
     """The root of the sum of powers, with zeros outside of the data."""
     _check_norm(p)
-    windows = _windows(kernel, strides, pads, auto_pad, ceil, dilations)
+    size = prod(windows["kernel_sizes"])
     powers = build.power(build.abs(data), number(p, data))
-    total = build.multiply(
-        build.avg_pool(_padded(powers, windows), exclude_pad=False, **windows), number(prod(kernel), data)
-    )
+    padded = _padded(powers, windows)
+    total = build.multiply(build.avg_pool(padded, exclude_pad=False, **windows), number(size, data))
     return build.power(total, number(1 / p, data))
 
 
@@ -264,46 +143,15 @@ def _padded(data: Value, windows: dict[str, Any]) -> Value:
 
 
 @onnx_op("LpPool", since=1)
-def lp_pool_1(
-    data: Value,
-    *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Ints | None = None,
-    p: float = 2.0,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    if kernel_shape is None:
+def lp_pool_1(data: Value, *, dilations: Ints, p: float, **attributes: Unpack[PoolAttributes]) -> Value:
+    if not attributes["kernel_shape"]:
         raise InvalidAttributeError("attribute kernel_shape is missing", code=Code.missing_attribute)
-    return _lp_pool(data, p, kernel_shape, auto_pad, False, None, pads, strides)
+    return _lp_pool(data, p, _windows(dilations, attributes))
 
 
-@onnx_op("LpPool", since=2)
-def lp_pool_2(
-    data: Value,
-    *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Ints,
-    p: int = 2,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    return _lp_pool(data, p, kernel_shape, auto_pad, False, None, pads, strides)
-
-
-@onnx_op("LpPool", since=18)
-def lp_pool(
-    data: Value,
-    *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: bool = False,
-    dilations: Ints | None = None,
-    kernel_shape: Ints,
-    p: int = 2,
-    pads: Ints = (),
-    strides: Ints | None = None,
-) -> Value:
-    return _lp_pool(data, p, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
+@onnx_op("LpPool", since=(2, 18))
+def lp_pool(data: Value, *, dilations: Ints, p: int, **attributes: Unpack[PoolAttributes]) -> Value:
+    return _lp_pool(data, p, _windows(dilations, attributes))
 
 
 def spatial_axes(data: Value) -> Value:
@@ -322,26 +170,20 @@ def global_max_pool(data: Value) -> Value:
 
 
 @onnx_op("GlobalLpPool", since=1)
-def global_lp_pool_1(data: Value, *, p: float = 2.0) -> Value:
+def global_lp_pool_1(data: Value, *, p: float) -> Value:
     _check_norm(p)
     powers = build.power(build.abs(data), number(p, data))
     return build.power(build.reduce_sum(powers, spatial_axes(data), keep_dims=True), number(1 / p, data))
 
 
 @onnx_op("GlobalLpPool", since=2)
-def global_lp_pool(data: Value, *, p: int = 2) -> Value:
+def global_lp_pool(data: Value, *, p: int) -> Value:
     return global_lp_pool_1(data, p=float(p))
 
 
 @onnx_op("MaxUnpool", since=9)
 def max_unpool(
-    data: Value,
-    indices: Value,
-    output_shape: Value | None = None,
-    *,
-    kernel_shape: Ints,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    data: Value, indices: Value, output_shape: Value | None, *, kernel_shape: Ints, pads: Ints, strides: Ints
 ) -> Value:
     """Every element is written to its index in the unpooled tensor; all others are zero.
 
@@ -366,7 +208,7 @@ def max_unpool(
 
 
 @onnx_op("MaxRoiPool", since=1)
-def max_roi_pool(data: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Value:
+def max_roi_pool(data: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float) -> Value:
     if len(pooled_shape) != 2:
         raise InvalidAttributeError(f"pooled_shape has {len(pooled_shape)} elements, expected 2")
     height, width = pooled_shape

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from ir_exec.build import Value
 from ir_exec.build.values import BuiltLayer, current_scope
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, ShapeError
-from ir_exec.onnx.lowering.attributes import Ints
 from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.lowering.values import (
     GraphValue,
@@ -26,7 +25,7 @@ from ir_exec.onnx.lowering.values import (
     shape_of,
     size_along,
 )
-from ir_exec.onnx.ops.convolution import convolve
+from ir_exec.onnx.ops.convolution import ConvAttributes, convolve
 from ir_exec.onnx.ops.type import convert_saturated, converted, type_of
 from ir_exec.onnx.reading.tensors import element_type_of, is_narrow
 from ir_exec.types import Array, ElementType
@@ -122,80 +121,33 @@ def dequantized(
     return cast(found, kind or scale.element_type)
 
 
-def _quantized_to(
+@onnx_op("QuantizeLinear", since=(10, 13, 19, 21, 23))
+def quantize_linear(
     data: Value,
     scale: Value,
     zero_point: GraphValue,
-    code: int,
     *,
-    axis: int = 1,
-    block: int = 0,
-    saturate: bool = True,
-    precision: int = 0,
+    axis: int,
+    block_size: int,
+    output_dtype: int,
+    precision: int,
+    saturate: bool,
 ) -> GraphValue:
-    """The result has the type of the zero point; without one the type is `code`, or u8."""
+    """The result has the type of the zero point; without one the type is `output_dtype`, or u8."""
     from onnx import TensorProto
 
-    code = type_of(zero_point) if zero_point is not None else code or TensorProto.UINT8
+    code = type_of(zero_point) if zero_point is not None else output_dtype or TensorProto.UINT8
     zero = zero_point.value if isinstance(zero_point, Narrow) else zero_point
     assert zero is None or isinstance(zero, Value)
     computed = element_type_of(precision) if precision else None
     if not is_narrow(code):
         kind = element_type_of(code)
-        return quantized(data, scale, zero, kind, axis=axis, block=block, saturate=saturate, precision=computed)
+        return quantized(data, scale, zero, kind, axis=axis, block=block_size, saturate=saturate, precision=computed)
     if TensorProto.DataType.Name(code) == "INT2":
-        wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block, precision=computed)
+        wide = quantized(data, scale, zero, ElementType.i8, axis=axis, block=block_size, precision=computed)
         return Narrow(build.clamp(wide, min=-2.0, max=1.0), code)
-    wide = quantized(data, scale, zero, ElementType.f32, axis=axis, block=block, precision=computed)
+    wide = quantized(data, scale, zero, ElementType.f32, axis=axis, block=block_size, precision=computed)
     return converted(wide, code, saturate)
-
-
-@onnx_op("QuantizeLinear", since=10)
-def quantize_linear_10(data: Value, scale: Value, zero_point: GraphValue = None) -> GraphValue:
-    return _quantized_to(data, scale, zero_point, 0)
-
-
-@onnx_op("QuantizeLinear", since=13)
-def quantize_linear_13(data: Value, scale: Value, zero_point: GraphValue = None, *, axis: int = 1) -> GraphValue:
-    return _quantized_to(data, scale, zero_point, 0, axis=axis)
-
-
-@onnx_op("QuantizeLinear", since=19)
-def quantize_linear_19(
-    data: Value, scale: Value, zero_point: GraphValue = None, *, axis: int = 1, saturate: bool = True
-) -> GraphValue:
-    return _quantized_to(data, scale, zero_point, 0, axis=axis, saturate=saturate)
-
-
-@onnx_op("QuantizeLinear", since=21)
-def quantize_linear_21(
-    data: Value,
-    scale: Value,
-    zero_point: GraphValue = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    saturate: bool = True,
-) -> GraphValue:
-    return _quantized_to(data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate)
-
-
-@onnx_op("QuantizeLinear", since=23)
-def quantize_linear_23(
-    data: Value,
-    scale: Value,
-    zero_point: GraphValue = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-    precision: int = 0,
-    saturate: bool = True,
-) -> GraphValue:
-    return _quantized_to(
-        data, scale, zero_point, output_dtype, axis=axis, block=block_size, saturate=saturate, precision=precision
-    )
 
 
 _LEVELS = 256
@@ -289,44 +241,15 @@ def _requantized(data: Value, scale: Value, zero_point: Value | None, axis: int,
     return result
 
 
-def _dequantized_from(
-    data: GraphValue, scale: Value, zero_point: GraphValue, axis: int = 1, block: int = 0, output_dtype: int = 0
+@onnx_op("DequantizeLinear", since=(10, 13, 21, 23))
+def dequantize_linear(
+    data: GraphValue, scale: Value, zero_point: GraphValue, *, axis: int, block_size: int, output_dtype: int
 ) -> Value:
     tensor, zero = (one.value if isinstance(one, Narrow) else one for one in (data, zero_point))
     assert isinstance(tensor, Value)
     assert zero is None or isinstance(zero, Value)
     kind = element_type_of(output_dtype) if output_dtype else None
-    return dequantized(tensor, scale, zero, axis=axis, block=block, kind=kind)
-
-
-@onnx_op("DequantizeLinear", since=10)
-def dequantize_linear_10(data: GraphValue, scale: Value, zero_point: GraphValue = None) -> Value:
-    return _dequantized_from(data, scale, zero_point)
-
-
-@onnx_op("DequantizeLinear", since=13)
-def dequantize_linear_13(data: GraphValue, scale: Value, zero_point: GraphValue = None, *, axis: int = 1) -> Value:
-    return _dequantized_from(data, scale, zero_point, axis)
-
-
-@onnx_op("DequantizeLinear", since=21)
-def dequantize_linear_21(
-    data: GraphValue, scale: Value, zero_point: GraphValue = None, *, axis: int = 1, block_size: int = 0
-) -> Value:
-    return _dequantized_from(data, scale, zero_point, axis, block_size)
-
-
-@onnx_op("DequantizeLinear", since=23)
-def dequantize_linear_23(
-    data: GraphValue,
-    scale: Value,
-    zero_point: GraphValue = None,
-    *,
-    axis: int = 1,
-    block_size: int = 0,
-    output_dtype: int = 0,
-) -> Value:
-    return _dequantized_from(data, scale, zero_point, axis, block_size, output_dtype)
+    return dequantized(tensor, scale, zero, axis=axis, block=block_size, kind=kind)
 
 
 @onnx_op("DynamicQuantizeLinear", since=11)
@@ -369,7 +292,7 @@ def _by_row(value: Value, is_row: bool) -> Value:
 
 
 @onnx_op("MatMulInteger", since=10)
-def matmul_integer(a: Value, b: Value, a_zero_point: Value | None = None, b_zero_point: Value | None = None) -> Value:
+def matmul_integer(a: Value, b: Value, a_zero_point: Value | None, b_zero_point: Value | None) -> Value:
     return exact_product(a, b, a_zero_point, b_zero_point)
 
 
@@ -401,30 +324,14 @@ def qlinear_conv(
     w_zero_point: Value,
     y_scale: Value,
     y_zero_point: Value,
-    bias: Value | None = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Ints | None = None,
-    group: int = 1,
-    kernel_shape: Ints | None = None,
-    pads: Ints = (),
-    strides: Ints | None = None,
+    bias: Value | None,
+    **attributes: Unpack[ConvAttributes],
 ) -> Value:
     """The bias is an integer whose scale is the product of the scales of data and weights."""
     wide = ElementType.f32
     data = build.subtract(cast(x, wide), spread(cast(x_zero_point, wide), x, 1))
     filters = build.subtract(cast(w, wide), spread(cast(w_zero_point, wide), w, 0))
-    product = convolve(
-        data,
-        filters,
-        None if bias is None else cast(bias, wide),
-        auto_pad=auto_pad,
-        dilations=dilations,
-        group=group,
-        kernel_shape=kernel_shape,
-        pads=pads,
-        strides=strides,
-    )
+    product = convolve(data, filters, None if bias is None else cast(bias, wide), **attributes)
     scale = build.multiply(build.squeeze(x_scale) if x_scale.rank else x_scale, w_scale)
     found = build.multiply(product, spread(scale, product, 1))
     return quantized(found, y_scale, y_zero_point, y_zero_point.element_type)

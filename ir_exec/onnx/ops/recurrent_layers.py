@@ -10,16 +10,16 @@ formulas and in its order of the gates.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, NotRequired, TypeAlias, TypedDict, Unpack
+from typing import Any, NamedTuple, TypeAlias, TypedDict, Unpack
 
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.errors import InvalidAttributeError
-from ir_exec.onnx.lowering.attributes import Floats, Strings
+from ir_exec.onnx.lowering.attributes import Floats, Strings, chosen
 from ir_exec.onnx.lowering.values import cast, concat, ints, number, shape_of, size_along
 from ir_exec.onnx.ops import elementwise
 
-__all__ = ["DIRECTIONS", "gru_layer", "lstm_layer", "rnn_layer"]
+__all__ = ["DIRECTIONS", "RecurrentAttributes", "gru_layer", "lstm_layer", "rnn_layer"]
 
 DIRECTIONS = {"forward": 1, "reverse": 1, "bidirectional": 2}
 _KNOWN = frozenset({"relu", "sigmoid", "tanh"})
@@ -29,7 +29,7 @@ Inputs: TypeAlias = tuple[Value | None, ...]
 """The inputs of the node, with None for missing ones."""
 
 
-class _Attributes(TypedDict):
+class RecurrentAttributes(TypedDict):
     """Attributes shared by RNN, GRU and LSTM."""
 
     activation_alpha: Floats
@@ -38,44 +38,31 @@ class _Attributes(TypedDict):
     clip: float | None
     direction: str
     hidden_size: int | None
-    layout: NotRequired[int]
 
 
 class _RecurrentLayer:
     """The common parts of RNN, GRU and LSTM: batch first, followed by the directions."""
 
     def __init__(
-        self,
-        inputs: Inputs,
-        defaults: tuple[str, ...],
-        *,
-        activation_alpha: Floats,
-        activation_beta: Floats,
-        activations: Strings,
-        clip: float | None,
-        direction: str,
-        hidden_size: int | None,
-        layout: int = 0,
+        self, inputs: Inputs, defaults: tuple[str, ...], layout: int, **attributes: Unpack[RecurrentAttributes]
     ) -> None:
         x, w, r, _, lengths, *_ = inputs
         assert x is not None
         assert w is not None
         assert r is not None
         self.w, self.r = w, r
-        if direction not in DIRECTIONS:
-            raise InvalidAttributeError(f"direction is {direction!r}, expected {', '.join(DIRECTIONS)}")
+        self.direction = attributes["direction"]
+        self.directions = chosen("direction", self.direction, DIRECTIONS)
         self.layout = layout
-        self.x = x if layout else build.transpose(x, ints(1, 0, 2))
-        self.directions = DIRECTIONS[direction]
-        self.direction = direction
-        size = size_along(r, 2)
+        self.x = x if self.layout else build.transpose(x, ints(1, 0, 2))
+        size, hidden_size = size_along(r, 2), attributes["hidden_size"]
         self.hidden = hidden_size if hidden_size is not None else size.size if size.is_static else 0
-        names = tuple(name.lower() for name in activations) or defaults * self.directions
+        names = tuple(name.lower() for name in attributes["activations"]) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
             raise InvalidAttributeError(
                 f"activations has {len(names)} elements, expected {len(defaults) * self.directions}"
             )
-        functions = activations_of(names, activation_alpha, activation_beta)
+        functions = activations_of(names, attributes["activation_alpha"], attributes["activation_beta"])
         per = len(defaults)
         self._functions = [functions[start : start + per] for start in range(0, len(functions), per)]
         first = names[:per]
@@ -83,8 +70,8 @@ class _RecurrentLayer:
         self.attributes: dict[str, Any] = {
             "hidden_size": self.hidden,
             "activations": first,
-            "clip": 0.0 if clip is None else clip,
-            "direction": direction,
+            "clip": attributes["clip"] or 0.0,
+            "direction": self.direction,
         }
         sizes = shape_of(self.x)
         self.batch = build.slice(sizes, ints(0), ints(1), ints(1))
@@ -132,8 +119,9 @@ def lstm_layer(
     inputs: Inputs,
     *,
     input_forget: bool,
+    layout: int = 0,
     rounded: Activation | None = None,
-    **attributes: Unpack[_Attributes],
+    **attributes: Unpack[RecurrentAttributes],
 ) -> list[Value]:
     """A sequence of LSTM steps.
 
@@ -141,7 +129,7 @@ def lstm_layer(
         rounded: Applied to each state before it is multiplied.
     """
     b, h, c, peepholes = inputs[3], *inputs[5:]
-    layer = _RecurrentLayer(inputs, ("sigmoid", "tanh", "tanh"), **attributes)
+    layer = _RecurrentLayer(inputs, ("sigmoid", "tanh", "tanh"), layout, **attributes)
     bias = layer.bias(b, 4)
     if input_forget or peepholes is not None or rounded is not None or not layer.is_of_ir:
 
@@ -174,13 +162,10 @@ def _reordered(weights: Value) -> Value:
 
 
 def gru_layer(
-    inputs: Inputs,
-    *,
-    linear_before_reset: bool = False,
-    **attributes: Unpack[_Attributes],
+    inputs: Inputs, *, layout: int, linear_before_reset: bool, **attributes: Unpack[RecurrentAttributes]
 ) -> list[Value]:
     b, h = inputs[3], inputs[5]
-    layer = _RecurrentLayer(inputs, ("sigmoid", "tanh"), **attributes)
+    layer = _RecurrentLayer(inputs, ("sigmoid", "tanh"), layout, **attributes)
     bias = layer.bias(b, 3)
     if not layer.is_of_ir:
 
@@ -204,9 +189,9 @@ def gru_layer(
     return layer.outputs(y, last)
 
 
-def rnn_layer(inputs: Inputs, **attributes: Unpack[_Attributes]) -> list[Value]:
+def rnn_layer(inputs: Inputs, *, layout: int, **attributes: Unpack[RecurrentAttributes]) -> list[Value]:
     b, h = inputs[3], inputs[5]
-    layer = _RecurrentLayer(inputs, ("tanh",), **attributes)
+    layer = _RecurrentLayer(inputs, ("tanh",), layout, **attributes)
     bias = layer.bias(b, 1)
     if not layer.is_of_ir:
 

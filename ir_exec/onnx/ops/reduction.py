@@ -99,12 +99,10 @@ def _or_all(axes: Value, data: Value) -> Value:
 
 
 def _register(name: str, kind: _ReductionKind) -> None:
-    def by_attribute(data: Value, *, axes: Ints | None = None, keepdims: bool = True) -> Value:
+    def by_attribute(data: Value, *, axes: Ints, keepdims: bool) -> Value:
         return kind.reduce(data, ints(*axes) if axes else all_axes(data), keepdims)
 
-    def by_input(
-        data: Value, axes: Value | None = None, *, keepdims: bool = True, noop_with_empty_axes: bool = False
-    ) -> Value:
+    def by_input(data: Value, axes: Value | None, *, keepdims: bool, noop_with_empty_axes: bool) -> Value:
         if axes is None or (axes.shape.is_static and axes.shape.static == (0,)):
             if noop_with_empty_axes:
                 return kind.alone(data)
@@ -134,14 +132,10 @@ def _arg(data: Value, axis: int, keepdims: bool, mode: Literal["max", "min"], la
 
 
 def _register_arg(name: str, mode: Literal["max", "min"]) -> None:
-    def first(data: Value, *, axis: int = 0, keepdims: bool = True) -> Value:
-        return _arg(data, axis, keepdims, mode, last=False)
-
-    def chosen(data: Value, *, axis: int = 0, keepdims: bool = True, select_last_index: bool = False) -> Value:
+    def index_of_best(data: Value, *, axis: int, keepdims: bool, select_last_index: bool) -> Value:
         return _arg(data, axis, keepdims, mode, last=select_last_index)
 
-    onnx_op(name, since=1)(first)
-    onnx_op(name, since=12)(chosen)
+    onnx_op(name, since=(1, 12))(index_of_best)
 
 
 _register_arg("ArgMax", "max")

@@ -10,7 +10,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, NotKnownError
-from ir_exec.onnx.lowering.attributes import Body, Type
+from ir_exec.onnx.lowering.attributes import Body
 from ir_exec.onnx.lowering.demands import is_asking
 from ir_exec.onnx.lowering.graphs import Call
 from ir_exec.onnx.lowering.registry import onnx_op
@@ -123,14 +123,14 @@ def sequence_length(sequence: Sequence) -> Value:
 
 
 @onnx_op("SequenceErase", since=11)
-def sequence_erase(sequence: Sequence, position: Value | None = None) -> Sequence:
+def sequence_erase(sequence: Sequence, position: Value | None) -> Sequence:
     items = list(_listed(sequence).items)
     del items[len(items) - 1 if position is None else _place(position, len(items), "the position")]
     return Sequence(tuple(items), sequence.element_type)
 
 
 @onnx_op("SequenceInsert", since=11)
-def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = None, *, call: Call) -> GraphValue:
+def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None, *, call: Call) -> GraphValue:
     if isinstance(sequence, Appended) and position is None:
         return replace(sequence, items=(*sequence.items, tensor))
     if isinstance(sequence, Stack) and position is None and _may_be_joined(sequence.value, tensor, call):
@@ -145,7 +145,7 @@ def sequence_insert(sequence: Sequence, tensor: Value, position: Value | None = 
 
 
 @onnx_op("SplitToSequence", since=11)
-def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0, keepdims: bool = True) -> GraphValue:
+def split_to_sequence(data: Value, split: Value | None, *, axis: int, keepdims: bool) -> GraphValue:
     """Slices of size 1 without `split`, of one size, or of the listed sizes."""
     of_one = split is None or (split.constant is not None and split.rank == 0 and split.constant == 1)
     if of_one and not size_along(data, axis).is_static and data.rank is not None:
@@ -168,7 +168,7 @@ def split_to_sequence(data: Value, split: Value | None = None, *, axis: int = 0,
 
 
 @onnx_op("ConcatFromSequence", since=11)
-def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool = False) -> Value:
+def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool) -> Value:
     if isinstance(sequence, Stack):
         return _joined(sequence.value, axis, new_axis)
     sequence = _listed(sequence)
@@ -211,8 +211,8 @@ def sequence_map(sequence: Sequence, *further: GraphValue, body: Body, call: Cal
     return found
 
 
-@onnx_op("Optional", since=15)
-def optional(data: GraphValue = None, *, type_: Type | None = None) -> GraphValue:
+@onnx_op("Optional", since=15, unused=("type",))
+def optional(data: GraphValue) -> GraphValue:
     return data
 
 

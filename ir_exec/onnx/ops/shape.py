@@ -15,16 +15,11 @@ from ir_exec.onnx.lowering.values import as_i64, as_vector, cast, ints, shape_of
 from ir_exec.onnx.reading.tensors import element_type_of
 from ir_exec.types import ElementType
 
-__all__: list[str] = []
+__all__ = ["scalar_range"]
 
 
-@onnx_op("Shape", since=1)
-def shape_1(data: Value) -> Value:
-    return shape_of(data)
-
-
-@onnx_op("Shape", since=15)
-def shape(data: Value, *, start: int = 0, end: int | None = None) -> Value:
+@onnx_op("Shape", since=(1, 15))
+def shape(data: Value, *, start: int, end: int | None) -> Value:
     found = shape_of(data)
     if start == 0 and end is None:
         return found
@@ -37,7 +32,7 @@ def size(data: Value) -> Value:
 
 
 @onnx_op("ConstantOfShape", since=9)
-def constant_of_shape(shape: Value, *, value: Tensor | None = None, call: Call) -> Value:
+def constant_of_shape(shape: Value, *, value: Tensor | None, call: Call) -> Value:
     fill = np.zeros(1, np.float32) if value is None else call.array(value)
     if fill.size != 1:
         raise InvalidAttributeError(f"value has {fill.size} elements, expected one")
@@ -45,7 +40,7 @@ def constant_of_shape(shape: Value, *, value: Tensor | None = None, call: Call) 
 
 
 @onnx_op("EyeLike", since=9)
-def eye_like(data: Value, *, dtype: int | None = None, k: int = 0) -> Value:
+def eye_like(data: Value, *, dtype: int | None, k: int) -> Value:
     kind = data.element_type if dtype is None else element_type_of(dtype)
     if data.rank not in (None, 2):
         raise ShapeError(f"the input has rank {data.rank}, expected 2", code=Code.wrong_rank)
@@ -58,40 +53,29 @@ def eye_like(data: Value, *, dtype: int | None = None, k: int = 0) -> Value:
 _EYE = frozenset(ElementType[name] for name in ["f16", "bf16", "f32", "f64", "i8", "i32", "i64", "u8"])
 
 
-@onnx_op("Range", since=11)
-def range_(start: Value, limit: Value, delta: Value) -> Value:
+def scalar_range(start: Value, limit: Value, delta: Value) -> Value:
+    """A range in the element type of its start; each limit may have any rank with one element."""
     first, end, step = (
         one if one.rank == 0 else build.reshape(one, ints(), special_zero=False) for one in (start, limit, delta)
     )
     return build.range(first, end, step, output_type=start.element_type)
 
 
-@onnx_op("Range", since=27)
-def range_27(start: Value, limit: Value, delta: Value, *, stash_type: int = 1) -> Value:
-    """16-bit floats are computed in the type that `stash_type` declares."""
-    if start.element_type in (ElementType.f16, ElementType.bf16):
-        kind = element_type_of(stash_type)
-        found = range_(cast(start, kind), cast(limit, kind), cast(delta, kind))
-        return cast(found, start.element_type)
-    return range_(start, limit, delta)
-
-
-def _one_hot(indices: Value, depth: Value, values: Value, axis: int) -> Value:
-    """Negative indices count from the end."""
-    depth = build.reshape(as_i64(depth), ints(), special_zero=False)
-    off, on = (build.gather(values, position, 0) for position in (0, 1))
-    return build.one_hot(as_i64(indices), depth, on, off, axis, negative_indices_mode="normalize")
+@onnx_op("Range", since=(11, 27))
+def range_(start: Value, limit: Value, delta: Value, *, stash_type: int, since: int) -> Value:
+    """Since version 27, 16-bit floats are computed in the type that `stash_type` declares."""
+    if since < 27 or start.element_type not in (ElementType.f16, ElementType.bf16):
+        return scalar_range(start, limit, delta)
+    first, end, step = (cast(one, element_type_of(stash_type)) for one in (start, limit, delta))
+    return cast(scalar_range(first, end, step), start.element_type)
 
 
 @onnx_op("OneHot", since=9)
-def one_hot_9(indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
-    """Indices out of range, including negative ones, have no position."""
-    return one_hot(indices, depth, values, axis=axis)
-
-
-@onnx_op("OneHot", since=11)
-def one_hot(indices: Value, depth: Value, values: Value, *, axis: int = -1) -> Value:
-    return _one_hot(indices, depth, values, axis)
+def one_hot(indices: Value, depth: Value, values: Value, *, axis: int) -> Value:
+    """Negative indices count from the end: in version 9 too, as in onnxruntime, against its text."""
+    depth = build.reshape(as_i64(depth), ints(), special_zero=False)
+    off, on = (build.gather(values, position, 0) for position in (0, 1))
+    return build.one_hot(as_i64(indices), depth, on, off, axis, negative_indices_mode="normalize")
 
 
 @onnx_op("NonZero", since=9)

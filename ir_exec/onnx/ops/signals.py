@@ -59,33 +59,19 @@ def _dft(data: Value, length: Value | None, axis: int, inverse: bool, onesided: 
 
 
 @onnx_op("DFT", since=17)
-def dft_17(
-    data: Value, length: Value | None = None, *, axis: int = 1, inverse: bool = False, onesided: bool = False
-) -> Value:
+def dft_17(data: Value, length: Value | None, *, axis: int, inverse: bool, onesided: bool) -> Value:
     return _dft(data, length, axis, inverse, onesided)
 
 
 @onnx_op("DFT", since=20)
-def dft(
-    data: Value,
-    length: Value | None = None,
-    axis: Value | None = None,
-    *,
-    inverse: bool = False,
-    onesided: bool = False,
-) -> Value:
+def dft(data: Value, length: Value | None, axis: Value | None, *, inverse: bool, onesided: bool) -> Value:
     place = -2 if axis is None else int(known_scalar(axis, "the axis"))
     return _dft(data, length, place, inverse, onesided)
 
 
 @onnx_op("STFT", since=17)
 def stft(
-    signal: Value,
-    frame_step: Value,
-    window: Value | None = None,
-    frame_length: Value | None = None,
-    *,
-    onesided: bool = True,
+    signal: Value, frame_step: Value, window: Value | None, frame_length: Value | None, *, onesided: bool
 ) -> Value:
     """Transforms of windowed frames of the signal. Exporters omit the last dim of real signals."""
     if known_rank(signal, "the signal") == 2:
@@ -116,7 +102,7 @@ def mel_weight_matrix(
     lower_edge_hertz: Value,
     upper_edge_hertz: Value,
     *,
-    output_datatype: int = 1,
+    output_datatype: int,
 ) -> Value:
     """[dft_length // 2 + 1, num_mel_bins]: a triangle for each bin, rising from its left neighbour to 1 and falling."""
     wide = ElementType.f64

@@ -24,17 +24,12 @@ def _scalar(value: Value) -> Value:
 
 
 @onnx_op("TopK", since=1)
-def topk_1(data: Value, *, axis: int = -1, k: int) -> list[Value]:
+def topk_1(data: Value, *, axis: int, k: int) -> list[Value]:
     return _topk(data, build.constant(k), axis, "max")
 
 
-@onnx_op("TopK", since=10)
-def topk_10(data: Value, k: Value, *, axis: int = -1) -> list[Value]:
-    return _topk(data, _scalar(k), axis, "max")
-
-
-@onnx_op("TopK", since=11)
-def topk(data: Value, k: Value, *, axis: int = -1, largest: bool = True, sorted: bool = True) -> list[Value]:
+@onnx_op("TopK", since=(10, 11), unused=("sorted",))
+def topk(data: Value, k: Value, *, axis: int, largest: bool) -> list[Value]:
     return _topk(data, _scalar(k), axis, "max" if largest else "min")
 
 
@@ -42,11 +37,11 @@ def topk(data: Value, k: Value, *, axis: int = -1, largest: bool = True, sorted:
 def non_max_suppression(
     boxes: Value,
     scores: Value,
-    most: Value | None = None,
-    iou_threshold: Value | None = None,
-    score_threshold: Value | None = None,
+    most: Value | None,
+    iou_threshold: Value | None,
+    score_threshold: Value | None,
     *,
-    center_point_box: bool = False,
+    center_point_box: bool,
 ) -> Value:
     """Without a threshold every score is high enough; without a maximum number nothing is selected."""
     lowest = build.constant(np.float32(np.finfo(np.float32).min))
@@ -71,7 +66,7 @@ def _just_above(threshold: Value) -> Value:
 
 
 @onnx_op("Unique", since=11)
-def unique(data: Value, *, axis: int | None = None, sorted: bool = True) -> list[Value]:
+def unique(data: Value, *, axis: int | None, sorted: bool) -> list[Value]:
     return list(
         build.unique(
             data,
@@ -84,12 +79,12 @@ def unique(data: Value, *, axis: int | None = None, sorted: bool = True) -> list
 
 
 @onnx_op("CumSum", since=11)
-def cumsum(data: Value, axis: Value, *, exclusive: bool = False, reverse: bool = False) -> Value:
+def cumsum(data: Value, axis: Value, *, exclusive: bool, reverse: bool) -> Value:
     return build.cum_sum(data, _scalar(axis), exclusive=exclusive, reverse=reverse)
 
 
 @onnx_op("CumProd", since=26)
-def cumprod(data: Value, axis: Value, *, exclusive: bool = False, reverse: bool = False) -> Value:
+def cumprod(data: Value, axis: Value, *, exclusive: bool, reverse: bool) -> Value:
     """Step by step along the axis: a TensorIterator carries the previous products."""
     place = normal_axis(int(known_scalar(axis, "the axis")), known_rank(data, "the input"))
     order = (-1, 0, -1) if reverse else (0, -1, 1)

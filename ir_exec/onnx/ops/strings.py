@@ -28,6 +28,7 @@ from ir_exec.onnx.lowering.attributes import Floats, Ints, Strings, chosen
 from ir_exec.onnx.lowering.registry import MICROSOFT, onnx_op
 from ir_exec.onnx.lowering.values import as_i64, cast, ints, known, known_rank, number, numbers, shape_of
 from ir_exec.onnx.ops.lookups import look_up
+from ir_exec.report.text import shorten
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["numbers_of_strings", "strings_of_numbers"]
@@ -138,15 +139,8 @@ def _as_strings(texts: Iterable[str], shape: tuple[int, ...]) -> Value:
 _CASES: dict[str, Callable[[str], str]] = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
 
 
-@onnx_op("StringNormalizer", since=10)
-def string_normalizer(
-    data: Value,
-    *,
-    case_change_action: str = "NONE",
-    is_case_sensitive: bool = False,
-    locale: str = "",
-    stopwords: Strings = (),
-) -> Value:
+@onnx_op("StringNormalizer", since=10, unused=("locale",))
+def string_normalizer(data: Value, *, case_change_action: str, is_case_sensitive: bool, stopwords: Strings) -> Value:
     """Remove stop words, then change the case; one empty string if no string remains."""
     change = chosen("case_change_action", case_change_action, _CASES)
     strings = _strings(data, "the input")
@@ -167,7 +161,7 @@ def string_concat(a: Value, b: Value) -> Value:
 
 
 @onnx_op("StringSplit", since=20)
-def string_split(data: Value, *, delimiter: str = "", maxsplit: int | None = None) -> list[Value]:
+def string_split(data: Value, *, delimiter: str = "", maxsplit: int | None) -> list[Value]:
     """The parts of each string along a new last axis, filled with empty strings, and their numbers."""
     strings = _strings(data, "the input")
     most = -1 if maxsplit is None else maxsplit
@@ -215,7 +209,7 @@ class _Expression:
             self._compiled = library.compile(pattern)
         except (library.error, ValueError, OverflowError, RecursionError, MemoryError) as error:
             reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-            shown = repr(pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}...")
+            shown = repr(shorten(pattern, _SHOWN))
             raise InvalidAttributeError(f"{attribute} {shown} is not a regular expression: {reason}") from None
         self._timer = MatchTimer(sum(map(len, texts)), self._compiled)
 
@@ -243,13 +237,7 @@ _SHOWN = 200
 
 @onnx_op("Tokenizer", since=1, domain=MICROSOFT)
 def tokenizer(
-    data: Value,
-    *,
-    mark: bool,
-    mincharnum: int,
-    pad_value: str,
-    separators: Strings = (),
-    tokenexp: str = "",
+    data: Value, *, mark: bool, mincharnum: int, pad_value: str, separators: Strings, tokenexp: str = ""
 ) -> Value:
     """The tokens of each string along a new last axis, between separators or as matches of an expression."""
     if bool(separators) == bool(tokenexp):
@@ -322,9 +310,9 @@ def tf_idf_vectorizer(
     mode: str,
     ngram_counts: Ints,
     ngram_indexes: Ints,
-    pool_int64s: Ints = (),
-    pool_strings: Strings = (),
-    weights: Floats = (),
+    pool_int64s: Ints,
+    pool_strings: Strings,
+    weights: Floats,
 ) -> Value:
     """[rows, columns], or [columns] for one row: the numbers of occurrences of the n-grams of a pool.
 

@@ -36,12 +36,7 @@ def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
 
 @onnx_op("Adagrad", since=1, domain=TRAINING)
 def adagrad(
-    rate: Value,
-    count: Value,
-    *inputs: Value,
-    decay_factor: float = 0.0,
-    epsilon: float = 1e-6,
-    norm_coefficient: float = 0.0,
+    rate: Value, count: Value, *inputs: Value, decay_factor: float, epsilon: float, norm_coefficient: float
 ) -> list[Value]:
     results = []
     for x, gradient, squares in _groups(inputs, 3):
@@ -59,11 +54,11 @@ def adam(
     rate: Value,
     count: Value,
     *inputs: Value,
-    alpha: float = 0.9,
-    beta: float = 0.999,
-    epsilon: float = 1e-6,
-    norm_coefficient: float = 0.0,
-    norm_coefficient_post: float = 0.0,
+    alpha: float,
+    beta: float,
+    epsilon: float,
+    norm_coefficient: float,
+    norm_coefficient_post: float,
 ) -> list[Value]:
     results = []
     for x, gradient, means, squares in _groups(inputs, 4):
@@ -86,13 +81,7 @@ def adam(
 
 @onnx_op("Momentum", since=1, domain=TRAINING)
 def momentum(
-    rate: Value,
-    count: Value,
-    *inputs: Value,
-    alpha: float,
-    beta: float,
-    mode: str,
-    norm_coefficient: float,
+    rate: Value, count: Value, *inputs: Value, alpha: float, beta: float, mode: str, norm_coefficient: float
 ) -> list[Value]:
     if mode not in ("standard", "nesterov"):
         raise InvalidAttributeError(f"mode is {mode!r}, expected standard or nesterov")

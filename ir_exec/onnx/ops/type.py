@@ -18,27 +18,17 @@ from ir_exec.types import BOOLEAN, INTEGER, ElementType
 __all__ = ["convert_saturated", "converted", "type_of"]
 
 
-@onnx_op("Constant", since=1, ignores_attributes=True)
-def constant_1(*, value: Tensor, call: Call) -> Value:
-    return build.constant(call.array(value))
-
-
-@onnx_op("Constant", since=11, ignores_attributes=True)
-def constant_11(*, value: Tensor | None = None, sparse_value: Sparse | None = None, call: Call) -> Value:
-    return constant(value=value, sparse_value=sparse_value, call=call)
-
-
-@onnx_op("Constant", since=12, ignores_attributes=True)
+@onnx_op("Constant", since=(1, 11, 12), ignores_attributes=True)
 def constant(
     *,
-    value: Tensor | None = None,
-    sparse_value: Sparse | None = None,
-    value_float: float | None = None,
-    value_floats: Floats | None = None,
-    value_int: int | None = None,
-    value_ints: Ints | None = None,
-    value_string: str | None = None,
-    value_strings: Strings | None = None,
+    value: Tensor | None,
+    sparse_value: Sparse | None,
+    value_float: float | None,
+    value_floats: Floats | None,
+    value_int: int | None,
+    value_ints: Ints | None,
+    value_string: str | None,
+    value_strings: Strings | None,
     call: Call,
 ) -> Value:
     """The value of the only given attribute."""
@@ -75,33 +65,13 @@ def _named(name: str) -> int:
         raise InvalidAttributeError(f"{name!r} is not an element type of ONNX") from None
 
 
-@onnx_op("Cast", since=6)
-def cast_6(data: GraphValue, *, to: int) -> GraphValue:
-    return converted(data, to)
-
-
-@onnx_op("Cast", since=19)
-def cast_19(data: GraphValue, *, to: int, saturate: bool = True) -> GraphValue:
-    return converted(data, to, saturate)
-
-
-@onnx_op("Cast", since=24)
-def cast_24(data: GraphValue, *, to: int, saturate: bool = True, round_mode: str = "up") -> GraphValue:
+@onnx_op("Cast", since=(6, 19, 24))
+def cast_6(data: GraphValue, *, to: int, saturate: bool, round_mode: str) -> GraphValue:
     return converted(data, to, saturate, round_mode)
 
 
-@onnx_op("CastLike", since=15)
-def cast_like_15(data: GraphValue, target: GraphValue) -> GraphValue:
-    return converted(data, type_of(target))
-
-
-@onnx_op("CastLike", since=19)
-def cast_like_19(data: GraphValue, target: GraphValue, *, saturate: bool = True) -> GraphValue:
-    return converted(data, type_of(target), saturate)
-
-
-@onnx_op("CastLike", since=24)
-def cast_like_24(data: GraphValue, target: GraphValue, *, saturate: bool = True, round_mode: str = "up") -> GraphValue:
+@onnx_op("CastLike", since=(15, 19, 24))
+def cast_like(data: GraphValue, target: GraphValue, *, saturate: bool, round_mode: str) -> GraphValue:
     return converted(data, type_of(target), saturate, round_mode)
 
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ir_exec.build import Value
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, GraphError, Location, UnsupportedError
-from ir_exec.onnx.checking.microsoft_table import parameters
 from ir_exec.onnx.lowering.registry import MICROSOFT, canonical_domain, find, shown_domain
 from ir_exec.onnx.lowering.values import GraphValue, Narrow, Sequence
+from ir_exec.onnx.reading.signatures import find_signature
 from ir_exec.onnx.reading.tensors import onnx_type
 from ir_exec.types import ElementType
 
@@ -149,7 +149,7 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[GraphValue]) 
     It is not an error: the meaning of the node is clear, and OpenVINO runs it, but onnxruntime rejects the file.
     """
     if domain == MICROSOFT:
-        return _not_taken_by_microsoft(type, inputs)
+        return _not_taken_by_microsoft(type, opset, inputs)
     taken = _taken(domain, type, opset)
     for position, value in enumerate(inputs):
         if not taken or not isinstance(value, Value) or not value.element_type.is_known:
@@ -164,8 +164,9 @@ def not_taken(domain: str, type: str, opset: int, inputs: Iterable[GraphValue]) 
     return None
 
 
-def _not_taken_by_microsoft(type: str, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
-    for declared, value in zip(parameters(type), inputs, strict=False):
+def _not_taken_by_microsoft(type: str, opset: int, inputs: Iterable[GraphValue]) -> ElementTypeError | None:
+    signature = find_signature(MICROSOFT, type, opset)
+    for declared, value in zip(() if signature is None else signature.inputs, inputs, strict=False):
         if not isinstance(value, Value) or not value.element_type.is_known or not declared.kinds:
             continue
         if str(value.element_type) not in declared.kinds:

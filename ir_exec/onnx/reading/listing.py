@@ -12,6 +12,7 @@ from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.lowering.registry import STANDARD, canonical_domain, shown_domain
 from ir_exec.onnx.reading.order import name_of
 from ir_exec.onnx.reading.tensors import element_type_of
+from ir_exec.report.text import shorten
 
 if TYPE_CHECKING:
     from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, TypeProto
@@ -221,4 +222,4 @@ def _list(texts: Iterable[str], count: int) -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= 4 * _MOST_SHOWN else f"{text[: 4 * _MOST_SHOWN]}..."
+    return shorten(text, 4 * _MOST_SHOWN)

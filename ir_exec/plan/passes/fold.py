@@ -110,7 +110,7 @@ def _release_pages(step: Step, weights: Weights) -> Step:
     of them.
     """
     stored = step.node.op if isinstance(step.node.op, Const) else None
-    dying = tuple([place for place, slot in enumerate(step.inputs) if slot in step.dying])
+    dying = tuple([position for position, slot in enumerate(step.inputs) if slot in step.dying])
     if not dying and (stored is None or stored.size < LARGE):
         return step
     return replace(step, evaluate=partial(_evaluate_and_release, weights, step.evaluate, stored, dying))
@@ -119,13 +119,13 @@ def _release_pages(step: Step, weights: Weights) -> Step:
 def _evaluate_and_release(
     weights: Weights, evaluate: Kernel, stored: Const | None, dying: Sequence[int], *arrays: Array
 ) -> Any:
-    found = evaluate(*arrays)
-    read = [arrays[place] for place in dying]
+    result = evaluate(*arrays)
+    read = [arrays[position] for position in dying]
     if stored is not None:
         read.append(stored.evaluate(weights=weights))
-    outputs = found if isinstance(found, tuple) else (found,)
+    outputs = result if isinstance(result, tuple) else (result,)
     for array in read:
         is_large = array.nbytes >= LARGE and array.flags.c_contiguous and weights.maps(array)
         if is_large and not any(np.may_share_memory(array, output) for output in outputs):
             weights.forget(array)
-    return found
+    return result

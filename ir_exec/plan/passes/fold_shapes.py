@@ -33,11 +33,11 @@ def fold_shapes(graph: PlanGraph, constants: ModelConstants) -> PlanGraph:
     # Without `expand` these are computed in every run.
     weights = frozenset() if constants.setting.expand else constant_values(constants.setting.graph)
     max_bytes = constants.weight_memory.left_for_precomputed
-    now, kept, later = partition_precomputable(
+    now, stored, later = partition_precomputable(
         graph.nodes, graph.types, graph.slots, graph.results, passing=weights, max_bytes=max_bytes
     )
     if now:
-        graph.precomputed_bytes += _precompute(now, kept, graph, constants)
+        graph.precomputed_bytes += _precompute(now, stored, graph, constants)
     graph.set_nodes(later)
     return graph
 
@@ -78,12 +78,12 @@ class PrecomputableNodes(NamedTuple):
 
     Attributes:
         now: Nodes to compute before all runs, in order.
-        kept: The numbers of their values that runs read.
+        stored: The numbers of their values that runs read.
         later: Nodes to run, in order, including nodes computed now whose values are read but not stored.
     """
 
     now: list[Node]
-    kept: list[int]
+    stored: list[int]
     later: list[Node]
 
 
@@ -104,20 +104,20 @@ def partition_precomputable(
         passing: Values that are not stored.
         max_bytes: Maximum bytes of all stored values; values read by the last nodes come first.
     """
-    known = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
+    available = {value for node in nodes for value in node.values_in if slots[value.number] is not None}
     early = set()
     for node in nodes:
-        if isinstance(node.op, Const) or not is_constant(node, known):
+        if isinstance(node.op, Const) or not is_constant(node, available):
             continue
         # Sizes known only in the run cannot be compared with the maximum.
         if all(types[value.number].shape.is_static for value in node.outputs):
             early.add(node)
-            known.update(node.outputs)
+            available.update(node.outputs)
     if not early:
         return PrecomputableNodes([], [], list(nodes))
     read, needed = set(results), set[int]()
     now: list[Node] = []
-    kept: list[int] = []
+    stored: list[int] = []
     later: list[Node] = []
     for node in reversed(nodes):
         inputs = [value.number for value in node.values_in]
@@ -126,16 +126,16 @@ def partition_precomputable(
             read.update(inputs)
             continue
         outputs = {value.number for value in node.outputs}
-        wanted = outputs & read
-        size = sum(byte_size(types[number]) for number in wanted)
-        if not wanted or (size <= max_bytes and passing.isdisjoint(node.outputs)):
+        read_outputs = outputs & read
+        size = sum(byte_size(types[number]) for number in read_outputs)
+        if not read_outputs or (size <= max_bytes and passing.isdisjoint(node.outputs)):
             max_bytes -= size
-            kept += wanted
-            needed |= wanted
+            stored += read_outputs
+            needed |= read_outputs
         else:
             later.append(node)
             read.update(inputs)
         if not needed.isdisjoint(outputs):
             now.append(node)
             needed.update(inputs)
-    return PrecomputableNodes(now[::-1], sorted(kept), later[::-1])
+    return PrecomputableNodes(now[::-1], sorted(stored), later[::-1])

@@ -41,17 +41,17 @@ def _hoist_past_matmul(
         Nodes and types.
     """
     types, ordered = types.copy(), graph.nodes.copy()
-    for place, node in enumerate(graph.nodes):
+    for position, node in enumerate(graph.nodes):
         product = _product(graph, node, fixed)
         if product is None:
             continue
-        (whole, *which), (part, matrix) = node.values_in, product.values_in
+        (data, *places), (rows, matrix) = node.values_in, product.values_in
         op = graph.operator(product)
-        type = op.infer(types[whole.number], types[matrix.number])
+        type = op.infer(types[data.number], types[matrix.number])
         if type.shape.size.hi * type.element_type.dtype.itemsize <= max_bytes:
-            types[part.number] = type
-            ordered[place] = _moved(product, op, [whole, matrix], (part,))
-            ordered[ordered.index(product)] = _moved(node, graph.operator(node), [part, *which], product.outputs)
+            types[rows.number] = type
+            ordered[position] = _replace(product, op, [data, matrix], (rows,))
+            ordered[ordered.index(product)] = _replace(node, graph.operator(node), [rows, *places], product.outputs)
     return ordered, types
 
 
@@ -71,5 +71,5 @@ def _product(graph: PlanGraph, node: Node, fixed: Collection[int]) -> Node | Non
     return product if matrix.ndim == 2 and axis % rank < rank - 1 else None
 
 
-def _moved(node: Node, op: Op, inputs: list[Value], outputs: tuple[Value, ...]) -> Node:
+def _replace(node: Node, op: Op, inputs: list[Value], outputs: tuple[Value, ...]) -> Node:
     return replace(Fusion([node], op, inputs).fused("hoist_gather_past_matmul"), outputs=outputs)

@@ -29,11 +29,11 @@ def hoist_loop_invariants(graph: PlanGraph, constants: ModelConstants) -> PlanGr
     for number in (*fixed, *hoisted):
         slots[number] = _INPUT
     max_bytes = constants.weight_memory.left_for_precomputed - sum(byte_size(graph.types[number]) for number in hoisted)
-    now, kept, later = partition_precomputable(
+    now, stored, later = partition_precomputable(
         graph.nodes, graph.types, slots, graph.results, passing=frozenset(), max_bytes=max_bytes
     )
     graph.set_nodes(later)
     if now:
         nodes = now if graph.prologue is None else [*graph.prologue.nodes, *now]
-        graph.prologue = PlanGraph(nodes, graph.types, graph.slots, sorted({*hoisted, *kept}), graph.operator)
+        graph.prologue = PlanGraph(nodes, graph.types, graph.slots, sorted({*hoisted, *stored}), graph.operator)
     return graph

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from math import prod
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from ir_exec.ops.infrastructure.values import ReadsVariable
+from ir_exec.report.records import Record
 from ir_exec.text.folders.compression import PackedWeight, format_differences, packed_weights
 from ir_exec.text.folders.folder import Folder, FolderPart
 from ir_exec.text.folders.pipeline_rules import templates_of
@@ -20,11 +20,7 @@ from ir_exec.types import ElementType
 __all__ = ["FolderFacts", "PartFacts", "WeightFormat", "facts_of_folder"]
 
 
-class _FolderRecord(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PartFacts(_FolderRecord):
+class PartFacts(Record):
     """A model of the folder.
 
     Attributes:
@@ -40,7 +36,7 @@ class PartFacts(_FolderRecord):
     readable: bool
 
 
-class WeightFormat(_FolderRecord):
+class WeightFormat(Record):
     """The storage format of a share of the weights of a model.
 
     Attributes:
@@ -58,7 +54,7 @@ class WeightFormat(_FolderRecord):
     share: float
 
 
-class FolderFacts(_FolderRecord):
+class FolderFacts(Record):
     """The description of a folder.
 
     Attributes:
@@ -85,7 +81,7 @@ class FolderFacts(_FolderRecord):
     templates: tuple[str, ...]
     weights: tuple[WeightFormat, ...]
     declared_formats: dict[str, str]
-    differences: dict[str, tuple[str, ...]] = {}
+    differences: Mapping[str, tuple[str, ...]] = {}
 
 
 def facts_of_folder(folder: Folder) -> FolderFacts:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.api import compare
 from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.errors import EvaluationError
+from ir_exec.report.records import Record
 from ir_exec.text.generation.generating import Pipeline
 from ir_exec.text.generation.sampling import Chooser, GenerationSettings
 
@@ -33,11 +33,7 @@ _TIE = 1e-3
 """Relative to the range of logits: rounding alone may change the order of logits with a smaller difference."""
 
 
-class _TokenRecord(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class TokenDifference(_TokenRecord):
+class TokenDifference(Record):
     """The first token that differs.
 
     Attributes:
@@ -57,7 +53,7 @@ class TokenDifference(_TokenRecord):
     is_tie: bool
 
 
-class Trial(_TokenRecord):
+class Trial(Record):
     """A run of the runtime with other settings.
 
     Attributes:
@@ -71,7 +67,7 @@ class Trial(_TokenRecord):
     error: str | None = None
 
 
-class TokenComparison(_TokenRecord):
+class TokenComparison(Record):
     """The result of `compare FOLDER`.
 
     Attributes:

@@ -25,6 +25,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ResourceError
 from ir_exec.kernels.limits import current_limits
 from ir_exec.kernels.matching import require_compilable
+from ir_exec.report.text import shorten
 from ir_exec.text.libraries import library
 
 __all__ = ["compiled", "refusal"]
@@ -121,7 +122,7 @@ def compiled(pattern: bytes) -> Any:
         return regex.compile(translated)
     except (regex.error, ValueError, OverflowError, RecursionError) as error:
         reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
-        shown = repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
+        shown = repr(shorten(text, _SHOWN))
         raise EvaluationError(f"the pattern {shown} cannot be compiled: {reason}", code=Code.bad_value) from None
 
 

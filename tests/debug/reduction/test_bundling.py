@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ir_exec import EvaluationError, IRError, Model, ResourceError, check_model, read_model
+from ir_exec import EvaluationError, IRError, Model, ResourceError, build, check_model, read_model
 from ir_exec.cli import main
 from ir_exec.codes import Code
 from ir_exec.debug import Bundle, bundle, rerun
@@ -356,3 +356,20 @@ def test_a_run_has_limits(limits: dict[str, Any], made: Path) -> None:
     options = [f"--max-seconds={limit}"] if name == "max_seconds" else [f"--max-gib={limit / 2**30}"]
     result = CliRunner().invoke(main, ["bundle", "--run", str(made), *options])
     assert result.exit_code == 2, result.output
+
+
+def test_weights_that_do_not_compress_are_stored(tmp_path: Path) -> None:
+    weights = {
+        "random": np.random.default_rng(0).normal(size=(400, 1000)).astype(np.float32),
+        "zeros": np.zeros((400, 1000), np.float32),
+    }
+    for name, array in weights.items():
+        x = build.parameter([1, 400], name="x")
+        model = build.model(build.result(build.matmul(x, build.constant(array)), name="y"))
+        bundle(model, [np.ones((1, 400), np.float32)], output=tmp_path / f"{name}.zip")
+        with zipfile.ZipFile(tmp_path / f"{name}.zip") as archive:
+            kinds = {member.filename: member.compress_type for member in archive.infolist()}
+            assert archive.testzip() is None
+        assert kinds["model.bin"] == (zipfile.ZIP_STORED if name == "random" else zipfile.ZIP_DEFLATED)
+        assert kinds["model.xml"] == zipfile.ZIP_DEFLATED
+        assert rerun(tmp_path / f"{name}.zip").equal

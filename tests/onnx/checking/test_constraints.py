@@ -158,6 +158,7 @@ ROWS: list[tuple[str, int, str, str, str, str | None]] = [
         "LinearAttention",
         None,
     ),
+    ("float[2,2] x", 6, "y = Gemm(x, x)", "IR106", "Gemm", "C"),
     ("float[2,2] x", 17, "y = ai.onnx.ml.OneHotEncoder<zeros = 1>(x)", "IR106", "OneHotEncoder", None),
     ("float[2,2] x", 17, 'y = ai.onnx.ml.Normalizer<norm = "L3">(x)', "IR302", "Normalizer", None),
     (

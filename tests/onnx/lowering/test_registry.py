@@ -1,4 +1,4 @@
-"""The functions of operators declare what ONNX's own definitions say of each version."""
+"""Versions of operators have the inputs and attributes of ONNX's own definitions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 from onnx import defs
 
 from ir_exec.onnx.lowering.attributes import Ints
-from ir_exec.onnx.lowering.registry import FAMILIES, ML, STANDARD, TRAINING, Version, find, onnx_op, registered
+from ir_exec.onnx.lowering.registry import FAMILIES, ML, STANDARD, TRAINING, find, onnx_op, registered
+from ir_exec.onnx.lowering.versions import Version
 from tests.helpers.facts import naming
 
 SCHEMAS = [
@@ -54,7 +55,7 @@ def test_attributes_are_those_of_the_definition(schema: Any) -> None:
         wanted = schema.attributes[name]
         assert attribute.kind == wanted.type.name, name
         if name != "consumed_inputs":
-            # It says which inputs may be overwritten: nothing needs it, also where files must have it.
+            # The inputs that may be overwritten: files need not declare them.
             assert attribute.is_required == wanted.required, name
         default = _default(schema, name)
         if default is not None:
@@ -91,7 +92,7 @@ def test_the_newest_version_of_the_opset_is_found() -> None:
 
 
 def test_every_version_reads_its_signature() -> None:
-    names = {str(version): (version.attributes, version.input_names) for version in registered()}
+    names = {str(version): (version.attributes, version.inputs) for version in registered()}
     assert len(names) == len(registered())
 
 
@@ -99,7 +100,7 @@ def test_an_annotation_that_no_file_has_is_refused() -> None:
     def function(data: Any, *, axes: Ints, size: complex) -> Any: ...
 
     with pytest.raises(TypeError, match=naming("Other-1", "size", "complex")):
-        _ = Version("", "Other", 1, function).attributes
+        _ = Version("my.domain", "Other", 1, function).attributes
 
 
 @pytest.mark.broad

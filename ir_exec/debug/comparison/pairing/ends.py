@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from ir_exec.debug.values.entries import Entry, Key, find
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record
 from ir_exec.types import ElementType
 
 __all__ = ["Pairing", "agree", "asked_pairs", "paired_ends", "same_family", "unnamed_pairs"]

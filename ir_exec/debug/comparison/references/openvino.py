@@ -34,6 +34,7 @@ from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.report.text import list_names
 from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import Array, ElementType
 
@@ -295,7 +296,7 @@ class OpenVINOReference(ReferenceState):
             self.probe(probes)
         except (ChildCrashed, ChildRefused) as error:
             self._splits += 1
-            names = ", ".join(entry.path for entry in probes[:3]) + (", ..." if len(probes) > 3 else "")
+            names = list_names([entry.path for entry in probes], 3, is_counted=False)
             if isinstance(error, ChildCrashed) or len(probes) == 1:
                 self._note(f"with {len(probes)} probes ({names}) OpenVINO {_reason(error)}")
             half = len(probes) // 2

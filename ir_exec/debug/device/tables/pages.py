@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from html import escape
-from xml.sax.saxutils import quoteattr
 
 from ir_exec.debug.device.tables.report import STATUSES, Conformance, FailedCase, OperatorResult
-from ir_exec.printable import printable
+from ir_exec.report.html import escape_html, html_page
+from ir_exec.report.junit import JUnitCase, JUnitOutcome, JUnitSuite, junit_text
 
 __all__ = ["conformance_html", "conformance_junit"]
 
@@ -27,42 +26,37 @@ code { overflow-wrap: anywhere; } details p { margin: .2rem 0 .2rem 1rem; }
 
 def conformance_html(report: Conformance) -> str:
     """Return an HTML page without scripts, with a row for each type and its failing cases."""
-    title = _text(f"Operators on {report.device}")
     heads = "".join(f'<th class="number">{status}</th>' for status in STATUSES)
-    rows = "\n".join(_row(one) for one in report.operators)
-    return (
-        f'<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<title>{title}</title>\n<style>{_STYLE}</style>\n'
-        f"<h1>{title}</h1>\n<p>{_text(report.headline)}</p>\n"
-        f'<table>\n<tr><th>operator</th><th class="number">cases</th>{heads}<th>failing</th></tr>\n{rows}\n</table>\n'
-        "</html>\n"
+    rows = "\n".join(_row(operator) for operator in report.operators)
+    body = (
+        f"<p>{escape_html(report.headline)}</p>\n"
+        f'<table>\n<tr><th>operator</th><th class="number">cases</th>{heads}<th>failing</th></tr>\n{rows}\n</table>'
     )
+    return html_page(f"Operators on {report.device}", body, style=_STYLE)
 
 
-def _row(one: OperatorResult) -> str:
+def _row(operator: OperatorResult) -> str:
     cells = []
     for status in STATUSES:
-        count = one.count(status)
-        kind = f"number {status}" if count and status != "right" else "number"
-        cells.append(f'<td class="{kind}">{count or ""}</td>')
+        count = operator.count(status)
+        css_class = f"number {status}" if count and status != "right" else "number"
+        cells.append(f'<td class="{css_class}">{count or ""}</td>')
     details = ""
-    if one.failed:
-        lines = "".join(f"<p>{_case_line(case)}</p>" for case in one.failed)
-        details = f"<details><summary>{len(one.failed)}</summary>{lines}</details>"
-    return f'<tr><td>{_text(one.type)}</td><td class="number">{one.cases}</td>{"".join(cells)}<td>{details}</td></tr>'
+    if operator.failed:
+        lines = "".join(f"<p>{_case_line(case)}</p>" for case in operator.failed)
+        details = f"<details><summary>{len(operator.failed)}</summary>{lines}</details>"
+    name = escape_html(operator.type)
+    return f'<tr><td>{name}</td><td class="number">{operator.cases}</td>{"".join(cells)}<td>{details}</td></tr>'
 
 
 def _case_line(case: FailedCase) -> str:
     parts = [f'<span class="{case.status}">{case.status}{" (new)" if case.is_new else ""}</span>']
-    parts.append(f"<code>{_text(case.name)}</code> [{case.form}]: {_text(case.why)}")
+    parts.append(f"<code>{escape_html(case.name)}</code> [{case.form}]: {escape_html(case.why)}")
     if case.known is not None:
-        parts.append(f"known: {_text(case.known)}")
+        parts.append(f"known: {escape_html(case.known)}")
     if case.file is not None:
-        parts.append(f"<code>{_text(case.file)}</code>")
+        parts.append(f"<code>{escape_html(case.file)}</code>")
     return " ".join(parts)
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
 
 
 def conformance_junit(report: Conformance) -> str:
@@ -71,37 +65,20 @@ def conformance_junit(report: Conformance) -> str:
     A suite has one test case for all correct cases, and one for each failing case. Known failures and failures in the
     baseline are skipped, and without a baseline also rejected cases.
     """
-    suites = [*_suites(report)]
-    return "\n".join(['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>", *suites, "</testsuites>"]) + "\n"
+    suites = [JUnitSuite(f"{operator.type} on {report.device}", [*_cases(operator)]) for operator in report.operators]
+    return junit_text(suites) + "\n"
 
 
-def _suites(report: Conformance) -> Iterator[str]:
-    for one in report.operators:
-        right = one.count("right", "step")
-        cases = [_test(one.type, f"{right} correct cases", "")] if right else []
-        cases += [
-            _test(case.operator, f"{case.name} [{case.form}]", _outcome(case))
-            for case in one.failed
-            if case.status != "step"
-        ]
-        failures, skipped = (sum(mark in case for case in cases) for mark in ("<failure", "<skipped"))
-        yield (
-            f'<testsuite name={_quoted(f"{one.type} on {report.device}")} tests="{len(cases)}" '
-            f'failures="{failures}" errors="0" skipped="{skipped}">'
-        )
-        yield from cases
-        yield "</testsuite>"
+def _cases(operator: OperatorResult) -> Iterator[JUnitCase]:
+    right = operator.count("right", "step")
+    if right:
+        yield JUnitCase(operator.type, f"{right} correct cases")
+    for case in operator.failed:
+        if case.status != "step":
+            yield JUnitCase(case.operator, f"{case.name} [{case.form}]", outcome=_outcome(case))
 
 
-def _outcome(case: FailedCase) -> str:
+def _outcome(case: FailedCase) -> JUnitOutcome:
     if case.known is not None or case.is_new is False or (case.is_new is None and case.status == "refused"):
-        return f"<skipped message={_quoted(f'{case.status}: {case.known or case.why}')}/>"
-    return f"<failure message={_quoted(f'{case.status}: {case.why}')}/>"
-
-
-def _test(group: str, name: str, body: str) -> str:
-    return f"<testcase classname={_quoted(group)} name={_quoted(name)}>{body}</testcase>"
-
-
-def _quoted(text: str) -> str:
-    return quoteattr(printable(text))
+        return JUnitOutcome("skipped", f"{case.status}: {case.known or case.why}")
+    return JUnitOutcome("failure", f"{case.status}: {case.why}")

@@ -8,7 +8,8 @@ from typing import Literal
 
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.device.text import device_difference_text
-from ir_exec.debug.values.facts import Record
+from ir_exec.report.records import Record
+from ir_exec.report.text import join_counts
 
 __all__ = ["STATUSES", "CaseStatus", "Conformance", "FailedCase", "OperatorResult"]
 
@@ -129,8 +130,7 @@ class Conformance(Record):
         for one in self.operators:
             if not one.failed:
                 continue
-            counts = ", ".join(f"{one.counts[status]} {status}" for status in _ORDER if status in one.counts)
-            yield f"{one.type}: {counts}"
+            yield f"{one.type}: {join_counts({status: one.count(status) for status in _ORDER})}"
             for case in one.failed if every else one.failed[:1]:
                 new = " (new)" if case.is_new else ""
                 yield f"  {case.status}{new}: {case.name} [{case.form}]: {case.why}"
@@ -143,12 +143,12 @@ class Conformance(Record):
     def headline(self) -> str:
         """The counts in one line."""
         types = sum(not one.count("crashed", "wrong", "refused") for one in self.operators)
-        parts = [f"{self.count(status):,} {status}" for status in reversed(_ORDER) if self.count(status)]
+        counts = join_counts({status: self.count(status) for status in reversed(_ORDER)}, ",")
         new = [case for case in self.failed(("crashed", "wrong", "refused")) if case.is_new]
         news = f"; {len(new):,} new" if new else ""
         known = sum(case.known is not None for case in self.failed(("crashed", "wrong", "refused")))
         news += f"; {known:,} known for this plugin" if known else ""
         return (
             f"{self.device} {self.version}: {self.cases:,} cases of {len(self.operators):,} operators, "
-            f"{types:,} without failures: {', '.join(parts)}{news}"
+            f"{types:,} without failures: {counts}{news}"
         )

@@ -14,10 +14,17 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ir_exec.cli.output.names import ELLIPSIS, columns_of, middles_cut, shared_prefix, without_prefix
 from ir_exec.printable import printable
+from ir_exec.report.shortening import (
+    ELLIPSIS,
+    find_shared_prefix,
+    measure_columns,
+    pad_text,
+    replace_prefix,
+    shorten_names,
+)
 
-__all__ = ["Table", "table", "wrapped"]
+__all__ = ["Table", "table", "wrap_cell"]
 
 _GAP = "   "
 _NARROW_GAP = "  "
@@ -28,21 +35,21 @@ _LONGEST_PIECE = 16
 _PIECE = re.compile(r"_*[^,/:_ ]*(?:\.\.\.|[,/: ]+|_+)|_*[^,/:_ ]+")
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap_cell(text: str, width: int) -> list[str]:
     """Wrap a text to lines of at most `width` columns, after separators if possible."""
     lines: list[str] = []
     line = ""
     for piece in _PIECE.findall(text):
-        if line and columns_of((line + piece).rstrip()) > width:
+        if line and measure_columns((line + piece).rstrip()) > width:
             lines.append(line.rstrip())
             line = ""
-        while columns_of(piece.rstrip()) > width:
+        while measure_columns(piece.rstrip()) > width:
             cut = max(1, len(piece) - 1)
-            while cut > 1 and columns_of(piece[:cut]) > width:
+            while cut > 1 and measure_columns(piece[:cut]) > width:
                 cut -= 1
             # Break between the words of `ScatterElementsUpdate`, unless most of the line would be empty.
-            places = range(max(cut // 2, 1), cut + 1)
-            words = [one for one in places if piece[one - 1].islower() and piece[one : one + 1].isupper()]
+            ends = range(max(cut // 2, 1), cut + 1)
+            words = [end for end in ends if piece[end - 1].islower() and piece[end : end + 1].isupper()]
             cut = max(words, default=cut)
             lines.append(piece[:cut])
             piece = piece[cut:]
@@ -79,13 +86,13 @@ class Table:
 
     def without_empty_columns(self) -> Table:
         """Return the table without columns of empty cells; a table without rows keeps its columns."""
-        places = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
-        return self._with_columns(places) if places else self
+        positions = [position for position in range(len(self.columns)) if any(row[position] for row in self.rows)]
+        return self._with_columns(positions) if positions else self
 
-    def _with_columns(self, places: Sequence[int]) -> Table:
+    def _with_columns(self, positions: Sequence[int]) -> Table:
         columns = list(self.columns.items())
-        rows = [tuple([row[place] for place in places]) for row in self.rows]
-        return replace(self, columns=dict([columns[place] for place in places]), rows=rows)
+        rows = [tuple([row[position] for position in positions]) for row in self.rows]
+        return replace(self, columns=dict([columns[position] for position in positions]), rows=rows)
 
     def lines(self, width: int | None = None) -> Iterator[tuple[str, str]]:
         """Yield each line with its role: title, heading, or "" for rows.
@@ -99,8 +106,8 @@ class Table:
         if width is not None and _total(widths, gap) > width:
             gap = _NARROW_GAP
             for least in _LEAST_NAMES:
-                shown, notes = self._shortened(width, least)
-                narrowed = shown._narrowed(width, least)
+                shown, notes = self._shorten(width, least)
+                narrowed = shown._narrow_columns(width, least)
                 if narrowed is not None:
                     break
             else:
@@ -108,26 +115,26 @@ class Table:
                 return
             widths = narrowed
         for note in notes:
-            for line in wrapped(note, width or 0):
+            for line in wrap_cell(note, width or 0):
                 yield "heading", line
-        for line in shown._laid_out(tuple(shown.columns), widths, gap):
+        for line in shown._lay_out(tuple(shown.columns), widths, gap):
             yield "heading", line
         yield "heading", "─" * _total(widths, gap)
         for row in shown.rows:
-            for line in shown._laid_out(row, widths, gap):
+            for line in shown._lay_out(row, widths, gap):
                 yield "", line
 
     def _widths(self) -> list[int]:
-        return [max(map(columns_of, column)) for column in self._cells()]
+        return [max(map(measure_columns, column)) for column in self._cells()]
 
     def _cells(self) -> list[list[str]]:
         """Return the cells of each column after its heading."""
         return [[heading, *cells] for heading, *cells in zip(self.columns, *self.rows, strict=True)]
 
-    def _shortened(self, room: int, least_name: int) -> tuple[Table, list[str]]:
+    def _shorten(self, room: int, least_name: int) -> tuple[Table, list[str]]:
         """Shorten names and leave out columns until the table fits, and return it with notes on both."""
-        prefix = shared_prefix(cell for row in self.rows for cell in self._names_of(row))
-        shown = self._with_names(lambda name: without_prefix(name, prefix))
+        prefix = find_shared_prefix(cell for row in self.rows for cell in self._names_of(row))
+        shown = self._with_names(lambda name: replace_prefix(name, prefix))
         notes = [f"{ELLIPSIS} at the start of a name: {prefix}"] if prefix else []
         left_out: list[str] = []
         for heading in (*self.spare, ""):
@@ -136,16 +143,16 @@ class Table:
                 min(size, least_name) if name in self.names else size
                 for name, size in zip(shown.columns, widths, strict=True)
             ]
-            if not heading or _total(least, _NARROW_GAP) <= room:
+            if not heading or len(shown.columns) == 1 or _total(least, _NARROW_GAP) <= room:
                 break
-            shown = shown._with_columns([place for place, name in enumerate(shown.columns) if name != heading])
+            shown = shown._with_columns([column for column, name in enumerate(shown.columns) if name != heading])
             left_out.append(heading)
         if left_out:
             notes.append(f"columns left out: {', '.join(reversed(left_out))}")
         if _total(widths, _NARROW_GAP) <= room:
             return shown, notes
         size = least_name + max(0, room - _total(least, _NARROW_GAP)) // max(1, len(self.names & {*shown.columns}))
-        cut = middles_cut([cell for row in shown.rows for cell in shown._names_of(row)], size)
+        cut = shorten_names([cell for row in shown.rows for cell in shown._names_of(row)], size)
         return shown._with_names(cut.__getitem__), notes
 
     def _names_of(self, row: Sequence[str]) -> list[str]:
@@ -158,7 +165,7 @@ class Table:
         ]
         return replace(self, rows=rows)
 
-    def _narrowed(self, room: int, least_name: int) -> list[int] | None:
+    def _narrow_columns(self, room: int, least_name: int) -> list[int] | None:
         """Return widths that fit, None if no column can become narrow enough."""
         least = [
             max(
@@ -167,22 +174,22 @@ class Table:
             for (heading, *cells), side in zip(self._cells(), self.columns.values(), strict=True)
         ]
         # Headings are broken at blanks, also above numbers, which are never broken.
-        found = self._widths()
-        while _total(found, _NARROW_GAP) > room:
-            widest = max(range(len(found)), key=lambda place: (found[place] > least[place], found[place]))
-            if found[widest] <= least[widest]:
+        widths = self._widths()
+        while _total(widths, _NARROW_GAP) > room:
+            widest = max(range(len(widths)), key=lambda column: (widths[column] > least[column], widths[column]))
+            if widths[widest] <= least[widest]:
                 return None
-            found[widest] -= 1
-        return found
+            widths[widest] -= 1
+        return widths
 
-    def _laid_out(self, cells: Sequence[str], widths: Sequence[int], gap: str) -> Iterator[str]:
+    def _lay_out(self, cells: Sequence[str], widths: Sequence[int], gap: str) -> Iterator[str]:
         parts = [
-            [cell] if columns_of(cell) <= width else wrapped(cell, width)
+            [cell] if measure_columns(cell) <= width else wrap_cell(cell, width)
             for cell, width in zip(cells, widths, strict=True)
         ]
         for number in range(max(map(len, parts))):
             line = [
-                _aligned(part[number] if number < len(part) else "", width, side)
+                pad_text(part[number] if number < len(part) else "", width, side)
                 for part, width, side in zip(parts, widths, self.columns.values(), strict=True)
             ]
             yield gap.join(line).rstrip()
@@ -195,38 +202,33 @@ class Table:
                 entry = f"{heading} {cell}"
                 if not cell:
                     continue
-                if columns_of(f"{line}{_NARROW_GAP}{entry}") <= width:
+                if measure_columns(f"{line}{_NARROW_GAP}{entry}") <= width:
                     line += _NARROW_GAP + entry
                     continue
-                *above, line = [*_indented(line, width), *_indented(f"  {entry}", width)]
-                for one in above:
-                    yield "", one
-            for one in _indented(line, width):
-                yield "", one
+                *above, line = [*_wrap_line(line, width), *_wrap_line(f"  {entry}", width)]
+                for complete in above:
+                    yield "", complete
+            for complete in _wrap_line(line, width):
+                yield "", complete
 
 
-def _indented(line: str, width: int) -> list[str]:
+def _wrap_line(line: str, width: int) -> list[str]:
     """Wrap a line of a block, keeping its indentation."""
-    if columns_of(line) <= width:
+    if measure_columns(line) <= width:
         return [line]
     indent = "  " if line.startswith("  ") else ""
-    return [indent + part for part in wrapped(line.strip(), width - len(indent))]
+    return [indent + part for part in wrap_cell(line.strip(), width - len(indent))]
 
 
 def _total(widths: Sequence[int], gap: str) -> int:
     return sum(widths) + len(gap) * (len(widths) - 1)
 
 
-def _least(cell: str, side: Literal["left", "right"], kept: int) -> int:
-    """Return the minimum columns of a cell; cells of at most `kept` columns are not wrapped."""
-    if side == "right" or columns_of(cell) <= kept:
-        return columns_of(cell)
-    return max((min(columns_of(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
-
-
-def _aligned(text: str, width: int, side: Literal["left", "right"]) -> str:
-    padding = " " * (width - columns_of(text))
-    return padding + text if side == "right" else text + padding
+def _least(cell: str, side: Literal["left", "right"], unbroken: int) -> int:
+    """Return the minimum columns of a cell; cells of at most `unbroken` columns are not wrapped."""
+    if side == "right" or measure_columns(cell) <= unbroken:
+        return measure_columns(cell)
+    return max((min(measure_columns(piece.rstrip()), _LONGEST_PIECE) for piece in _PIECE.findall(cell)), default=0)
 
 
 def table(title: str, **columns: Literal["left", "right"]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ir_exec.cli.output.names import columns_of, middles_cut, shared_prefix, without_prefix
+from ir_exec.report.shortening import find_shared_prefix, measure_columns, replace_prefix, shorten_names
 
 LAYERS = [
     f"model.layers.{number}.{part}/aten::linear/MatMul"
@@ -15,10 +15,10 @@ LAYERS = [
 
 def test_the_prefix_of_most_names() -> None:
     names = [*LAYERS, "input_ids", "model.lm_head/aten::linear/MatMul"]
-    assert shared_prefix(names) == "model.layers."
-    assert without_prefix(names[0], "model.layers.") == "…0.self_attn.q_proj/aten::linear/MatMul"
-    assert without_prefix("input_ids", "model.layers.") == "input_ids"
-    assert without_prefix("model.layers.", "model.layers.") == "model.layers."
+    assert find_shared_prefix(names) == "model.layers."
+    assert replace_prefix(names[0], "model.layers.") == "…0.self_attn.q_proj/aten::linear/MatMul"
+    assert replace_prefix("input_ids", "model.layers.") == "input_ids"
+    assert replace_prefix("model.layers.", "model.layers.") == "model.layers."
 
 
 @pytest.mark.parametrize(
@@ -33,37 +33,37 @@ def test_the_prefix_of_most_names() -> None:
     ],
 )
 def test_names_without_a_prefix(names: list[str]) -> None:
-    assert shared_prefix(names) == ""
+    assert find_shared_prefix(names) == ""
 
 
 def test_a_prefix_that_is_a_name_itself() -> None:
-    assert shared_prefix(["encoder.layers.0.", "encoder.layers.1.", "encoder.layers."]) == "encoder.layers."
+    assert find_shared_prefix(["encoder.layers.0.", "encoder.layers.1.", "encoder.layers."]) == "encoder.layers."
 
 
 def test_both_ends_stay() -> None:
-    assert middles_cut(["encoder.layer.3.output.dense/MatMul"], 20) == {
+    assert shorten_names(["encoder.layer.3.output.dense/MatMul"], 20) == {
         "encoder.layer.3.output.dense/MatMul": "encode….dense/MatMul"
     }
-    assert middles_cut(["short", "x" * 20], 20) == {"short": "short", "x" * 20: "x" * 20}
+    assert shorten_names(["short", "x" * 20], 20) == {"short": "short", "x" * 20: "x" * 20}
 
 
 @pytest.mark.parametrize("width", [16, 20, 24, 40])
 def test_no_two_names_look_alike(width: int) -> None:
-    shown = middles_cut(LAYERS, width)
+    shown = shorten_names(LAYERS, width)
     assert set(shown) == set(LAYERS)
     assert len(set(shown.values())) == len(LAYERS)
-    assert all(columns_of(text) <= width or text == name for name, text in shown.items())
+    assert all(measure_columns(text) <= width or text == name for name, text in shown.items())
 
 
 def test_names_that_no_cut_tells_apart_stay_whole() -> None:
     names = [f"{'a' * 30}{number}{'b' * 30}" for number in range(3)]
-    assert middles_cut(names, 20) == {name: name for name in names}
-    assert middles_cut(["ab…yz", f"ab{'c' * 20}yz"], 5)[f"ab{'c' * 20}yz"] != "ab…yz"
+    assert shorten_names(names, 20) == {name: name for name in names}
+    assert shorten_names(["ab…yz", f"ab{'c' * 20}yz"], 5)[f"ab{'c' * 20}yz"] != "ab…yz"
 
 
 def test_wide_letters_and_marks_fit() -> None:
     names = ["データ" * 10, "e\u0301" * 40, "データ/" * 9 + "x"]
     for width in range(8, 30):
-        shown = middles_cut(names, width)
-        assert all(columns_of(text) <= width or text == name for name, text in shown.items())
+        shown = shorten_names(names, width)
+        assert all(measure_columns(text) <= width or text == name for name, text in shown.items())
         assert not any(text.partition("…")[2].startswith("\u0301") for text in shown.values())

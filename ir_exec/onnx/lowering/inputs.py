@@ -1,0 +1,73 @@
+"""Inputs of a node: checks against the version that lowers it, and their names in errors of its layers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import GraphError, IRError, Location, UnsupportedError
+from ir_exec.onnx.lowering.values import GraphValue, Narrow
+from ir_exec.onnx.lowering.versions import Version
+
+__all__ = ["check_inputs", "locate_at_node"]
+
+_LEAST_WORD = 4
+"""Minimum letters of a port's name that is replaced in a message: shorter names are also words."""
+
+
+def check_inputs(version: Version, inputs: list[GraphValue]) -> list[GraphValue]:
+    """The inputs without missing optional ones at the end.
+
+    Raises:
+        GraphError: For another number of inputs, for a missing input that is required, and for a tensor in place of a
+            list or the reverse.
+        UnsupportedError: For an element type that only a few functions support.
+    """
+    while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
+        inputs = inputs[:-1]
+    if not version.least_inputs <= len(inputs) <= version.most_inputs:
+        names = ", ".join(one.name for one in version.inputs)
+        message = f"expected {_count(version)} inputs ({names}), found {len(inputs)}"
+        raise GraphError(message, code=Code.wrong_number_of_inputs)
+    _check_kinds(version, inputs)
+    return inputs
+
+
+def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
+    for position, value in enumerate(inputs):
+        name, kind, is_optional = version.input_at(position)
+        if kind == "GraphValue" or (value is None and is_optional):
+            continue
+        if value is None:
+            raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)
+        if isinstance(value, Narrow) and kind == "Value":
+            raise UnsupportedError("its element type does not exist in IR")
+        if isinstance(value, Value) != (kind == "Value"):
+            found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
+            raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
+
+
+def _count(version: Version) -> str:
+    least, most = version.least_inputs, version.most_inputs
+    return str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"{least} or more"
+
+
+def locate_at_node(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
+    """The error at the innermost node, in place of the layer that was built for it.
+
+    The port of a layer becomes the input of the node.
+
+    Args:
+        names: The names of the node's inputs, by the parameters of the function that lowers it.
+    """
+    port = error.location.port
+    if error.location.kind == "node":
+        return error.located(place)
+    own = None if port is None else names.get(port)
+    message = error.message
+    if port is not None and own is not None and len(port) >= _LEAST_WORD:
+        message = re.sub(rf"\b{re.escape(port)}\b", own, message)
+    return error.changed(message=message, location=place.filled_from(replace(error.location, port=own)))
