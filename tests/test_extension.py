@@ -390,3 +390,17 @@ def test_generated_inputs_are_in_the_domain_of_a_custom_operator() -> None:
     assert inputs["ids"].min() >= 0
     assert 10 < inputs["ids"].max() < 20
     ir_exec.compile_model(model)(inputs)
+
+
+@pytest.mark.parametrize(
+    "facts_of_class",
+    [
+        {"inputs": (In("table"), In("ids", domain=AxisIndices("axes")))},
+        {"moved_inputs": ("data",)},
+        {"term_inputs": ("table", "weights")},
+    ],
+)
+def test_a_class_whose_facts_name_no_input_is_refused(facts_of_class: dict[str, Any]) -> None:
+    cls = type("Named", (LookUp,), facts_of_class)
+    with pytest.raises(TypeError):
+        register_op("LookUp", version="extension")(cls)

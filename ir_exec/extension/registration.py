@@ -63,9 +63,23 @@ def _checked_class(cls: type[Op], type_name: str) -> type[Op]:
         checked.fields()
     except NameError as error:
         raise TypeError(f"the annotations of {cls.__name__} cannot be read: {error}") from None
+    _check_names(checked)
     checked.infer = _checked_infer(cls.infer)
     checked.evaluate = _checked_evaluate(cls.evaluate)
     return checked
+
+
+def _check_names(cls: type[Op]) -> None:
+    """Raise TypeError if facts name inputs or attributes that the class does not have."""
+    inputs = {declared.name for declared in cls.inputs}
+    facts = (cls.term_inputs, cls.subtracted_inputs, cls.moved_inputs, cls.arranging_inputs, cls.sized_by)
+    # A property names inputs of one layer, according to its attributes.
+    names = {name for fact in facts if not isinstance(fact, property) for name in fact} - inputs
+    for declared in cls.inputs:
+        if declared.domain is not None:
+            names |= {*declared.domain.names()} - inputs - {field.name for field in cls.fields()}
+    if names:
+        raise TypeError(f"{cls.__name__} has no inputs or attributes {', '.join(sorted(names))}")
 
 
 def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:

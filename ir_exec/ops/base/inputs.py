@@ -44,6 +44,10 @@ InputTypes: TypeAlias = Sequence[TensorType | None]
 class Domain:
     """The elements that an input accepts."""
 
+    def names(self) -> tuple[str, ...]:
+        """The inputs and attributes of the operator that determine the elements."""
+        return ()
+
 
 @dataclass(frozen=True)
 class ValueRange(Domain):
@@ -84,6 +88,9 @@ class PowerBase(ValueRange):
     defined_above: float | None = 0
     exponent: str = "b"
 
+    def names(self) -> tuple[str, ...]:
+        return (self.exponent,)
+
 
 @dataclass(frozen=True)
 class Usual(Domain):
@@ -115,6 +122,9 @@ class AxisIndices(Domain):
     below: str = ""
     reserved: int = 0
     selects_slices: bool = False
+
+    def names(self) -> tuple[str, ...]:
+        return tuple([name for name in (self.axis, self.below) if isinstance(name, str) and name])
 
     def limit(self, op: Any, types: InputTypes) -> Dim | None:
         """The number of indices; None if the first input has no such axis, or its rank is not known.
@@ -169,6 +179,9 @@ class Lengths(Domain):
     of: str
     axis: int | str
 
+    def names(self) -> tuple[str, ...]:
+        return (self.of, self.axis) if isinstance(self.axis, str) else (self.of,)
+
     def limit(self, op: Any, types: InputTypes) -> int:
         """The length of the longest sequence, at least 1.
 
@@ -189,6 +202,9 @@ class BagOffsets(Domain):
     """
 
     of: str
+
+    def names(self) -> tuple[str, ...]:
+        return (self.of,)
 
     def limit(self, op: Any, types: InputTypes) -> int:
         """The number of elements of the list; 1 for each dim that is dynamic.
@@ -212,6 +228,9 @@ class SegmentIds(Domain):
     """
 
     count: str
+
+    def names(self) -> tuple[str, ...]:
+        return (self.count,)
 
     def limit(self, op: Any, types: InputTypes) -> int:
         """The number of segments, at least 1.
@@ -238,6 +257,9 @@ class BoxCorners(Domain):
     """
 
     scale: str = ""
+
+    def names(self) -> tuple[str, ...]:
+        return (self.scale,) if self.scale else ()
 
     def extent(self, op: Any, types: InputTypes) -> float:
         """The greatest coordinate.

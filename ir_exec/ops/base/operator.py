@@ -131,7 +131,6 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
-    is_data_movement: ClassVar[bool] = False
     fills_with_lowest: ClassVar[bool] = False
     is_discontinuous: ClassVar[bool] = False
 
