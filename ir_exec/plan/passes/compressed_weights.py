@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, WeightMismatch, describe_weight
-from ir_exec.graph.constant_parts import has_exact_conversion, stored_constant
+from ir_exec.graph.constant_parts import has_exact_conversion, read_numbers, stored_constant
 from ir_exec.graph.weight_encodings import FLOAT_CODES
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
@@ -146,8 +146,14 @@ class CompressedWeights:
 
     def _matrix_shape(self, weight: CompressedWeight) -> tuple[tuple[int, ...], bool]:
         """The shape of the weight, before a Transpose if the last layers swap its axes, and True if they do."""
-        end = self._types[weight.value.number].shape
-        if not end.is_static or len(end) < 2 or not weight.size or prod(end.static) != weight.size:
+        end, scaled_shape = (self._types[value.number].shape for value in (weight.value, weight.scaled_value))
+        if (
+            not scaled_shape.is_static
+            or not end.is_static
+            or len(end) < 2
+            or not weight.size
+            or prod(end.static) != weight.size
+        ):
             raise _WeightFitError(weight.value.node, "as many elements as codes, with at least two axes", str(end))
         shape, is_transposed = end.static, False
         scaled = [position for position, node in enumerate(weight.line) if node.type in ("Multiply", "Subtract")]
@@ -175,6 +181,16 @@ class CompressedWeights:
         array = self._weights.read(kind, op.shape.static, op.offset, op.size)
         return array.view(np.int8 if kind.is_signed else np.uint8) if is_packed(kind) else array
 
+    def _numbers(self, weight: CompressedWeight, value: Value) -> Array:
+        """The scale or the zero point of a weight: as stored, or f32 if layers compute it."""
+        numbers = self._read(value)
+        if numbers is not None:
+            return numbers
+        numbers = read_numbers(value, self._weights)
+        if numbers.nbytes > packed_size(weight.element_type, weight.size):
+            raise _WeightFitError(value.node, "fewer bytes of scales than of codes", f"{numbers.nbytes:,} bytes")
+        return numbers
+
     def _matrix(
         self, reader: Node, weight: CompressedWeight, shape: tuple[int, ...], *, in_rows: bool
     ) -> CompressedMatrix:
@@ -188,7 +204,10 @@ class CompressedWeights:
         kind = weight.element_type
         if scaled[-1] % 2 and kind.bits in (4, 16) and (kind.bits == 4 or len(scaled) > 2):
             raise _WeightFitError(weight.codes, "the elements of a byte or word in one group", f"shape {list(scaled)}")
-        scale, zero = (self._by_group(reader, value, scaled, rows, in_rows) for value in (weight.scale, weight.zero))
+        scale, zero = (
+            None if value is None else _by_group(reader, self._numbers(weight, value), scaled, rows, in_rows)
+            for value in (weight.scale, weight.zero)
+        )
         matrix = CompressedMatrix.of(
             self._stored(weight.constant).reshape(rows, -1),
             kind,
@@ -217,23 +236,15 @@ class CompressedWeights:
         size = packed_size(op.element_type, prod(op.shape.static))
         return np.frombuffer(self._weights.slice(op.offset, size), np.uint8)
 
-    def _by_group(
-        self, reader: Node, value: Value | None, scaled: tuple[int, ...], rows: int, in_rows: bool
-    ) -> Array | None:
-        """Scales or zero points for elements of the shape `scaled` as [rows, groups] or [groups, columns]."""
-        if value is None:
-            return None
-        numbers = self._read(value)
-        if numbers is None:
-            raise _WeightFitError(
-                value.node, "a scale and a zero point that are stored", f"the output of {value.node.type}"
-            )
-        shared = (*scaled[:-1], 1) if in_rows else (*scaled[:-2], 1, scaled[-1])
-        try:
-            return np.broadcast_to(numbers, shared).reshape((rows, -1) if in_rows else (-1, scaled[-1]))
-        except ValueError:
-            message = f"scales of shape {list(numbers.shape)}"
-            raise _WeightFitError(reader, f"equal numbers in a group, {list(shared)}", message) from None
+
+def _by_group(reader: Node, numbers: Array, scaled: tuple[int, ...], rows: int, in_rows: bool) -> Array:
+    """Scales or zero points for elements of the shape `scaled` as [rows, groups] or [groups, columns]."""
+    shared = (*scaled[:-1], 1) if in_rows else (*scaled[:-2], 1, scaled[-1])
+    try:
+        return np.broadcast_to(numbers, shared).reshape((rows, -1) if in_rows else (-1, scaled[-1]))
+    except ValueError:
+        message = f"scales of shape {list(numbers.shape)}"
+        raise _WeightFitError(reader, f"equal numbers in a group, {list(shared)}", message) from None
 
 
 def _weight_port(node: Node) -> int | None:

@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec import build
+from ir_exec.build.compress import Compression, compress_weights
+from ir_exec.build.weight_formats import FORMATS
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import IRFile
 from tests.conformance.networks import networks
@@ -396,3 +399,39 @@ def test_a_product_of_two_inputs_has_no_reason() -> None:
     data = net.parameter("3,64")
     net.result(net.op("MatMul", data, net.parameter("64,5"), transpose_a="false", transpose_b="false"))
     assert reason_layers(net.file(X[:, 0], np.ones((64, 5), np.float32))) == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_of_the_quantizer(name: str) -> None:
+    """Powers of two as scales are f32 in the run."""
+    x = build.parameter([3, COLUMNS], "f32", name="x")
+    weight = build.constant(given(ROWS, COLUMNS), name="weight")
+    model = build.model(build.result(build.matmul(x, weight, transpose_b=True), name="y"))
+    compressed, _ = compress_weights(model, Compression(name, GROUP, all_layers=True))
+    kept, expanded = (ir_exec.compile_model(compressed, weight_mode=mode) for mode in ("keep", "expand"))
+    (product,) = [layer for layer in kept.explain().layers if layer.type == "MatMul"]
+    assert product.made_by == "use_compressed_weights"
+    data = given(3, COLUMNS)
+    assert_close(kept([data])[0], expanded([data])[0])
+
+
+@pytest.mark.parametrize("kind", ["f4e2m1", "u4"])
+def test_scales_of_scales(kind: str) -> None:
+    net, shape = Network(), (ROWS, COLUMNS // GROUP)
+    scales = net.op("Multiply", net.converted(codes("f8e4m3", (*shape, 1)), "f32"), net.const(np.float32(0.37)))
+    weights = net.op("Multiply", net.converted(codes(kind, (*shape, GROUP)), "f32"), scales)
+    rows = net.op("Reshape", weights, net.const(np.array((ROWS, COLUMNS))), special_zero="false")
+    file = net.product(rows, transposed=True, x=X)
+    assert_not_expanded(file)
+    assert reason_layers(file) == []
+    assert_close(output(file, weight_mode="keep"), output(file))
+
+
+def test_computed_scales_that_are_larger_than_the_codes() -> None:
+    net = Network()
+    scales = net.op("Multiply", net.converted(numbers((ROWS, 4, 1)), "f32"), net.const(np.float32(0.37)))
+    weights = net.op("Multiply", net.converted(codes("u4", (ROWS, 4, 4)), "f32"), scales)
+    rows = net.op("Reshape", weights, net.const(np.array((ROWS, 16))), special_zero="false")
+    file = net.product(rows, transposed=True, x=given(3, 16))
+    assert len(reason_layers(file)) == 1
+    assert_close(output(file, weight_mode="keep"), output(file))
