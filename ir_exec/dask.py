@@ -17,7 +17,7 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
-from ir_exec.batch.models import ModelReference, NotHere, compiled_for, with_weights_inside
+from ir_exec.batch.models import ModelReference, NotHere, compiled_for
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError, ShapeError, WeightsError
 from ir_exec.model import Model, ModelPort, PortKey, Source, find_port, read_model
@@ -151,7 +151,7 @@ def _networks(
     types = {size: CompiledModel(_reshaped(model, arrays, size), **options).outputs for size in sizes}
     try:
         any_size = _reshaped(model, arrays, None)
-        any_size.require_whole()
+        any_size.require_complete()
     except IRError:
         _require_batch(types[sizes[-1]], None)
         return {size: _reshaped(model, arrays, size) for size in sizes}, types
@@ -185,7 +185,7 @@ def _require_batch(known: list[ModelPort], opened: list[ModelPort] | None) -> No
 
 def _content(model: Model, options: Mapping[str, Any], weights: str) -> tuple[str, Any]:
     """The digest of a model's pickle, and the pickle as a node of Dask's graph."""
-    content = pickle.dumps((with_weights_inside(model) if weights == "value" else model, options))
+    content = pickle.dumps((model.with_weights_inside() if weights == "value" else model, options))
     digest = sha256(content).hexdigest()
     return digest, delayed(content, name=f"network-{digest}")
 

@@ -46,7 +46,7 @@ class Editor:
     """
 
     def __init__(self, model: Model) -> None:
-        model.require_whole()
+        model.require_complete()
         self._document = model.current_document()
         self._weights = model.weights
         self._before = _types_by_path(model.graph, model.all_types())

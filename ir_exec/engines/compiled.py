@@ -23,7 +23,6 @@ from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
 from ir_exec.runtime.sessions import RunnableNetwork
-from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
@@ -44,8 +43,8 @@ class EngineModel(CompiledModel):
     It is called like every compiled model. A call with an observer is interpreted, because the observer sees every
     layer.
 
-    Layers that the engine rejects are interpreted: `partition` lists them with the reasons. A partial model is
-    specialized to the inputs of its calls, as without an engine, and each specialization is partitioned.
+    Layers that the engine rejects are interpreted: `partition` lists them with the reasons. Each
+    specialization of a model to the inputs of its calls is partitioned.
     """
 
     def __init__(
@@ -65,8 +64,8 @@ class EngineModel(CompiledModel):
         self._providers = _names(providers)
         self._is_closed = False
         super().__init__(model, **interpreted)
-        if self._model.is_partial:
-            # It reports invalid options, and its title.
+        if not self._network.networks:
+            # No model is complete before the first call. It reports invalid options, and its title.
             self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
 
     def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
@@ -83,7 +82,7 @@ class EngineModel(CompiledModel):
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
         if self._is_closed:
             raise EvaluationError(_CLOSED)
-        # Each specialization of a partial model has another engine.
+        # Each specialization of a model has another engine.
         self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
         return replace(network, executor=split)
@@ -103,7 +102,7 @@ class EngineModel(CompiledModel):
         For a model that is specialized to the inputs of its calls, it is the partition of the latest specialization.
 
         Raises:
-            EvaluationError: Before the first call of a partial model.
+            EvaluationError: Before the first call of a model that depends on its inputs.
         """
         splits = self._splits
         if not splits:
@@ -115,9 +114,8 @@ class EngineModel(CompiledModel):
     @property
     def _splits(self) -> list[SplitGraph]:
         """The graphs that the calls run; the latest specialization is last."""
-        network = self._network
-        networks = network.networks if isinstance(network, Specialising) else [network]
-        return [one.executor for one in networks if isinstance(one.executor, SplitGraph)]
+        executors = [network.executor for network in self._network.networks]
+        return [executor for executor in executors if isinstance(executor, SplitGraph)]
 
     def engine_times(self) -> list[LayerTime]:
         """Return the engine's times of its nodes since the model was compiled, if the option `profile` was set.

@@ -89,7 +89,7 @@ def read_document(
 
 
 _OLDER = range(2, 8)
-"""Versions with a different layout, read by `ir_exec.ir.older`."""
+"""Versions with a different layout, read by `ir_exec.ir.older_document`."""
 
 
 def is_older(root: etree._Element) -> bool:

@@ -12,7 +12,7 @@ from ir_exec.build.values import BuiltLayer, new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, UnsupportedError, WeightsError
 from ir_exec.ir import Weights, packed_size
-from ir_exec.ir.older import Blob, OlderLayer
+from ir_exec.ir.older_document import Blob, OlderLayer
 from ir_exec.older.attributes import LayerAttributes
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, ElementType, Shape

@@ -12,7 +12,7 @@ from ir_exec.build.values import BuiltLayer, new_layer, next_serial
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
 from ir_exec.ir import Edge, Weights
-from ir_exec.ir.older import OlderBody, OlderDocument, OlderLayer, OlderPort
+from ir_exec.ir.older_document import OlderBody, OlderDocument, OlderLayer, OlderPort
 from ir_exec.older.call import LayerCall, parsed_precision
 from ir_exec.older.preprocess import preprocessed, preprocessed_input
 from ir_exec.older.registry import find_lowering

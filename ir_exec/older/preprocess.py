@@ -13,7 +13,7 @@ from ir_exec.build.values import new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, ParseError
 from ir_exec.ir import RtInfo, Weights
-from ir_exec.ir.older import OlderDocument, OlderLayer
+from ir_exec.ir.older_document import OlderDocument, OlderLayer
 from ir_exec.older.call import parsed_precision
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape

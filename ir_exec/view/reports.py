@@ -23,6 +23,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.model import Model
 from ir_exec.ops.activation.functions import Clamp
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.text import format_remainder
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.types import STRING, Array, ElementType
 from ir_exec.view.data import ErrorView, Section, TimeView, ValuesView, VerdictView
@@ -196,7 +197,7 @@ def section_of_comparison(report: AnyComparison) -> Section:
         items = sorted(report.items, key=lambda item: item.equal)
         lines = [str(report).split("\n", 1)[0], *(f"{item.item}: {item.verdict}" for item in items)]
         if len(lines) > _MOST_LINES:
-            lines[_MOST_LINES - 1 :] = [f"... {len(lines) - _MOST_LINES + 1:,} more"]
+            lines[_MOST_LINES - 1 :] = format_remainder(len(lines), _MOST_LINES - 1)
     reference = report.reference_title if isinstance(report, Comparison) else report.reference
     heading = f"{shown(report.model)} against {shown(reference)}"
     return Section(heading=heading, lines=tuple([shown(line, 1000) for line in lines[:_MOST_LINES]]))

@@ -54,6 +54,7 @@ from ir_exec.printable import printable, printable_lines
 from ir_exec.report.numbers import format_number
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
+from ir_exec.report.text import format_remainder
 
 __all__ = ["CompareItem", "compare_many"]
 
@@ -431,8 +432,8 @@ def _show(report: Comparison, metrics: tuple[str, ...], every: bool) -> None:
     columns = [name.rpartition(":")[2] for name in metrics] or list(_SHOWN if is_wide else _SHOWN[:1])
     if layers:
         shown.append(_table(report, layers if every else layers[:_MOST_SHOWN], columns))
-        if len(layers) > _MOST_SHOWN and not every:
-            shown.append(f"... {len(layers) - _MOST_SHOWN:,} more; --all shows all")
+        if not every:
+            shown += [f"{line}; --all shows all" for line in format_remainder(len(layers), _MOST_SHOWN)]
     echo("")
     show(*shown, counts(report))
 

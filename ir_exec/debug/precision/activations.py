@@ -10,7 +10,7 @@ from ir_exec.build.compress import plain_weights
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.model import Model
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["activation_powers"]
@@ -29,7 +29,7 @@ def activation_powers(
     Raises:
         IRError: The errors of a run.
     """
-    model, rows, _ = for_calls(model, *calls)
+    model, rows, _ = bind_calls(model, *calls)
     weights = {(weight.reader, weight.port): weight for weight in plain_weights(model)}
     readers = {reader for reader, _ in weights}
     sums: dict[str, Array] = {}

@@ -37,9 +37,9 @@ from ir_exec.graph import Node
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, whole_number
+from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.precision import Precision, run_as_f32
-from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
@@ -91,7 +91,7 @@ def profile(
     if reference not in (None, "openvino"):
         raise EvaluationError(f"reference is {reference!r}, expected 'openvino'", code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
-    called = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    called = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     model, (arrays,), _ = called
     tell = progress or (lambda _: None)
     runs = _Runs(model, arrays, repeat, threads, precision, tell)
@@ -319,7 +319,7 @@ def _report(
     layers: Sequence[LayerProfile],
     openvino: OpenVINOProfile | None,
     seed: int | None,
-    called: ForCalls,
+    called: BoundCalls,
 ) -> Profile:
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that ran at the peak, `max` returns the innermost, because it ended first.

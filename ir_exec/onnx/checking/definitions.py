@@ -71,8 +71,6 @@ def broken_constraints(
 
 @lru_cache(maxsize=2**10)
 def _definition(domain: str, type: str, opset: int) -> _Definition | None:
-    from onnx import helper
-
     if domain == MICROSOFT:
         return _of_microsoft(type, opset)
     schema = defining(domain, type, opset)
@@ -87,11 +85,9 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
         )
         for one in schema.inputs
     )
-    defaults = {
-        name: _plain(helper.get_attribute_value(one.default_value))
-        for name, one in schema.attributes.items()
-        if one.default_value.type
-    }
+    signature = find_signature(domain, type, opset)
+    stored = {} if signature is None else signature.attributes
+    defaults = {name: _plain(one.default) for name, one in stored.items() if one.default is not None}
     tables = {STANDARD: CONSTRAINTS, ML: ML_CONSTRAINTS}
     constraints = tables[domain].get(type, ()) if domain in tables else ()
     return _Definition(inputs, schema.max_output, defaults, constraints)

@@ -401,7 +401,7 @@ def lower_model(
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
     """
-    model.require_whole()
+    model.require_complete()
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:

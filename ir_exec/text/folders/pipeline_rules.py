@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 from ir_exec.codes import Code
 from ir_exec.errors import Fault, IRError, Location, Severity
 from ir_exec.graph.weight_encodings import types_of_mode
+from ir_exec.hints import closest_names
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.text.folders.compression import packed_weights
 from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart
@@ -303,7 +303,7 @@ def _absent(
     for name in needed:
         if name in names:
             continue
-        near = difflib.get_close_matches(name, others, n=1, cutoff=0.5) or (others if len(others) == 1 else [])
+        near = closest_names(name, others, similarity=0.5) or (others if len(others) == 1 else [])
         place = found[near[0]][0].location if near else part.place
         hint = f"rename {near[0]} to {name}" if near else None
         message = f"there is no {what} {name}, which pipelines find by this name"

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterator
 
 from ir_exec.errors import IRError, Location
+from ir_exec.hints import closest_names
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.text.folders.folder import Folder, FolderPart
 from ir_exec.text.targets.documents import (
@@ -79,7 +79,7 @@ def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator
     missing = [name for name in needed if name not in names]
     renamed: set[str] = set()
     for name in missing:
-        near = difflib.get_close_matches(name, others, n=1, cutoff=0.5)
+        near = closest_names(name, others, similarity=0.5)
         renamed |= {*near}
         place = decoder.inputs[near[0]][0].location if near else decoder.place
         hint = f"rename {near[0]} to {name}" if near else None

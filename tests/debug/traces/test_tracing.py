@@ -84,7 +84,7 @@ def test_a_choice_of_layers(layers: list[str], types: list[str], count: int, tmp
 
 def test_patterns_that_match_nothing(tmp_path: Path) -> None:
     with pytest.raises(EvaluationError, match=naming("nothing")):
-        trace(GNN, output=tmp_path / "t", layers=["nothing"])
+        trace(GNN, arrays(GNN, "inputs"), output=tmp_path / "t", layers=["nothing"])
     assert not (tmp_path / "t").exists()
 
 

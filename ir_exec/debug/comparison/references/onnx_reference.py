@@ -83,7 +83,7 @@ class ONNXReference(ReferenceState):
         if not path.is_file():
             raise EvaluationError(f"{path} cannot be read: there is no such file", code=Code.unknown_input)
         runtime = "onnx.reference" if engine == "reference" else "onnxruntime"
-        super().__init__(str(path) if title is None else title, runtime=runtime, is_partial=True)
+        super().__init__(str(path) if title is None else title, runtime=runtime, is_filtered=True)
         self.shares_names = model is not None
         self.fuses = False
         self._runs_as_is = True
