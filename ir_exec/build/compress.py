@@ -26,7 +26,7 @@ from ir_exec.hints import suggested
 from ir_exec.ir import RtInfo
 from ir_exec.ir.packing import packed_size
 from ir_exec.model import Loaded, Model
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.base.inputs import selects_slices
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.text import list_names
 from ir_exec.types import Array, ElementType, convert
@@ -208,7 +208,7 @@ def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
 
 def _constant_of(node: Node) -> Node | None:
     """Return the constant of floats of a layer: the layer itself, or the input of a Convert."""
-    if canonical(node.type) == "Convert" and node.values_in:
+    if node.op_class.is_conversion and node.values_in:
         node = node.values_in[0].node
     is_weight = isinstance(node.op, Const) and node.op.element_type in _FLOATS and node.op.shape.is_static
     return node if is_weight and isinstance(node.op, Const) and len(node.op.shape.static) >= 2 else None
@@ -217,25 +217,15 @@ def _constant_of(node: Node) -> Node | None:
 def _summed_axes(node: Node, port: int, source: Node, model: Model) -> tuple[int, ...] | None:
     """Return the axes of a weight along which its reader sums; None for readers without weights."""
     assert isinstance(source.op, Const)
-    kind, rank = canonical(node.type), len(source.op.shape.static)
-    if not prod(source.op.shape.static):
+    rank = len(source.op.shape.static)
+    if node.op is None or not prod(source.op.shape.static):
         return None
-    if kind == "MatMul" and port in (0, 1):
-        is_transposed = bool(vars(node.op)["transpose_b" if port else "transpose_a"])
-        is_last = is_transposed if port else not is_transposed
-        return (rank - 1,) if is_last else (rank - 2,)
-    if kind == "Gather" and port == 0 and rank == 2 and len(node.inputs) > 2:
+    if selects_slices(node.op.inputs) and port == 0 and rank == 2 and len(node.inputs) > 2:
         axis = node.inputs[2]
         op = None if axis is None else axis.node.op
         if isinstance(op, Const) and model.weights is not None and not op.evaluate(weights=model.weights).any():
             return (1,)
-    if kind == "Convolution" and port == 1:
-        return tuple(range(1, rank))
-    if kind == "GroupConvolution" and port == 1:
-        return tuple(range(2, rank))
-    if kind == "ConvolutionBackpropData" and port == 1:
-        return (0, *range(2, rank))
-    return None
+    return node.op.weight_axes(port, rank)
 
 
 class _Choice:
@@ -291,7 +281,8 @@ class _Choice:
         """Return the weights of all products but the last one; all weights if there are no others."""
         last = max(weight.last for weight in self._weights)
         rows = [weight for weight in weights if weight.has_groups]
-        return [one for one in rows if canonical(one.reader.type) == "MatMul" and one.last != last] or rows
+        inner = [weight for weight in rows if not selects_slices(weight.reader.op_class.inputs)]
+        return [weight for weight in inner if weight.last != last] or rows
 
     def _sensitive(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
         """Return the weights for 8 bits: those with the largest loss in 4 bits."""
@@ -390,19 +381,20 @@ def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Arr
 def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
     """Return the layers that expand a weight, with NNCF's names."""
     name, kind = weight.name, found.scale_type if found.scale_type is ElementType.f32 else ElementType.f16
-    to, multiply, subtract, reshape = map(function_for, ("Convert", "Multiply", "Subtract", "Reshape"))
+    to, multiply = function_for("Convert"), function_for("Multiply")
     codes = constant(convert(found.codes, found.encoding.element_type), name=f"{name}{_CODES}")
     value: Value = to(codes, kind.name)
     if found.zero is not None:
         zero = constant(convert(found.zero, found.encoding.element_type), name=f"{name}/zero_point")
-        value = subtract(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
+        value = function_for("Subtract")(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
     scale = constant(convert(found.scale, found.scale_type), name=f"{name}/scale")
     if found.scale_type is ElementType.f8e8m0:
         scale = to(scale, kind.name)
     before = f"{name}/fq_weights_{weight.port}"
     value = multiply(value, scale, name=before)
     if found.group_size is not None:
-        value = reshape(value, np.array(found.shape, np.int64), special_zero=False, name=f"{before}/reshape")
+        shape = np.array(found.shape, np.int64)
+        value = function_for("Reshape")(value, shape, special_zero=False, name=f"{before}/reshape")
     target = weight.constant.element_type
     if target is not kind:
         value = to(value, target.name, name=f"{before}/convert")

@@ -310,6 +310,7 @@ class _Chain:
     def _step(self, node: Node) -> tuple[Value, list[Value]] | WeightMismatch:
         """The input of a layer with the codes, and its other inputs."""
         source, *others = node.values_in
+        # The notation of compressed weights in files.
         match canonical(node.type):
             case "Convert" | "Reshape" | "Transpose":
                 return source, others

@@ -28,13 +28,19 @@ __all__ = [
 DEEPEST = 12
 """Maximum number of layers between a constant and the reader of a value."""
 
-CHAIN = ("Convert", "Multiply", "Subtract", "Reshape", "Transpose", "Gather", "FakeQuantize")
-"""Layers between a constant of codes and the reader of a weight."""
-
-_PARTS = ("Convert", "Multiply", "Subtract", "Reshape")
 _SHORT_FLOATS = (ElementType.f16, ElementType.bf16)
 _WIDE_CODES = (ElementType.f8e8m0, ElementType.nf4)
 """Types of few bits whose numbers 16-bit floats do not represent."""
+
+
+def _is_arithmetic(node: Node) -> bool:
+    """Return True for layers that converters write between constants: a notation in files."""
+    return canonical(node.type) in ("Convert", "Multiply", "Subtract", "Reshape")
+
+
+def _is_in_chain(node: Node) -> bool:
+    """Return True for layers between a constant of codes and the reader of a weight: a notation in files."""
+    return _is_arithmetic(node) or canonical(node.type) in ("Transpose", "Gather", "FakeQuantize")
 
 
 def is_constant_part(value: Value) -> bool:
@@ -45,7 +51,7 @@ def is_constant_part(value: Value) -> bool:
         layers = level - constants
         if not all(isinstance(node.op, Const) and node.op.shape.is_static for node in constants):
             return False
-        if any(canonical(node.type) not in _PARTS or None in node.inputs for node in layers):
+        if not all(_is_arithmetic(node) and None not in node.inputs for node in layers):
             return False
         level = {source.node for node in layers for source in node.values_in}
         if not level:
@@ -117,7 +123,7 @@ def largest_constant(value: Value) -> tuple[int, int]:
         constants = [node.op for node in level if isinstance(node.op, Const) and node.op.shape.is_static]
         sizes = ((prod(constant.shape.static), -constant.element_type.bits) for constant in constants)
         largest = max([largest, *sizes])
-        level = {source.node for node in level if canonical(node.type) in CHAIN for source in node.values_in}
+        level = {source.node for node in level if _is_in_chain(node) for source in node.values_in}
     return largest
 
 

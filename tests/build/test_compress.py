@@ -180,6 +180,26 @@ def test_the_model_computes_nearly_the_same() -> None:
         assert 0 < np.abs(found - wanted).max() < 0.05 * np.abs(wanted).max()
 
 
+def transposed_model() -> Model:
+    x = build.parameter([1, 4, 8, 8], "f32", name="x")
+    pads = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+    hidden = build.convolution_backprop_data(x, weight("transposed", 4, 6, 3, 3), **pads)
+    hidden = build.group_convolution_backprop_data(hidden, weight("groups", 2, 3, 5, 3, 3), **pads)
+    offsets = np.zeros((1, 18, 8, 8), np.float32)
+    hidden = build.deformable_convolution(hidden, offsets, weight("deformed", 7, 10, 3, 3), **pads)
+    return build.model(build.result(hidden, name="y"))
+
+
+def test_filters_of_transposed_and_deformable_convolutions() -> None:
+    model, inputs = transposed_model(), RANDOM.standard_normal((1, 4, 8, 8)).astype(np.float32)
+    axes = {plain.name: plain.axes for plain in plain_weights(model)}
+    assert axes == {"transposed": (0, 2, 3), "groups": (1, 3, 4), "deformed": (1, 2, 3)}
+    changed, stored = compress_weights(model, Compression("int8"))
+    assert {row.name for row in stored if row.format != "keep"} == axes.keys()
+    (expected,), (actual,) = (list(ir_exec.compile_model(one)([inputs]).values()) for one in (model, changed))
+    assert 0 < np.abs(actual - expected).max() < 0.05 * np.abs(expected).max()
+
+
 def test_models_without_weights() -> None:
     x = build.parameter([2], "f32", name="x")
     with pytest.raises(GraphError):

@@ -17,7 +17,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_weight
 from ir_exec.graph.constant_parts import read_numbers
 from ir_exec.onnx.export.carriers import is_carried
-from ir_exec.ops.arithmetic.binary import Multiply
+from ir_exec.ops.arithmetic.binary import Multiply, Subtract
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.ops.movement.gather import Gather1, Gather7, Gather8
@@ -93,8 +93,8 @@ def _describe(
     weight, value = find_weight(node.outputs[0]), node.outputs[0]
     if weight is None or weight.scale is None or weight.line[0] is not node:
         return None
-    arithmetic = ("Multiply", "Convert") if weight.zero is None else ("Multiply", "Subtract", "Convert")
-    if tuple([layer.type for layer in weight.line]) != arithmetic:
+    arithmetic = [Multiply, *([] if weight.zero is None else [Subtract]), Convert]
+    if [type(layer.op) for layer in weight.line] != arithmetic:
         return None
     if any(only_reader(below.outputs[0]) is not above for above, below in pairwise(weight.line)):
         return None

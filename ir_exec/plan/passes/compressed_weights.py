@@ -74,11 +74,11 @@ class CompressedWeights:
             return
         constants: set[Value] | None = None
         for node in graph.nodes:
-            port = {"MatMul": 1, "Gather": 0}.get(node.type)
+            port = _weight_port(node)
             if port is None or not node.is_whole or node.inputs[port] in kept:
                 continue
             try:
-                self._fused[node] = self._product(node) if node.type == "MatMul" else self._rows(node)
+                self._fused[node] = self._product(node) if port else self._rows(node)
             except _WeightFitError as reason:
                 constants = constant_values(graph) if constants is None else constants
                 value = node.inputs[port]
@@ -246,6 +246,14 @@ def _by_group(reader: Node, numbers: Array, scaled: tuple[int, ...], rows: int, 
     except ValueError:
         message = f"scales of shape {list(numbers.shape)}"
         raise _WeightFitError(reader, f"equal numbers in a group, {list(shared)}", message) from None
+
+
+def _weight_port(node: Node) -> int | None:
+    """The position of the weight of a product or a look-up; None for other nodes."""
+    # Names, since importing the classes would load modules of operators that the model does not have.
+    if node.type == "MatMul":
+        return 1
+    return 0 if node.type == "Gather" else None
 
 
 def _first_conversion(weight: CompressedWeight) -> Node | None:

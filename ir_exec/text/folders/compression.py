@@ -15,10 +15,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ir_exec.graph import Graph, Node, Value
+from ir_exec.graph import Graph, Node
 from ir_exec.graph.compressed import CompressedWeight, ZeroPoint, describe_weight, find_weight
 from ir_exec.graph.weight_encodings import types_of_mode
 from ir_exec.ir import Weights
+from ir_exec.ops.base.inputs import selects_slices
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.text.folders.folder import FolderPart
 
@@ -34,12 +35,12 @@ class PackedWeight(NamedTuple):
     Attributes:
         weight: The constant and the layers that expand it.
         zero_point: The kind of its zero points.
-        uses: The types of the layers that read the weight.
+        is_table: A layer looks up rows of the weight, as an embedding does.
     """
 
     weight: CompressedWeight
     zero_point: ZeroPoint
-    uses: frozenset[str]
+    is_table: bool
 
     @property
     def type_name(self) -> str:
@@ -62,28 +63,25 @@ def packed_weights(part: FolderPart) -> list[PackedWeight]:
     if part.loaded is None:
         return []
     graphs = [part.loaded.graph, *(body.graph for node in part.nodes for body in node.bodies)]
-    weights = {packed.weight.codes: packed for graph in graphs for packed in _find_in_graph(graph, part.loaded.weights)}
-    return [weights[node] for node in part.nodes if node in weights]
+    packed = {row.weight.codes: row for graph in graphs for row in _find_in_graph(graph, part.loaded.weights)}
+    return [packed[node] for node in part.nodes if node in packed]
 
 
 def _find_in_graph(graph: Graph, weights: Weights | None) -> Iterator[PackedWeight]:
     """The weights of a graph without its bodies."""
     nodes = [*graph.nodes, *graph.unreachable]
-    readers: dict[Value, set[str]] = {}
-    for node in nodes:
-        for value in node.values_in:
-            readers.setdefault(value, set()).add(node.type)
+    tables = {node.inputs[0] for node in nodes if node.inputs and selects_slices(node.op_class.inputs)}
     inside: set[Node] = set()
     for node in reversed(nodes):
         for weight in () if node in inside else map(find_weight, node.values_in):
             if weight is not None and weight.codes not in inside:
                 inside.update(weight.nodes)
                 if weight.size >= _FEWEST:
-                    yield PackedWeight(weight, weight.zero_point(weights), frozenset(readers.get(weight.value, ())))
+                    yield PackedWeight(weight, weight.zero_point(weights), weight.value in tables)
     for node in nodes:
         plain = describe_weight(node.outputs[0]) if isinstance(node.op, Const) and node not in inside else None
         if isinstance(plain, CompressedWeight) and plain.size >= _FEWEST:
-            yield PackedWeight(plain, "none", frozenset(readers.get(plain.value, ())))
+            yield PackedWeight(plain, "none", plain.value in tables)
 
 
 _RATIO_TOLERANCE = 0.1
@@ -109,7 +107,7 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
     group = declared("group_size")
     if group is not None and re.fullmatch(r"-?\d+", group):
         wanted = int(group) if int(group) > 0 else None
-        sizes = Counter(packed.weight.group_size for packed in own)
+        sizes = Counter(row.weight.group_size for row in own)
         others = {size: count for size, count in sizes.items() if size != wanted}
         for size, count in others.items():
             what = "whole channels" if size is None else f"groups of {size}"
@@ -134,12 +132,10 @@ def _share(own: Sequence[PackedWeight], weights: Sequence[PackedWeight], *, all_
 
     Embeddings and the last layer count only if all layers were compressed.
     """
-    tables = {packed.rows for packed in weights if "Gather" in packed.uses}
+    lengths = {row.rows for row in weights if row.is_table}
     counted = [
-        packed.weight
-        for packed in weights
-        if packed.is_scaled and (all_layers or not ("Gather" in packed.uses or packed.rows in tables))
+        row.weight for row in weights if row.is_scaled and (all_layers or not (row.is_table or row.rows in lengths))
     ]
     total = sum(weight.size for weight in counted)
-    main = {packed.weight.codes for packed in own}
+    main = {row.weight.codes for row in own}
     return sum(weight.size for weight in counted if weight.codes in main) / total if total else None

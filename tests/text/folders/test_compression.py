@@ -92,4 +92,4 @@ def test_weights_without_scales(tmp_path: Path) -> None:
     language_model().save(tmp_path / "net.xml")
     weights = packed_weights(read_part("model", str(tmp_path / "net.xml")))
     assert {(one.type_name, one.weight.group_size, one.is_scaled) for one in weights} == {("f32", None, False)}
-    assert {use for one in weights for use in one.uses} == {"Gather", "MatMul"}
+    assert {one.is_table for one in weights} == {False, True}
