@@ -19,7 +19,7 @@ from ir_exec.types import Array
 if TYPE_CHECKING:
     from ir_exec.ir import Weights
     from ir_exec.plan.constants import ModelConstants
-    from ir_exec.plan.planner import Kernel, Step
+    from ir_exec.plan.records import Kernel, Step
 
 __all__ = ["constant_values", "fold_constants", "foldable", "is_constant"]
 
