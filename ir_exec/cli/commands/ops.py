@@ -218,7 +218,7 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     from ir_exec.onnx.lowering.coverage import (
         covered_operators,
         onnx_page,
-        unsayable_operators,
+        operators_not_representable,
     )  # imported for --onnx only, because onnx imports slowly
 
     if markdown:
@@ -233,12 +233,12 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     for one in listed[:most]:
         support = {"function": "yes", "body": "by its function body", "no": "no"}[one.how]
         rows.add_row(one.shown, ", ".join(map(str, one.versions)), support)
-    unsayable = unsayable_operators() if not wanted else []
+    not_representable = operators_not_representable() if not wanted else []
     show(
         rows,
         *left_out(len(listed), most),
         f"{sum(one.how != 'no' for one in listed)} of {len(listed)} are supported",
-        *(f"not exported to ONNX: {name}: {reason}" for name, reason in unsayable),
+        *(f"not exported to ONNX: {name}: {reason}" for name, reason in not_representable),
     )
 
 
