@@ -16,8 +16,9 @@ from ir_exec.ir.older_document import OlderBody, OlderDocument, OlderLayer, Olde
 from ir_exec.older.call import LayerCall, OlderNetwork, PortKey, parsed_precision
 from ir_exec.older.preprocess import preprocessed, preprocessed_input
 from ir_exec.older.registry import find_lowering
+from ir_exec.ops import Op
 from ir_exec.ops.base.registry import newest
-from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape, TensorType
 
 __all__ = ["OlderLowerer", "Origin"]
@@ -247,7 +248,7 @@ class OlderLowerer:
         given = (*inputs, *self._raw_blobs(layer))
         # A type that shapes the graph would be read as what it is in current files.
         type_name = f"Older{layer.type}" if layer.type.lower() in _STRUCTURAL else layer.type
-        made = new_layer(type_name, Result(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
+        made = new_layer(type_name, Op(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
         return list(made.outputs)
 
     def _raw_blobs(self, layer: OlderLayer) -> list[Value]:

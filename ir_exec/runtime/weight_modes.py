@@ -1,4 +1,4 @@
-"""Whether runs expand weights or keep them in their file: the argument `weight_mode` of `compile_model`."""
+"""The argument `weight_mode` of `compile_model`: expanded weights, or weights that stay in their file."""
 
 from __future__ import annotations
 

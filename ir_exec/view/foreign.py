@@ -74,7 +74,7 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
                 attributes={shown(name): shown(text) for name, text in attributes.items()},
                 inputs=tuple(inputs),
                 outputs=tuple([OutputView(declared=_type(port)) for port in element.iterfind("output/port")]),
-                constant=element.get("type") in ("Const", "Constant"),
+                constant=element.get("type") in ("Const", "Constant"),  # both spellings of these files
             )
         )
     facts = (("format", "execution graph of OpenVINO"), ("layers", f"{len(layers):,}"))

@@ -33,7 +33,8 @@ from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.facts import as_numbers
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph import Node
-from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
+from ir_exec.graph.decoding import decode_weight
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
@@ -185,7 +186,7 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
     folded.unfold(partners)
     folded.pass_through(partners)
     judged = folded.judge(reference)
-    chains = {((), value.node.id, value.position): one for value, one in compressed_weights(model.graph).items()}
+    chains = {((), value.node.id, value.position): one for value, one in find_compressed_weights(model.graph).items()}
     weights = {weight.node.id: weight for weight in plain_weights(plain)}
     powers = activation_powers(plain, calls)
     found = [
@@ -214,7 +215,7 @@ def _weight_unit(
     powers: Mapping[str, Array],
 ) -> _Unit:
     assert model.weights is not None
-    array = weight.expand(model.weights)
+    array = decode_weight(weight, model.weights)
     readers = tuple([node.name for node in model.graph.nodes if weight.value in node.values_in])
     effect = LayerEffect(
         path=one.path,

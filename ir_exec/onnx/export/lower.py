@@ -101,7 +101,7 @@ class Lowerer(GraphLowerer):
 
     def _nodes(self, graph: Graph) -> None:
         found = find_compressed(graph, self.types, self.weights, self.writer.opset)
-        replaced = {node for one in found.values() for node in one.nodes}
+        replaced = {node for one in found.values() for node in one.weight.line}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
@@ -109,9 +109,9 @@ class Lowerer(GraphLowerer):
                 continue
             if node in found:
                 one = found[node]
-                self.compressed[one.value] = one
-                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.value, ())):
-                    self.names[one.value] = emit_weight(self, one)
+                self.compressed[one.weight.value] = one
+                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.weight.value, ())):
+                    self.names[one.weight.value] = emit_weight(self, one)
                 continue
             if node in replaced:
                 continue

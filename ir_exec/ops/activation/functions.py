@@ -177,8 +177,8 @@ class PReLU(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("slope", types=CALCULABLE))
-    is_elementwise = True
     redundant_attributes = "channel_shared filler_type filler_value max mean min sparse std variance_norm"
+    is_elementwise = True
 
     def infer(self, data: TensorType, slope: TensorType) -> TensorType:
         if not _may_be_slope(data.shape, slope.shape):

@@ -54,3 +54,14 @@ class GraphFacts:
     declared_as_f32: ClassVar[tuple[str, ...]] = ()
     sized_by: ClassVar[tuple[str, ...]] = ()
     preserves_order: ClassVar[bool] = False
+
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        """The axes of a matrix or of filters along which products are summed; None for other inputs.
+
+        Weights that are compressed by channels have one scale for all elements along these axes.
+
+        Args:
+            position: The position of the input.
+            rank: The rank of the input.
+        """
+        return None

@@ -141,6 +141,12 @@ class AxisIndices(Domain):
         return Dim(max(size.lo - self.reserved, 1), max(size.hi - self.reserved, 1))
 
 
+def selects_slices(inputs: Sequence[In]) -> bool:
+    """Return True if the second of these inputs has indices of slices of the first one, as tokens of a table's rows."""
+    domain = inputs[1].domain if len(inputs) > 1 else None
+    return isinstance(domain, AxisIndices) and domain.selects_slices
+
+
 @dataclass(frozen=True)
 class IndexTuples(AxisIndices):
     """Tuples of indices, along the last axis, of elements or slices of the first input.

@@ -52,8 +52,8 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 class Op(GraphFacts, NumericFacts, ElementFacts):
     """The base of all operators, which are immutable; the module's docstring describes a class.
 
-    `NumericFacts` adds the facts for tolerances between two implementations, `ElementFacts` the facts for generated
-    inputs, `GraphFacts` the facts about versions, notations and sizes.
+    Other packages read the facts of three bases: `NumericFacts` for tolerances between two implementations,
+    `ElementFacts` for generated inputs, `GraphFacts` for files, engines and compression.
 
     Attributes: Bounds of the output from bounds of the inputs
         increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the

@@ -49,6 +49,11 @@ class _Transposed(Convolving):
     term_inputs = ("data", "filters")
     sized_by = ("output_shape",)
 
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        """The input channels, which precede the output channels, and the windows."""
+        is_filters = self.input_name(position) == "filters"
+        return (self.filter_axes - 2, *range(self.filter_axes, rank)) if is_filters else None
+
     output_padding: NonNegatives = ()
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:

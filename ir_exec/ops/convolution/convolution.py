@@ -51,6 +51,9 @@ class Convolving(Windowed):
         filters = inputs[[declared.name for declared in self.inputs].index("filters")]
         return int(prod(filters.shape[self.filter_axes - 1 :]))
 
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        return tuple(range(self.filter_axes - 1, rank)) if self.input_name(position) == "filters" else None
+
     def _spatial_rank(self, data: TensorType, filters: TensorType, declared: int | None = None) -> int | None:
         """The number of spatial axes, from the inputs, else `declared`, else from the attributes; None if unknown."""
         require_spatial(data)

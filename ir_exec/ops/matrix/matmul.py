@@ -91,6 +91,9 @@ class MatMul(Op):
     def channel_axis(self, position: int, rank: int) -> int | None:
         return self._summed_axis(position, rank) if rank else None
 
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        return (self._summed_axis(position, rank),) if rank > 1 else None
+
     def _summed_axis(self, position: int, rank: int) -> int:
         is_last = (not self.transpose_a, self.transpose_b)[position]
         return rank - 1 if is_last or rank == 1 else rank - 2

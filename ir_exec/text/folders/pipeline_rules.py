@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import Fault, IRError, Location, Severity
+from ir_exec.graph.weight_encodings import types_of_mode
 from ir_exec.hints import closest_names
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.text.folders.compression import packed_weights, types_of_mode
+from ir_exec.text.folders.compression import packed_weights
 from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart
 from ir_exec.text.folders.vocabularies import embedding_of, entries_of, json_tokens, logits_of, share_of_equal
 from ir_exec.text.generation.templates_child import template_environment
@@ -478,7 +479,7 @@ def _weight_format(part: FolderPart) -> Iterator[IRError]:
     wanted = types_of_mode(mode)
     if wanted is None or part.loaded is None:
         return
-    found = {weight.element_type.name for weight in packed_weights(part)}
+    found = {weight.type_name for weight in packed_weights(part)}
     if not wanted & found:
         kinds = ", ".join(sorted(found))
         message = f"rt_info declares {mode} weights, but the constants of the model are {kinds}"

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from hashlib import blake2b
 
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights, find_weight
 from ir_exec.ir import Weights
 from ir_exec.ops.base.attributes import fields_of
 from ir_exec.ops.base.registry import type_key
@@ -51,7 +51,7 @@ class Side:
     def fold_conversions(self) -> None:
         """Fold constants that are stored in a shorter float type, like compressed weights."""
         for node in self.nodes:
-            chain = None if not node.op_class.is_conversion or not node.outputs else chain_of(node.outputs[0])
+            chain = None if not node.op_class.is_conversion or not node.outputs else find_weight(node.outputs[0])
             if chain is None or chain.line != (node,) or not chain.element_type.is_float:
                 continue
             if len(self.consumers[chain.codes.outputs[0]]) == 1 and chain.codes not in self.folded:
@@ -247,7 +247,7 @@ def _unfold(pairs: _LayerPairs) -> bool:
     Pairs are also unfolded if neither weight is compressed.
     """
     mine, theirs = pairs.a.folded, pairs.b.folded
-    alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and _same_layers(mine[a], theirs[b])]
+    alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and mine[a].has_same_layers(theirs[b])]
     kept = [
         (a, b)
         for a, b in pairs.found.items()
@@ -265,12 +265,6 @@ def _unfold(pairs: _LayerPairs) -> bool:
     return any(alone)
 
 
-def _same_layers(a: CompressedWeight, b: CompressedWeight) -> bool:
-    return a.element_type is b.element_type and [type_key(one.type) for one in a.nodes] == [
-        type_key(one.type) for one in b.nodes
-    ]
-
-
 def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
     """The compressed weights of a graph by constant of codes, if no other layer reads their intermediate values."""
     readers: dict[Node, set[Node]] = defaultdict(set)
@@ -278,7 +272,7 @@ def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
         for value in node.values_in:
             readers[value.node].add(node)
     found = {}
-    for chain in compressed_weights(graph).values():
+    for chain in find_compressed_weights(graph).values():
         inside = set(chain.nodes)
         if all(readers[node] <= inside for node in inside if node is not chain.value.node):
             found[chain.codes] = chain
