@@ -45,7 +45,7 @@ from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.gemm.tiles import multiply_in_tiles
 from ir_exec.kernels.parallel import for_each
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds

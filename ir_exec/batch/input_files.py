@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.batch.items import IMAGES, port_of_key
+from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint

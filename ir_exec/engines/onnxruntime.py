@@ -114,7 +114,7 @@ class OnnxRuntime:
         return self._providers == [_CPU]
 
     def refusals(self, model: Model) -> Mapping[Node, str]:
-        from ir_exec.onnx.export.registry import find_lowering, reason_unsayable
+        from ir_exec.onnx.export.registry import find_lowering, reason_not_representable
 
         found = guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
         for node in model.graph.nodes:
@@ -123,7 +123,7 @@ class OnnxRuntime:
             lowering = find_lowering(type(node.op))
             if lowering is None:
                 if not isinstance(node.op, Const):
-                    found[node] = reason_unsayable(type(node.op))
+                    found[node] = reason_not_representable(type(node.op))
             elif lowering.is_slow:
                 found[node] = "the interpreter is faster: ONNX composes this operator from many others"
         return found
@@ -139,8 +139,8 @@ class OnnxRuntime:
             layer = error.location.layer_id
             known = {layer: error.message} if layer is not None else {}
             raise PartRefused(error.message, known) from error
-        if exported.unsaid:
-            raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.unsaid})
+        if exported.not_representable:
+            raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widened(exported)
         arrays = {}

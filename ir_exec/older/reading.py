@@ -27,7 +27,8 @@ from ir_exec.ir.document import id_number
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.older_document import OlderDocument, read_older_document
 from ir_exec.model import Loaded, WeightsSource, opened_weights
-from ir_exec.older.network import OlderLowerer, OlderNetwork, Origin
+from ir_exec.older.call import OlderNetwork
+from ir_exec.older.network import OlderLowerer, Origin
 
 __all__ = ["load_older", "writer_of"]
 

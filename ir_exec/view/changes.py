@@ -7,8 +7,8 @@ from math import inf
 from typing import NamedTuple
 
 from ir_exec.debug import NetworkDiff, diff
+from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.comparison.pairing.structure import Side, paired
-from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.diffs.diffing import ChangedLayer
 from ir_exec.debug.precision.weights import weight_line
 from ir_exec.graph import Graph, Node

@@ -11,6 +11,7 @@ import pytest
 import ir_exec
 from ir_exec.infer import infer_body
 from ir_exec.plan import planner
+from ir_exec.plan.records import Plan
 from ir_exec.runtime import bodies
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
@@ -696,7 +697,7 @@ def test_iterations_with_inputs_of_equal_types_look_up_one_plan(
     looked_up = 0
     get = planner.Plans.get
 
-    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> planner.Plan:
+    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> Plan:
         nonlocal looked_up
         looked_up += 1
         return get(plans, *arguments, **options)

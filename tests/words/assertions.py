@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from ir_exec.debug.comparison.report import Verdict
+from ir_exec.debug.comparison.records import Verdict
 from tests.words.lint import ROOT
 
 __all__ = [

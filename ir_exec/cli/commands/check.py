@@ -41,7 +41,8 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 from ir_exec.hints import install_hint
 from ir_exec.ir import default_weights_path
-from ir_exec.ir.urls import exists, suffix_of
+from ir_exec.ir.paths import exists
+from ir_exec.ir.urls import suffix_of
 from ir_exec.readers import ENDINGS, is_readable
 from ir_exec.report.numbers import format_count
 

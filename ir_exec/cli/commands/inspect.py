@@ -22,16 +22,7 @@ from ir_exec.cli.options import (
     weights_option,
 )
 from ir_exec.cli.output.folder_text import show_folder
-from ir_exec.cli.output.model_facts import (
-    ConstantFacts,
-    LayerFacts,
-    NetworkFacts,
-    PlacedNode,
-    PortFacts,
-    facts_of,
-    layer_facts,
-    placed_nodes,
-)
+from ir_exec.cli.output.model_facts import ConstantFacts, LayerFacts, NetworkFacts, PortFacts, facts_of, layer_facts
 from ir_exec.cli.output.onnx_facts import (
     NodesAndLayers,
     OnnxNode,
@@ -41,6 +32,7 @@ from ir_exec.cli.output.onnx_facts import (
     shown_node,
     shown_nodes,
 )
+from ir_exec.cli.output.placed_nodes import PlacedNode, placed_nodes
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error

@@ -12,7 +12,7 @@ from ir_exec.report.tables import Table, table
 from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
-    from ir_exec.cli.output.model_facts import PlacedNode
+    from ir_exec.cli.output.placed_nodes import PlacedNode
     from ir_exec.onnx.reading.listing import ListedNode, Listing
 
 __all__ = [

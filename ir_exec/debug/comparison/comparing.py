@@ -33,8 +33,9 @@ from ir_exec.debug.comparison.metrics import (
     Tolerance,
 )
 from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
-from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter
 from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.same_engine import floor_of

@@ -11,16 +11,16 @@ from math import isfinite
 from typing import Protocol
 
 from ir_exec.debug.comparison.metrics import Difference, Settings
-from ir_exec.debug.comparison.report import (
+from ir_exec.debug.comparison.records import (
     ComparedLayer,
     ComparedOutput,
-    Comparison,
     Decision,
     FailOn,
     LayerFault,
     OutputStatus,
     Verdict,
 )
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.report_text import first_line
 from ir_exec.debug.comparison.tolerances import least_error, relative_step
 from ir_exec.debug.traces.walk import Where

@@ -10,8 +10,9 @@ from ir_exec.debug.comparison.faults import fault_of
 from ir_exec.debug.comparison.judging import decide, elements_not_compared, fits, judged_outputs, verdict_of
 from ir_exec.debug.comparison.known import LayerFindings, Place, Takers, unmatched_of
 from ir_exec.debug.comparison.metrics import Settings
+from ir_exec.debug.comparison.records import ComparedLayer, LayerFault
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.value_comparer import ValueComparer
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Where

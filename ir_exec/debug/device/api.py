@@ -9,7 +9,8 @@ from typing import Any
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.judging import decide
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, Status
+from ir_exec.debug.comparison.records import ComparedLayer, Status
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.device.asking import Asker, PartQuestion
 from ir_exec.debug.device.devices import Engine, device_of
 from ir_exec.debug.device.isolating import Isolator

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
+from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, difference_text, same_bits
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, paired, plain_attributes
-from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.diffs.stored import StoredWeights

@@ -14,7 +14,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model, Source, read_model
 from ir_exec.plan.pipeline import PASSES
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.report.records import Record
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls

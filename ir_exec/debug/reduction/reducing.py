@@ -25,7 +25,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls

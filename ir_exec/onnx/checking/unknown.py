@@ -23,7 +23,7 @@ from ir_exec.onnx.reading.signatures import operators_of
 if TYPE_CHECKING:
     from onnx import NodeProto
 
-__all__ = ["unknown_operator", "why_unsaid"]
+__all__ = ["describe_unsupported", "unknown_operator"]
 
 _OF_ONNX = (STANDARD, ML, TRAINING)
 """The domains whose operators onnx.defs lists."""
@@ -52,7 +52,9 @@ def unknown_operator(node: NodeProto, opset: int) -> GraphError | None:
         return None
     if domain == STANDARD and opset > defs.onnx_opset_version():
         return None
-    return GraphError(why_unsaid(node, opset), code=Code.operator_not_in_opset, hint=_hint(domain, type, opset))
+    return GraphError(
+        describe_unsupported(node, opset), code=Code.operator_not_in_opset, hint=_hint(domain, type, opset)
+    )
 
 
 def _hint(domain: str, type: str, opset: int) -> str | None:
@@ -78,7 +80,7 @@ def _names(domain: str, opset: int) -> list[str]:
     return sorted({one.name for one in all if one.domain == domain and one.since_version <= opset})
 
 
-def why_unsaid(node: NodeProto, opset: int) -> str:
+def describe_unsupported(node: NodeProto, opset: int) -> str:
     """The reason why the operator of a node without a function or a body cannot be lowered."""
     domain, type = canonical_domain(node.domain), node.op_type
     shown = shown_domain(domain)

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, TRAINING, find, registered, shown_domain
 
-__all__ = ["Covered", "covered_operators", "onnx_page", "unsayable_operators"]
+__all__ = ["Covered", "covered_operators", "onnx_page", "operators_not_representable"]
 
 How: TypeAlias = Literal["function", "body", "no"]
 
@@ -59,14 +59,14 @@ def covered_operators() -> list[Covered]:
     return found + [Covered(MICROSOFT, name, tuple(own[name]), "function") for name in sorted(own)]
 
 
-def unsayable_operators() -> list[tuple[str, str]]:
+def operators_not_representable() -> list[tuple[str, str]]:
     """The operators of IR that cannot be written as ONNX, as `Type-version`, with the reason."""
-    from ir_exec.onnx.export.registry import find_lowering, load_families, reason_unsayable
+    from ir_exec.onnx.export.registry import find_lowering, load_families, reason_not_representable
     from ir_exec.ops.base.registry import registered as registered_classes
 
     load_families()
     return [
-        (f"{cls.type_name}-{cls.since}", reason_unsayable(cls))
+        (f"{cls.type_name}-{cls.since}", reason_not_representable(cls))
         for cls in registered_classes()
         if find_lowering(cls) is None
     ]

@@ -20,7 +20,7 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.lowering.attributes import Body, Ints
 from ir_exec.onnx.lowering.demands import asked_value, is_asking
-from ir_exec.onnx.lowering.graphs import Call, Unsaid
+from ir_exec.onnx.lowering.graphs import Call, UnsupportedOperator
 from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.lowering.values import (
     Appended,
@@ -190,7 +190,7 @@ def loop(
     return [*form.held(found[:tensors]), *found[tensors:]]
 
 
-def _are_final(operators: Counter[Unsaid]) -> bool:
+def _are_final(operators: Counter[UnsupportedOperator]) -> bool:
     """Return True if there are operators that could not be converted, and values of inputs resolve none of them."""
     return bool(operators) and not any(operator.is_unknown for operator in operators)
 

@@ -29,20 +29,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
-from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Report
 from ir_exec.ops.base.attributes import AttributeValueError, Field, fields_of
-from ir_exec.ops.base.facts import ElementFacts, NumericFacts
+from ir_exec.ops.base.element_facts import ElementFacts
+from ir_exec.ops.base.facts import NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.graph_facts import GraphFacts
 from ir_exec.ops.base.inputs import In
-from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
+__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract"]
 
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
@@ -384,26 +384,6 @@ class Family(Op):
 
     def evaluate(self, *arrays: Array) -> Any:
         return self.evaluate_inputs(**dict(zip(self._names, arrays, strict=False)))
-
-
-Class = TypeVar("Class", bound=type[Op])
-
-
-def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
-    """Register a class for operator `type_name`, introduced in opset `since`.
-
-    Raises:
-        TypeError: If the class violates the contract: a method whose parameters are not the declared inputs, an unknown
-            context, or a (type, since) that another class has already.
-    """
-
-    def decorate(cls: Class) -> Class:
-        cls.since = since
-        check_contract(cls, type_name)
-        register(cls, type_name, since)
-        return cls
-
-    return decorate
 
 
 def check_contract(cls: type[Op], type_name: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.graph import BodyGraph
+from ir_exec.onnx.export.bodies import copy_outputs
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.base.bodies import BodyOutput, Part, Ties
@@ -102,7 +103,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
             if results[conditions[0]].rank != 0:
                 condition = node.reshape(condition, [])
         wanted = [condition, *(names[carried[place]] for place in carried), *(names[one] for one in (*extra, *scanned))]
-        outputs = [lowerer.plain_info(one) for one in lowerer.copies(node, scope, wanted)]
+        outputs = [lowerer.plain_info(one) for one in copy_outputs(node, scope, wanted)]
         proto = writer.graph(f"{node.name}/body", scope, inputs, outputs)
     zeros = [node.constant(np.zeros(results[one].shape.static, results[one].element_type.dtype)) for one in extra]
     kinds = [results[carried[place]].element_type for place in carried]
