@@ -159,15 +159,18 @@ SLOW_ONES = [
 
 @pytest.mark.parametrize("pattern", [*QUICK, *SLOW_ONES], ids=lambda pattern: pattern[:20])
 def test_patterns_without_a_time_limit_for_short_texts(pattern: str) -> None:
-    search = patterns.compiled(pattern.encode())
+    search = patterns.compile_pattern(pattern.encode())
     assert matching.is_quick(search, "a" * 32) == (pattern in QUICK)
     assert not matching.is_quick(search, "a" * 33)
 
 
 @pytest.mark.parametrize("pattern", ["(?R)a|b", "(a)(?1)", "(a)(?-1)", "(?P<x>a)(?&x)", "(?P<x>a)(?P>x)"])
 def test_patterns_with_recursion_have_less_time(pattern: str) -> None:
-    assert matching.MatchTimer(10**9, patterns.compiled(pattern.encode())).seconds_left <= matching.RECURSION_SECONDS
-    assert matching.MatchTimer(10**9, patterns.compiled(b"(?:a|b)+")).seconds_left > matching.MATCH_SECONDS
+    assert (
+        matching.MatchTimer(10**9, patterns.compile_pattern(pattern.encode())).seconds_left
+        <= matching.RECURSION_SECONDS
+    )
+    assert matching.MatchTimer(10**9, patterns.compile_pattern(b"(?:a|b)+")).seconds_left > matching.MATCH_SECONDS
 
 
 def test_short_texts_end_at_the_time_limit_too(tmp_path: Path) -> None:
@@ -203,7 +206,7 @@ def test_processor_time_of_other_threads_does_not_end_a_match(monkeypatch: pytes
     ids=len,
 )
 def test_patterns_that_pcre2_does_not_compile_are_ignored(pattern: str) -> None:
-    assert patterns.compiled(pattern.encode()) is None
+    assert patterns.compile_pattern(pattern.encode()) is None
     assert patterns.refusal(pattern.encode()) is not None
 
 
@@ -211,14 +214,14 @@ def test_patterns_that_pcre2_does_not_compile_are_ignored(pattern: str) -> None:
     "pattern", ["a{65535}", "(" * 20 + ")" * 20, "a{0065535}", r"\({9}", "[{99999}]", r"\Q{99999}\E"]
 )
 def test_patterns_within_the_limits(pattern: str) -> None:
-    assert patterns.compiled(pattern.encode()) is not None
+    assert patterns.compile_pattern(pattern.encode()) is not None
 
 
 def test_long_patterns_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patterns, "MOST_PATTERN", 1000)
-    assert patterns.compiled(b"a" * 1000) is not None
+    assert patterns.compile_pattern(b"a" * 1000) is not None
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
-        patterns.compiled(b"a" * 1001)
+        patterns.compile_pattern(b"a" * 1001)
 
 
 @pytest.mark.parametrize(

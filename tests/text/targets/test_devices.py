@@ -12,7 +12,7 @@ from ir_exec import build
 from ir_exec.errors import Citation
 from ir_exec.ops.base.registry import names_of_types, type_key
 from ir_exec.text.targets import documents
-from ir_exec.text.targets.documents import known
+from ir_exec.text.targets.documents import names_in_documents
 from tests.helpers.network_text import NetworkText
 from tests.text.model_folders import TOKENIZERS
 from tests.text.targets.folders import found, severities
@@ -102,7 +102,7 @@ def test_a_file_that_cannot_be_read(device: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("device", ["gpu", "npu"])
 def test_lists_name_types(device: str) -> None:
     types = {type_key(name) for name in names_of_types()}
-    listed, lowered = known(device, "operators"), known(device, "lowered operators")
+    listed, lowered = names_in_documents(device, "operators"), names_in_documents(device, "lowered operators")
     assert {type_key(name) for name in listed | lowered} <= types
     assert not listed & lowered
     assert {type_key("Const"), type_key("Parameter"), type_key("Result")} <= {type_key(name) for name in listed}
