@@ -29,16 +29,16 @@ def test_long_runs_of_marks_have_the_same_normal_form(form: Form, monkeypatch: p
 
 
 def test_python_gets_marks_in_canonical_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[str] = []
+    arguments: list[str] = []
 
     def normalize(form: Form, text: str) -> str:
-        given.append(text)
+        arguments.append(text)
         return unicodedata.normalize(form, text)
 
     monkeypatch.setattr(charsmap, "unicodedata", SimpleNamespace(normalize=normalize, combining=unicodedata.combining))
     expected = "a" + "\u0327" * 2000 + "\u0301" * 2000 + "b"
     assert normalize_text("NFD", "a" + "\u0301\u0327" * 2000 + "b") == expected
-    assert given[-1] == expected
+    assert arguments[-1] == expected
 
 
 def test_the_operator_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:
