@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -253,7 +254,7 @@ class Model:
         """The names of the inputs that are lists or optionals, which is possible for ONNX files."""
         return []
 
-    def specialised(self, inputs: Any) -> Model:
+    def specialized(self, inputs: Any) -> Model:
         """Return the complete model for the inputs of a call, or the model itself if it is complete for all inputs.
 
         The result is valid for inputs with the same shapes and values.
@@ -265,6 +266,11 @@ class Model:
             IRError: The errors of the call.
         """
         return self
+
+    def specialised(self, inputs: Any) -> Model:
+        """Return `specialized(inputs)`, by its former name."""
+        warnings.warn("Model.specialised is called specialized now", DeprecationWarning, stacklevel=2)
+        return self.specialized(inputs)
 
     def determine(self, shapes: ShapesByPort) -> Self:
         """Return the model itself, after a `reshape` if some layers depend on the shapes of inputs.

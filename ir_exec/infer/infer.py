@@ -122,7 +122,11 @@ def _known_or_new(known: TensorType, new: TensorType) -> TensorType:
 
 
 def tells_outputs(node: Node, types: Types) -> bool:
-    """Return True if inference determines the number of the node's outputs; `types`: of all values before the node."""
+    """Return True if inference determines the number of the node's outputs.
+
+    Args:
+        types: The types of all values before the node.
+    """
     op = node.op
     if op is None or node.bodies:
         return False

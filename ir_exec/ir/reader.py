@@ -168,9 +168,9 @@ class _ElementWalk:
     A missing required attribute is None, or absent if the model may contain None.
 
     Args:
-        layer: Create the models of the data of each layer and edge, immediately, while the data is in the cache and
-            before its memory is reused.
-        edge: See `layer`.
+        layer: Create the model of the data of each layer, immediately, while the data is in the cache and before its
+            memory is reused.
+        edge: Create the model of the data of each edge in the same way.
 
     Attributes:
         faults: The faults of bodies that are omitted because they are nested too deep.

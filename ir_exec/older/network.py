@@ -31,7 +31,12 @@ UNKNOWN_OPSET = "older_ir"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The layer of the file that new layers originate from. first, last: the range of their serials."""
+    """The layer of the file that new layers originate from.
+
+    Attributes:
+        first: The first serial of these layers.
+        last: The end of their serials, exclusive.
+    """
 
     layer: OlderLayer
     first: int

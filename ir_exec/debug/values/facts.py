@@ -18,13 +18,12 @@ class Facts(Record):
     """Statistics of a value.
 
     Attributes:
-        min: The minimum of the finite elements; None if there are none, and for strings. std is the population standard
-            deviation.
-        max: See `min`.
-        mean: See `min`.
-        std: See `min`.
-        nans: The number of NaN and infinite elements.
-        infinities: See `nans`.
+        min: The minimum of the finite elements; None, like the next three, without such elements and for strings.
+        max: The maximum of the finite elements.
+        mean: The mean of the finite elements.
+        std: The population standard deviation of the finite elements.
+        nans: The number of NaN elements.
+        infinities: The number of infinite elements.
     """
 
     min: float | None = None
