@@ -35,7 +35,8 @@ _MOST_TRIES = 64
 everything is interpreted."""
 
 
-_CLOSED = "the compiled model is closed, expected an open one"
+def closed_error() -> EvaluationError:
+    return EvaluationError("the compiled model is closed", expected="an open one")
 
 
 class EngineModel(CompiledModel):
@@ -59,7 +60,7 @@ class EngineModel(CompiledModel):
     ) -> None:
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(
-                f"options is of type {type(options).__name__}, expected a mapping of settings by name"
+                "options is of type", actual=type(options).__name__, expected="a mapping of settings by name"
             )
         self._engine_options: dict[str, Any] = {"engine": engine, "providers": providers, "options": options}
         self._providers = _names(providers)
@@ -82,7 +83,7 @@ class EngineModel(CompiledModel):
 
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
         if self._is_closed:
-            raise EvaluationError(_CLOSED)
+            raise closed_error()
         # Each specialization of a model has another engine.
         self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
@@ -108,7 +109,7 @@ class EngineModel(CompiledModel):
         splits = self._splits
         if not splits:
             hint = "call the model first: its inputs determine its layers"
-            raise EvaluationError("the model is not complete yet, expected a call before its partition", hint=hint)
+            raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
         split = splits[-1]
         return reported(split.graph, self._engine.title, split.partition, split.failures)
 
@@ -188,7 +189,7 @@ class SplitGraph(Executor):
         if observe is not None:
             return self._whole.run(arrays, observe)
         if self._is_closed:
-            raise EvaluationError(_CLOSED)
+            raise closed_error()
         if self._only is not None:
             return self._only.run(arrays)
         limits = current_limits()
@@ -336,5 +337,5 @@ def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
         return ()
     given = [providers] if isinstance(providers, str) else providers
     if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
-        raise EvaluationError(f"providers is of type {type(providers).__name__}, expected a list of names")
+        raise EvaluationError("providers is of type", actual=type(providers).__name__, expected="a list of names")
     return tuple(given)

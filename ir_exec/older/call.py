@@ -146,7 +146,9 @@ class LayerCall(LayerAttributes):
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
-                f"the constant has the dims {list(dims)}, expected valid sizes",
+                "the constant has the dims",
+                actual=list(dims),
+                expected="valid sizes",
                 code=Code.constant_offset,
                 location=place,
             )
@@ -161,7 +163,7 @@ class LayerCall(LayerAttributes):
         weights = self._weights
         if blob.offset < 0:
             raise WeightsError(
-                f"the offset is {blob.offset}, expected 0 or more", code=Code.constant_offset, location=place
+                "the offset is", actual=blob.offset, expected="0 or more", code=Code.constant_offset, location=place
             )
         if weights is not None:
             try:

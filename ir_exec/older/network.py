@@ -142,8 +142,8 @@ class OlderLowerer:
                 expected = (
                     str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"at least {least}"
                 )
-                message = f"expected {expected} inputs, found {len(given)}"
-                raise GraphError(message, code=Code.wrong_number_of_inputs)
+                code = Code.wrong_number_of_inputs
+                raise GraphError("the layer has", actual=len(given), detail="inputs", expected=expected, code=code)
             call = LayerCall(
                 layer,
                 self._document.version,

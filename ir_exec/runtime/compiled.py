@@ -361,11 +361,11 @@ def compile_model(
     if source is None and _is_weights_path(device_name):
         device_name, source = "CPU", device_name
     if device_name not in ("CPU", "AUTO"):
-        raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
+        raise EvaluationError("there is no device", actual=repr(device_name), expected='"CPU" or "AUTO"')
     if not isinstance(model, Model):
         model = read_model(model, weights=source)
     elif source is not None:
-        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
+        raise EvaluationError("weights is another .bin for a model that was already read", expected="None")
     return compiled_with(
         model,
         max_memory=max_memory,
@@ -388,7 +388,9 @@ def _is_weights_path(argument: object) -> bool:
 
 def _tier(optimize: Optimize) -> Tier:
     if optimize not in (True, False, "auto", "full"):
-        raise EvaluationError(f"optimize is {optimize!r}, expected True, False, 'auto' or 'full'", code=Code.bad_value)
+        raise EvaluationError(
+            "optimize is", actual=repr(optimize), expected="True, False, 'auto' or 'full'", code=Code.bad_value
+        )
     return optimize if isinstance(optimize, str) else "full" if optimize else "plain"
 
 
@@ -419,7 +421,7 @@ def compiled_with(
     """Return the compiled model for the arguments of `compile_model`; interpreted: arguments of CompiledModel."""
     if engine is None:
         if providers is not None or options is not None:
-            raise EvaluationError("providers and options are given without an engine, expected the name of an engine")
+            raise EvaluationError("providers and options are given without an engine", expected="the name of an engine")
         return CompiledModel(model, **interpreted)
     # Engines are in a higher layer of the package, and take long to import.
     made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
@@ -430,7 +432,7 @@ def compiled_with(
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:
     if isinstance(names, str):
-        raise EvaluationError(f"outputs is the text {names!r}, expected a list of names")
+        raise EvaluationError("outputs is the text", actual=repr(names), expected="a list of names")
     chosen = copy(model)
     chosen.graph = with_outputs(model.graph, names)
     return chosen

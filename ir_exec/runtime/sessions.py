@@ -233,7 +233,7 @@ class Session:
                 self._variables.resume(self._network.drawers)
             if self._is_running:
                 raise EvaluationError(
-                    "the model was called by an observer of its own run, expected a call of a session()"
+                    "the model was called by an observer of its own run", expected="a call of a session()"
                 )
             self._is_running = True
             around = VARIABLES.set(self._variables)

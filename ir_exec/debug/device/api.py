@@ -75,8 +75,12 @@ def compare_isolated(
         EvaluationError: If the reference is not an engine or the device does not exist, and the errors of a run.
     """
     if not isinstance(reference, str) or reference not in _ENGINES:
-        message = f"{reference!r} cannot run single layers, expected openvino or onnxruntime"
-        raise EvaluationError(message, code=Code.unknown_input, hint=suggested(str(reference), list(_ENGINES)))
+        raise EvaluationError(
+            f"{reference!r} cannot run single layers",
+            expected="openvino or onnxruntime",
+            code=Code.unknown_input,
+            hint=suggested(str(reference), list(_ENGINES)),
+        )
     options: dict[str, Any] = {"threads": settings.threads, "precision": settings.precision}
     asked = device_of(_ENGINES[reference], device, hint=hint, timeout=timeout, **options)
     if model.lowered_from is not None:

@@ -80,7 +80,7 @@ def quantization_report(
     model = quantized if isinstance(quantized, Model) else read_model(quantized)
     other = plain if isinstance(plain, Model) else read_model(plain)
     if keep_bits not in (8, 16):
-        raise EvaluationError(f"keep_bits is {keep_bits}, expected 8 or 16")
+        raise EvaluationError("keep_bits is", actual=keep_bits, expected="8 or 16")
     require_same_ports(model, other, "the quantized model", "the model before quantization")
     is_drawn = not calls
     given = list(calls) if calls else [drawn_inputs(other, seed, shapes)]

@@ -121,8 +121,9 @@ def bisect_passes(
     search = _PassSearch(model, arrays, Settings(rtol=rtol, atol=atol), threads, progress)
     candidates = [entry.name for entry in PASSES if entry.is_selectable and not entry.is_plain]
     if search.differs([]):
-        message = "two runs without passes differ, expected a model without random operators"
-        raise EvaluationError(message, code=Code.bad_value)
+        raise EvaluationError(
+            "two runs without passes differ", expected="a model without random operators", code=Code.bad_value
+        )
     effects = []
     outputs = search.changed(candidates)
     left = candidates

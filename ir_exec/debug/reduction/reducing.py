@@ -255,8 +255,9 @@ class _Reducer:
         """Reduce `best` to the smallest failing model."""
         self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
         if not self._asked(whole.region.model, whole.arrays):
-            message = "the complete model does not fail, expected a failing model to reduce"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "the complete model does not fail", expected="a failing model to reduce", code=Code.bad_value
+            )
         self.best = whole
         try:
             while True:

@@ -240,8 +240,15 @@ class _Visiting(Hooks):
     def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
         node = step.node
         if len(outputs) < len(step.outputs):
-            message = f"the layer has {len(outputs)} outputs, expected {len(step.outputs)} as declared in the file"
-            raise EvaluationError(message, code=Code.failed, location=node.location)
+            raise EvaluationError(
+                "the layer has",
+                actual=len(outputs),
+                detail="outputs",
+                expected=len(step.outputs),
+                reason=" as declared in the file",
+                code=Code.failed,
+                location=node.location,
+            )
         if self._visit is None:
             return outputs
         found = list(outputs)

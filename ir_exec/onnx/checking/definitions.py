@@ -137,8 +137,13 @@ def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | No
     most = definition.most_outputs
     if len(node.output) <= most:
         return None
-    message = f"the node has {len(node.output)} outputs, expected at most {most}"
-    return GraphError(message, code=Code.too_many_outputs)
+    return GraphError(
+        "the node has",
+        actual=len(node.output),
+        detail="outputs",
+        expected=f"at most {most}",
+        code=Code.too_many_outputs,
+    )
 
 
 def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
@@ -154,8 +159,14 @@ def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> I
         name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
         first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
         if kind != expected:
-            message = f"{name} is {shown}, expected {expected_shown}, the type of {first}"
-            return ElementTypeError(message, code=Code.element_types_differ, port=name)
+            return ElementTypeError(
+                f"{name} is",
+                actual=shown,
+                expected=expected_shown,
+                reason=f"the type of {first}",
+                code=Code.element_types_differ,
+                port=name,
+            )
     return None
 
 

@@ -301,7 +301,7 @@ def lower_model(
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
-        raise UnsupportedError(f"the opset is {opset}, expected {OLDEST_OPSET} to {NEWEST}")
+        raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions)
     graph = model.graph

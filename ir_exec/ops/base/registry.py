@@ -301,8 +301,9 @@ def _pairs(key: str) -> set[str]:
 
 def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
-        message = f"unknown opset {version}, expected opset1 to opset{LAST_OPSET}"
-        return GraphError(message, code=Code.unknown_opset)
+        return GraphError(
+            "unknown opset", actual=version, expected=f"opset1 to opset{LAST_OPSET}", code=Code.unknown_opset
+        )
     internal = internal_operator(type_key(type_name), version)
     if internal is not None:
         message = f"{type_name} of {version!r} is {internal.description}"
