@@ -22,7 +22,7 @@ FUNCTIONS = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_former_name_warns(name: str) -> None:
     assert name not in ir_exec.check.__all__
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match=name):
         assert getattr(ir_exec.check, name) is FUNCTIONS[name]
 
 

@@ -531,9 +531,9 @@ class TestTools:
 def test_former_names_warn() -> None:
     read = ir_exec.read_model(PRODUCTS.SerializeToString())
     inputs = {"x": ROWS, "axis": 1}
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="specialized"):
         assert not read.specialised(inputs).is_partial
     compiled = ir_exec.compile_model(read)
     compiled(inputs)
-    with pytest.warns(DeprecationWarning):
+    with pytest.warns(DeprecationWarning, match="specializations"):
         assert compiled.specialisations == compiled.specializations == [{"axis": "value 1"}]
