@@ -297,7 +297,7 @@ class Skeleton:
             self._target[: batch * rows * columns].reshape(batch, columns, rows).swapaxes(1, 2),
         ]
         if batch == 1:
-            first, second, results = [[one[0] for one in ways] for ways in (first, second, results)]
+            first, second, results = [[way[0] for way in ways] for ways in (first, second, results)]
         # The others are not faster, or need both matrices in another order.
         a, b, out = first[0], second[0], results[0]
         arranged = [(a, b, out), (a, second[1], out)]

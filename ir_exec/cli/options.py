@@ -281,4 +281,4 @@ def complete_releases(context: click.Context, parameter: click.Parameter, incomp
     """Complete the releases of OpenVINO."""
     from ir_exec.check.releases import known_releases
 
-    return [CompletionItem(str(one)) for one in known_releases() if str(one).startswith(incomplete)]
+    return [CompletionItem(str(release)) for release in known_releases() if str(release).startswith(incomplete)]

@@ -88,7 +88,7 @@ class OnnxRuntime:
 
     @property
     def title(self) -> str:
-        names = ", ".join(one if isinstance(one, str) else one[0] for one in self._providers)
+        names = ", ".join(provider if isinstance(provider, str) else provider[0] for provider in self._providers)
         return f"onnxruntime {self._module.__version__} ({names})"
 
     def _chosen(self, wanted: Sequence[Any]) -> list[Any]:
@@ -271,7 +271,7 @@ class OnnxRuntimePart:
         self._times: list[LayerTime] | None = None
         self._runs = 0
         self._lock = Lock()
-        taken = {one.name for one in session.get_inputs()}
+        taken = {input.name for input in session.get_inputs()}
         self._not_taken = [name for name in self._inputs if name not in taken]
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:

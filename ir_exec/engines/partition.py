@@ -85,7 +85,7 @@ def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
         if node in wanted
         and is_counted(node)
         and not isinstance(node.op, ReadsVariable | AssignsVariable)
-        and not (node.outputs and all(one in constant for one in node.outputs))
+        and not (node.outputs and all(output in constant for output in node.outputs))
     ]
 
 

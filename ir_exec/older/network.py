@@ -218,7 +218,7 @@ class OlderLowerer:
         cls = newest(layer.type)
         if cls is None or cls.is_parameter or cls.is_result or cls.evaluate_context:
             return None
-        names = {name for one in cls.fields() for name in (one.attribute, one.name)}
+        names = {name for field in cls.fields() for name in (field.attribute, field.name)}
         if not names.issuperset(layer.data):
             return None
         try:
@@ -354,12 +354,12 @@ class _Links:
                 )
             )
             return
-        port = next((one for one in source.outputs if one.id == edge.from_port), None)
+        port = next((output for output in source.outputs if output.id == edge.from_port), None)
         if port is None:
             message = f"layer {source.id} has no output port {edge.from_port}"
             self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(source))))
             return
-        if all(one.id != edge.to_port for one in target.inputs):
+        if all(input.id != edge.to_port for input in target.inputs):
             message = f"layer {target.id} has no input port {edge.to_port}"
             self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(target))))
             return

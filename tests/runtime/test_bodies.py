@@ -436,7 +436,7 @@ def test_nothing_is_found_wrong(name: str) -> None:
     net, inputs = ANSWERED[name]
     file = net.file(*inputs)
     report = ir_exec.check_model(file.xml, weights=file.weights)
-    assert [str(one) for one in report.diagnostics if one.severity == "error"] == []
+    assert [str(diagnostic) for diagnostic in report.diagnostics if diagnostic.severity == "error"] == []
 
 
 @pytest.mark.parametrize(

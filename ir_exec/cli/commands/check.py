@@ -245,7 +245,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
             key = os.path.realpath(report.path or path)
             before = found[key].diagnostics if key in found else ()
             # The pipeline for NPUs also has the limits of every pipeline.
-            new = [one for one in report.diagnostics if one not in before]
+            new = [diagnostic for diagnostic in report.diagnostics if diagnostic not in before]
             found[key] = report.model_copy(update={"diagnostics": (*before, *new)})
     for path in paths:
         for place, folders, _ in os.walk(path) if os.path.isdir(path) else ():
@@ -367,7 +367,7 @@ def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...])
         select=prefixes(select or config.select, "select"),
         ignore=prefixes((*config.ignore, *ignore), "ignore"),
         per_file_ignores={glob: prefixes(rules, "per-file-ignores") for glob, rules in config.per_file_ignores.items()},
-        severities={one: kind for name, kind in config.severity.items() for one in prefixes((name,), "severity")},
+        severities={prefix: kind for name, kind in config.severity.items() for prefix in prefixes((name,), "severity")},
     )
 
 

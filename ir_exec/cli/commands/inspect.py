@@ -171,8 +171,8 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
         held = [] if nodes is None else nodes.named(name)
         if nodes is not None and held:
             shown += [node for node in held if node not in shown]
-            of_nodes = [one for node in held for one in nodes.layers(node.name)] if is_json else []
-            found += [one for one in of_nodes if one not in found]
+            of_nodes = [layer for node in held for layer in nodes.layers(node.name)] if is_json else []
+            found += [node for node in of_nodes if node not in found]
         else:
             found += [one for one in _named(placed, name, nodes) if one not in found]
     layers = [layer_facts(one, None if nodes is None else nodes.of(one)) for one in found]
@@ -257,8 +257,8 @@ def _operators(facts: NetworkFacts) -> Table:
 
 def _constants(constants: Sequence[ConstantFacts]) -> Table:
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
-    for one in constants:
-        shown.add_row(one.element_type, f"{one.constants:,}", f"{one.elements:,}", f"{one.bytes:,}")
+    for constant in constants:
+        shown.add_row(constant.element_type, f"{constant.constants:,}", f"{constant.elements:,}", f"{constant.bytes:,}")
     return shown
 
 

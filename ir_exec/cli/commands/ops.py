@@ -225,7 +225,7 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
         click.echo(onnx_page(), nl=False)
         return
     wanted = {text.strip().lower() for text in types}
-    listed = [one for one in covered_operators() if not wanted or one.name.lower() in wanted]
+    listed = [operator for operator in covered_operators() if not wanted or operator.name.lower() in wanted]
     missing = wanted - {one.name.lower() for one in listed}
     if missing:
         raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}; `ir-exec ops --onnx` lists all operators")

@@ -195,17 +195,17 @@ def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFac
     """Yield compressed weights by format, in order of decreasing elements."""
     found: dict[tuple[str, int | None], list[CompressedWeight]] = {}
     graphs = [graph, *(body.graph for node in graph.all_nodes() for body in node.bodies)]
-    for weight in (one for inner in graphs for one in find_compressed_weights(inner).values()):
+    for weight in (weight for inner in graphs for weight in find_compressed_weights(inner).values()):
         name = str(weight.element_type) if weights is None else weight.format(weights)
         found.setdefault((name, weight.group_size), []).append(weight)
-    sizes = {key: sum(one.size for one in members) for key, members in found.items()}
+    sizes = {key: sum(member.size for member in members) for key, members in found.items()}
     for key, members in sorted(found.items(), key=lambda item: -sizes[item[0]]):
         yield CompressedFacts(
             format=key[0],
             group_size=key[1],
             weights=len(members),
             elements=sizes[key],
-            bytes=sum(one.stored_bytes for one in members),
+            bytes=sum(member.stored_bytes for member in members),
         )
 
 

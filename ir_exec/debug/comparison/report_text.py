@@ -84,7 +84,7 @@ def first_line(report: ComparisonRecord) -> str:
 
 
 def _agreement(report: ComparisonRecord) -> str:
-    matched = [one for one in report.output_results if one.error is not None]
+    matched = [result for result in report.output_results if result.error is not None]
     if not matched:
         return "the reference has none of the outputs; all of its values agree"
     errors = [one.error for one in matched if one.error is not None]
@@ -113,9 +113,9 @@ def _sqnrs(errors: Sequence[Difference]) -> list[float]:
 
 def _differing(report: ComparisonRecord) -> str:
     """Describe the outputs that differ, with the error of the first one."""
-    differ = [one for one in report.output_results if one.status in ("different", "unmatched")]
+    differ = [result for result in report.output_results if result.status in ("different", "unmatched")]
     if not differ:
-        beyond = [one for one in report.layers if one.partner is not None and not _fits(one)]
+        beyond = [layer for layer in report.layers if layer.partner is not None and not _fits(layer)]
         return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
@@ -139,7 +139,7 @@ def _second_opinion(report: ComparisonRecord) -> str:
     region = _contradicted(report)
     if region:
         return f"; its values of {_from_to(region)} do not lead to its outputs, so they are inside a fusion"
-    layer = next((one for one in report.layers if one.status == "reference"), None)
+    layer = next((layer for layer in report.layers if layer.status == "reference"), None)
     if layer is not None:
         return f"; {_named(layer)}: {layer.note}"
     if report.settings:
@@ -160,7 +160,7 @@ def _cause(report: ComparisonRecord) -> str:
         if not fault.is_certain:
             return f"; {_suspected(report, fault)}{call}{more}"
         return f"; {_named(fault)} is the first wrong layer{call}{more}"
-    first = next((one for one in report.layers if one.path == report.first_carried), None)
+    first = next((layer for layer in report.layers if layer.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
@@ -184,11 +184,11 @@ def _wrong_layers(report: ComparisonRecord) -> str:
         else:
             subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
     else:
-        layers = [one for one in report.layers if one.path in report.failing]
+        layers = [layer for layer in report.layers if layer.path in report.failing]
         name = _named(layers[0]) if layers else list_names(sorted(report.failing), _FEW)
         subject, count = f"{name} is not right alone on the device", len(layers)
     more = f", and {count - 1} more" if count > 1 else ""
-    if any(one.status == "not compared" for one in report.output_results):
+    if any(result.status == "not compared" for result in report.output_results):
         return f"{subject}{more}; {_blind(report)}"
     return f"{subject}{more}, although {_agreement(report)}"
 
@@ -211,8 +211,8 @@ def _is_source(layer: ComparedLayer) -> bool:
 
 def _contradicted(report: ComparisonRecord) -> list[ComparedLayer]:
     """Return the layers whose values in the reference do not lead to its outputs."""
-    layers = [one for one in report.layers if one.status == "reference" and one.note is not None]
-    return [one for one in layers if one.note is not None and one.note.startswith(CONTRADICTION)]
+    layers = [layer for layer in report.layers if layer.status == "reference" and layer.note is not None]
+    return [layer for layer in layers if layer.note is not None and layer.note.startswith(CONTRADICTION)]
 
 
 def _from_to(layers: Sequence[ComparedLayer]) -> str:
@@ -223,7 +223,7 @@ def _from_to(layers: Sequence[ComparedLayer]) -> str:
 
 def _other_attributes(report: ComparisonRecord) -> str:
     """Return the end of the first line: layers whose attributes differ without an effect on these values."""
-    layers = [one for one in report.layers if one.other_attributes]
+    layers = [layer for layer in report.layers if layer.other_attributes]
     if not layers:
         return ""
     more = f", and {len(layers) - 1} more layers" if len(layers) > 1 else ""
@@ -239,7 +239,7 @@ def _inside_fusions(report: ComparisonRecord) -> str:
 
 def _blind(report: ComparisonRecord) -> str:
     """Describe the outputs in which a fault would not be visible."""
-    names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
+    names = [f'"{result.name}"' for result in report.output_results if result.status == "not compared"]
     if not names:
         return "no value has a finite element on both sides"
     subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {list_names(names, _FEW)} have"
@@ -247,7 +247,7 @@ def _blind(report: ComparisonRecord) -> str:
 
 
 def _not_compared(report: ComparisonRecord) -> str:
-    elements = sum(one.error.elements for one in report.output_results if one.error is not None)
+    elements = sum(result.error.elements for result in report.output_results if result.error is not None)
     if not report.not_compared or report.not_compared < _NOTABLE * elements:
         return ""
     return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
@@ -262,7 +262,7 @@ def _untested(report: ComparisonRecord) -> str:
 
 def _paired(report: ComparisonRecord) -> str:
     """Return the end of the first line: the number of outputs that were paired without a common name."""
-    count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
+    count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
     return f"; {format_count(count, 'output')} paired without a common name" if count else ""
 
 
@@ -359,9 +359,9 @@ def _order(sqnr_db: float | str | None) -> float:
 
 def _modules(report: ComparisonRecord) -> Iterator[str]:
     """Yield the modules of a recording that are not equal, as a tree, and the module with the first fault."""
-    shown = [one for one in report.modules if one.status not in ("equal", "close", "unmatched")]
+    shown = [module for module in report.modules if module.status not in ("equal", "close", "unmatched")]
     if report.modules:
-        found = sum(bool(one.layers) for one in report.modules)
+        found = sum(bool(module.layers) for module in report.modules)
         yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
     if report.first_module is not None and report.first_fault is not None:
         yield f"  first wrong module: {report.first_module}, wrong in {_named(report.first_fault)}"

@@ -205,7 +205,7 @@ def diff(
     found = _Diff((mine.weights, theirs.weights), rt_info)
     found.graphs(mine.graph, theirs.graph, (), is_touched=False)
     if rt_info:
-        found.order += [f"{one.what} of the model" for one in _info_changes(mine.rt_info, theirs.rt_info)]
+        found.order += [f"{change.what} of the model" for change in _info_changes(mine.rt_info, theirs.rt_info)]
     weights_note = found.stored.note()
     return NetworkDiff(
         a=mine.graph.path or mine.graph.name,

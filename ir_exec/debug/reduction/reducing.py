@@ -274,7 +274,7 @@ class _Reducer:
 
     def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
-        layers = [one for one in region.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
+        layers = [node for node in region.graph.nodes if is_counted(node) and not isinstance(node.op, AssignsVariable)]
 
         def holds(kept: Sequence[Node]) -> bool:
             keep = with_variables(region, kept)

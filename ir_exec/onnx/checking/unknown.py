@@ -62,7 +62,7 @@ def _hint(domain: str, type: str, opset: int) -> str | None:
     first = _first_version(domain, type)
     if first is not None:
         return f"import version {first} of {shown_domain(domain)} or later, which may change other operators"
-    owner = next((one for one in FAMILIES if one != domain and _has(one, type)), None)
+    owner = next((family for family in FAMILIES if family != domain and _has(family, type)), None)
     if owner is not None:
         return f"set the domain of the node to {shown_domain(owner)}, which has {type}"
     return did_you_mean(closest_names(type, _names(domain, opset)))

@@ -307,7 +307,7 @@ def lower_model(
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
-    writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
+    writer.reserved |= {lowerer.value_name(output) for node in graph.all_nodes() for output in node.outputs}
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
@@ -317,13 +317,13 @@ def lower_model(
     outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
     if lowerer.not_representable and not partial:
         raise _not_representable(lowerer.not_representable)
-    kept = {one.name for one in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
+    kept = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
     writer.scope.nodes = pruned(writer.scope.nodes, kept, domain=PARTIAL_DOMAIN)
     if target == "onnxruntime":
         shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
         shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
         writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, kept)
-    used = {*kept, *free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
+    used = {*kept, *free_names(writer.scope.nodes), *(input.name for input in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
         writer.scope.nodes,
@@ -343,8 +343,8 @@ def lower_model(
     return Exported(
         proto,
         {name: tensor for name, tensor in writer.tensors.items() if name in used},
-        tuple(one.name for one in inputs),
-        tuple(one.name for one in outputs),
+        tuple(input.name for input in inputs),
+        tuple(output.name for output in outputs),
         lowerer.states,
         tuple(lowerer.not_representable),
     )

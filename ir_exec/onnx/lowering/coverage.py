@@ -79,9 +79,9 @@ def onnx_page() -> str:
     """The list of operators in docs/reference/onnx-operators.md, as Markdown."""
     lines = []
     domain: str | None = None
-    for one in covered_operators():
-        if one.domain != domain:
-            domain = one.domain
+    for operator in covered_operators():
+        if operator.domain != domain:
+            domain = operator.domain
             lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | lowered to IR |", "|---|---|---|"]
-        lines.append(f"| {one.name} | {', '.join(map(str, one.versions))} | {_SAID[one.how]} |")
+        lines.append(f"| {operator.name} | {', '.join(map(str, operator.versions))} | {_SAID[operator.how]} |")
     return "\n".join(lines[1:]) + "\n"

@@ -389,7 +389,7 @@ class Converter:
         function = self.functions.defined(resolve_references(node, scope.given), inputs, opset)
         if function is None:
             unknown = unknown_operator(node, opset)
-            is_open = any(isinstance(one, Value) and not one.shape.is_static for one in inputs)
+            is_open = any(isinstance(input, Value) and not input.shape.is_static for input in inputs)
             if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
                 raise NotKnownError("the shapes of its inputs must be known at conversion")
             raise unknown or UnsupportedError(describe_unsupported(node, opset))

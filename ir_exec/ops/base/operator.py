@@ -324,7 +324,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not accept, IR402 for an
         element type that differs from the input in `In.like`.
         """
-        kinds = tuple([one.element_type for one in types])
+        kinds = tuple([type.element_type for type in types])
         faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
         for error, fault in faults:
             report(error.of(fault))
@@ -462,7 +462,8 @@ def _keywords(code: CodeType) -> frozenset[str]:
 def _count_error(inputs: tuple[In, ...], least: int, count: int) -> GraphError:
     variadic = bool(inputs) and inputs[-1].variadic
     names = ", ".join(
-        f"{one.name}..." if one.variadic else f"[{one.name}]" if one.optional else one.name for one in inputs
+        f"{input.name}..." if input.variadic else f"[{input.name}]" if input.optional else input.name
+        for input in inputs
     )
     most = "more" if variadic else str(len(inputs))
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"

@@ -73,8 +73,8 @@ def test_open_dims_have_names() -> None:
 def test_an_output_that_is_an_input() -> None:
     x = build.parameter([2], "f32", name="x")
     array = np.ones(2, np.float32)
-    for one in exported_outputs(build.model([x, x], [x]), [array]):
-        np.testing.assert_array_equal(one, array)
+    for output in exported_outputs(build.model([x, x], [x]), [array]):
+        np.testing.assert_array_equal(output, array)
 
 
 def test_compositions_are_functions_named_after_the_operator() -> None:
@@ -82,7 +82,7 @@ def test_compositions_are_functions_named_after_the_operator() -> None:
     model = build.model([build.floor_mod(a, b), build.floor_mod(b, a)], [a, b])
     assert not lower_model(model).proto.functions
     exported = lower_model(model, target="onnxruntime")
-    assert [(one.domain, one.name) for one in exported.proto.functions] == [("ir_exec", "FloorMod")]
+    assert [(function.domain, function.name) for function in exported.proto.functions] == [("ir_exec", "FloorMod")]
     arrays = [np.array([5, -5, 5.5], np.float32), np.array([3, 3, -2], np.float32)]
     np.testing.assert_array_equal(run(exported, arrays)[0], np.remainder(*arrays))
 
@@ -226,7 +226,7 @@ def test_an_initial_value_that_is_computed_stays_in_the_graph() -> None:
     before = build.read_value(build.multiply(x, x, name="square"), "v")
     after = build.add(before, x)
     exported = lower_model(build.model([build.relu(after)], [x], sinks=[build.assign(after, "v")]))
-    (note,) = [json.loads(one.value) for one in exported.proto.metadata_props if one.key == "ir_exec.state.v"]
+    (note,) = [json.loads(prop.value) for prop in exported.proto.metadata_props if prop.key == "ir_exec.state.v"]
     assert note["tensor"] in {name for node in exported.proto.graph.node for name in node.output}
 
 

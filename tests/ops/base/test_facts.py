@@ -47,7 +47,7 @@ _ELEMENTS_OF_TERMS = {
 """Elements of a term: factors, the elements between which it is interpolated, or the numbers of its box."""
 
 
-class Sample(NamedTuple):
+class LayerRun(NamedTuple):
     """A layer with the arrays of one run."""
 
     layer: Op
@@ -64,7 +64,7 @@ class Sample(NamedTuple):
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
-def changed_elements(sample: Sample, position: int, index: tuple[int, ...]) -> list[Array]:
+def changed_elements(sample: LayerRun, position: int, index: tuple[int, ...]) -> list[Array]:
     """Masks of the elements of each output that follow an element of an input up and down.
 
     An element that is only selected among equal ones does not follow it in both directions.
@@ -88,7 +88,7 @@ def changed_elements(sample: Sample, position: int, index: tuple[int, ...]) -> l
     return masks
 
 
-def count_read_elements(sample: Sample) -> int:
+def count_read_elements(sample: LayerRun) -> int:
     """The maximum number of elements of one input that an element of an output depends on."""
     most = 0
     for position, data in enumerate(sample.inputs):
@@ -114,7 +114,7 @@ def numbers(*shape: int) -> Array:
     return np.random.default_rng(len(shape)).uniform(0.1, 1, shape).astype(np.float32)
 
 
-def samples_of_extensions() -> list[Sample]:
+def samples_of_extensions() -> list[LayerRun]:
     """Operators without tables of cases, and those whose cases are large."""
     tokens, heads, channels = 2, 2, 4
     row = (1, tokens, heads, channels)
@@ -129,13 +129,13 @@ def samples_of_extensions() -> list[Sample]:
     )
     rope = RoPE(rotary_ndims=channels)
     return [
-        Sample(RMS(epsilon=1e-5), (numbers(2, 6), numbers(6))),
-        Sample(GLU(axis=-1, split_lengths=4), (numbers(2, 8),)),
-        Sample(rope, (new, table, table)),
-        Sample(
+        LayerRun(RMS(epsilon=1e-5), (numbers(2, 6), numbers(6))),
+        LayerRun(GLU(axis=-1, split_lengths=4), (numbers(2, 8),)),
+        LayerRun(rope, (new, table, table)),
+        LayerRun(
             GatedDeltaNet(), (*[numbers(*row)] * 3, numbers(1, heads, channels, channels), *[numbers(*row[:3])] * 2)
         ),
-        Sample(
+        LayerRun(
             SelectiveSSM(),
             (
                 -numbers(heads),
@@ -146,21 +146,21 @@ def samples_of_extensions() -> list[Sample]:
                 numbers(1, heads, channels, 3),
             ),
         ),
-        Sample(attention, (new, new, new, past, past, np.int32([7]), np.int32([8]))),
-        Sample(NumericToString(), (numbers(3),)),
-        Sample(pooling, (numbers(1, 1, 8, 9), np.float32([[0, 1, 1, 6, 6]]), numbers(1, 2, 1, 1))),
-        Sample(extractor, (np.float32([[2, 3, 22, 19]]), numbers(1, 1, 6, 7))),
-        Sample(grid, (numbers(3, 4), numbers(1, 2, 2, 3), numbers(1, 3, 8, 12))),
+        LayerRun(attention, (new, new, new, past, past, np.int32([7]), np.int32([8]))),
+        LayerRun(NumericToString(), (numbers(3),)),
+        LayerRun(pooling, (numbers(1, 1, 8, 9), np.float32([[0, 1, 1, 6, 6]]), numbers(1, 2, 1, 1))),
+        LayerRun(extractor, (np.float32([[2, 3, 22, 19]]), numbers(1, 1, 6, 7))),
+        LayerRun(grid, (numbers(3, 4), numbers(1, 2, 2, 3), numbers(1, 3, 8, 12))),
     ]
 
 
 @cache
-def small_samples() -> dict[type[Op], list[Sample]]:
+def small_samples() -> dict[type[Op], list[LayerRun]]:
     """A few samples of each class with floating point inputs, by size."""
-    samples: dict[type[Op], list[Sample]] = defaultdict(list)
+    samples: dict[type[Op], list[LayerRun]] = defaultdict(list)
     for family in families():
         for case in table(family):
-            sample = Sample(operator(case), tuple(map(_as_f32, case.inputs)))
+            sample = LayerRun(operator(case), tuple(map(_as_f32, case.inputs)))
             if sample.size:
                 samples[type(sample.layer)].append(sample)
     for sample in samples_of_extensions():
@@ -168,7 +168,7 @@ def small_samples() -> dict[type[Op], list[Sample]]:
     return {cls: select_samples(rows) for cls, rows in samples.items()}
 
 
-def select_samples(samples: list[Sample]) -> list[Sample]:
+def select_samples(samples: list[LayerRun]) -> list[LayerRun]:
     """A few of the small samples, and at least the smallest one."""
     by_size = sorted(samples, key=lambda sample: sample.size)
     small = [sample for sample in by_size if sample.size <= _MOST_ELEMENTS] or by_size[:1]

@@ -280,7 +280,9 @@ class RecordingReference(ArraysReference):
         layers = {layer.path: layer for layer in report.layers}
         right = self._cleared(layers)
         blamed = {
-            fault.path: self._blamed(fault.path, [one for one in fault.includes if one not in right], layers)
+            fault.path: self._blamed(
+                fault.path, [include for include in fault.includes if include not in right], layers
+            )
             for fault in report.faults
         }
         own = {path: layers[path] for path in blamed if path in layers}
@@ -308,7 +310,7 @@ class RecordingReference(ArraysReference):
             layer = layers.get(node.name)
             if node.name in cleared or (layer is not None and layer.status in _RIGHT):
                 sources = (value.node.name for value in node.inputs if value is not None)
-                cleared |= {one for one in sources if one in layers and layers[one].status == "unmatched"}
+                cleared |= {source for source in sources if source in layers and layers[source].status == "unmatched"}
         return cleared
 
     def _layer(self, place: str) -> str:
@@ -316,7 +318,7 @@ class RecordingReference(ArraysReference):
 
     def _blamed(self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]) -> str | None:
         """The innermost module with the faulty layer and the computing layers that are in doubt with it."""
-        doubtful = [one for one in includes if one in layers and _computes(layers[one])]
+        doubtful = [include for include in includes if include in layers and _computes(layers[include])]
         if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
             doubtful.append(fault)
         modules = [module for layer in doubtful if (module := self._modules.get(layer)) is not None]
