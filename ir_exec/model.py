@@ -255,7 +255,7 @@ class Model:
         """The names of the inputs that are lists or optionals, which is possible for ONNX files."""
         return []
 
-    def specialized(self, inputs: Any) -> Model:
+    def specialize_for(self, inputs: Any) -> Model:
         """Return the complete model for the inputs of a call, or the model itself if it is complete for all inputs.
 
         The result is valid for inputs with the same shapes and values.
@@ -269,9 +269,9 @@ class Model:
         return self
 
     def specialised(self, inputs: Any) -> Model:
-        """Return `specialized(inputs)`, by its former name."""
-        warnings.warn("Model.specialised is called specialized now", DeprecationWarning, stacklevel=2)
-        return self.specialized(inputs)
+        """Return `specialize_for(inputs)`, by its former name."""
+        warnings.warn("Model.specialised is called specialize_for now", DeprecationWarning, stacklevel=2)
+        return self.specialize_for(inputs)
 
     def determine(self, shapes: ShapesByPort) -> Self:
         """Return the model itself, after a `reshape` if some layers depend on the shapes of inputs.

@@ -331,7 +331,7 @@ class TestTheModel:
         assert str(read.inputs[0].shape) == "[...]"
 
     def test_it_becomes_a_network_for_inputs(self, tmp_path: Path) -> None:
-        whole = ir_exec.read_model(PRODUCTS.SerializeToString()).specialized({"x": ROWS, "axis": 1})
+        whole = ir_exec.read_model(PRODUCTS.SerializeToString()).specialize_for({"x": ROWS, "axis": 1})
         whole.save(tmp_path / "m.xml")
         found = ir_exec.compile_model(tmp_path / "m.xml")([ROWS, 1])[0]
         np.testing.assert_array_equal(found, np.cumprod(ROWS, 1))
@@ -531,7 +531,7 @@ class TestTools:
 def test_former_names_warn() -> None:
     read = ir_exec.read_model(PRODUCTS.SerializeToString())
     inputs = {"x": ROWS, "axis": 1}
-    with pytest.warns(DeprecationWarning, match="specialized"):
+    with pytest.warns(DeprecationWarning, match="specialize_for"):
         assert not read.specialised(inputs).is_partial
     compiled = ir_exec.compile_model(read)
     compiled(inputs)

@@ -153,7 +153,7 @@ def compare(
         model, (inputs, *then), _ = called
         notes = [called.summary] if called.summary else []
     if isinstance(reference, Model) and inputs is not None:
-        reference = reference.specialized(_for_reference(reference, model, inputs))
+        reference = reference.specialize_for(_for_reference(reference, model, inputs))
     settings_of_runtime: dict[str, Any] = {"device": device, "hint": hint, "timeout": timeout, "lowered": lowered}
     found = _reference(model, reference, options, probe=probe, **settings_of_runtime)
     found.notes += notes
