@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
+from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
@@ -466,7 +466,7 @@ def load(
     source: Source,
     weights: WeightsSource | None = None,
     *,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Loaded | None:
     """Read the document, weights and graph of a file, and report every fault. None if no document can be read.
@@ -491,7 +491,7 @@ def load(
     return _load_ir(source, weights, report)
 
 
-def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
+def _load_ir(source: Source, weights: WeightsSource | None, report: ReportFault) -> Loaded | None:
     """Load IR: a source for which there is no other reader."""
     files = read_files(source, weights, report)
     if files.older is not None:

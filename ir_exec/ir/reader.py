@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails, ValidationError
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, raise_error
+from ir_exec.errors import IRError, Location, ParseError, ReportFault, ResourceError, raise_error
 from ir_exec.ir.document import Document, Edge, Layer, split_names
 from ir_exec.ir.faults import Plain, mended, shown
 from ir_exec.ir.markup import Markup, load, parse, recognise_root
@@ -47,7 +47,7 @@ _children: Callable[[etree._Element], list[etree._Element]] = itemgetter(slice(N
 def read_document(
     source: str | os.PathLike[str] | bytes,
     *,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     on_older: Callable[[Markup, str | None], None] | None = None,
     on_digest: Callable[[WeightsDigest], None] | None = None,
 ) -> Document | None:
