@@ -279,6 +279,8 @@ def chain_of(value: Value) -> CompressedWeight | None:
         if kind in ("Reshape", "Transpose") or (kind == "Convert" and not others):
             pass
         elif kind == "Multiply" and scale is None and zero is None and table is None and limits is None:
+            if not any(map(is_constant_part, values)):
+                return None
             if _elements(values[1]) > _elements(values[0]):
                 following, others = values[1], values[:1]
             scale = others[0]

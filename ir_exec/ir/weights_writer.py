@@ -109,8 +109,8 @@ class _EqualRanges:
     def __init__(self, read: Callable[[_Range], memoryview]) -> None:
         self._read = read
         self._by_size: dict[int, _Range] = {}
-        self._by_sample = _Index(self._hash_sample)
-        self._by_content = _Index(lambda key: hashlib.sha256(read(key)).digest())
+        self._by_sample = _DigestIndex(self._hash_sample)
+        self._by_content = _DigestIndex(lambda key: hashlib.sha256(read(key)).digest())
 
     def find(self, key: _Range) -> _Range | None:
         """Return an earlier range with equal bytes; without one, add the range."""
@@ -135,7 +135,7 @@ class _EqualRanges:
         return hashlib.sha256(b"".join([content[start : start + _SAMPLE] for start in starts])).digest()
 
 
-class _Index:
+class _DigestIndex:
     """The first range of each size and digest."""
 
     def __init__(self, compute_digest: Callable[[_Range], bytes]) -> None:

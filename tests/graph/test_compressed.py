@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from ir_exec import build, read_model
+from ir_exec.graph import Value, compressed
 from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
 from ir_exec.model import Model
 
@@ -93,3 +94,21 @@ def test_other_values_are_no_chains() -> None:
     plain = chain_of(product.values_in[1])
     assert plain is not None
     assert not plain.is_compressed
+
+
+def test_products_of_computed_values_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    visited: list[str] = []
+    elements = compressed._elements
+
+    def count(value: Value, depth: int = 0) -> int:
+        visited.append(value.name)
+        return elements(value, depth)
+
+    monkeypatch.setattr(compressed, "_elements", count)
+    x = build.parameter([2], "f32", name="x")
+    value = x
+    for number in range(14):
+        value = build.multiply(value, build.relu(value), name=f"product_{number}")
+    model = build.model([value], [x])
+    assert compressed_weights(model.graph) == {}
+    assert visited == []
