@@ -5,12 +5,21 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 from ir_exec.readers import ENDINGS
 
-__all__ = ["completed", "install_hint", "path_hint", "path_word", "shell_word", "suggested"]
+__all__ = [
+    "closest_names",
+    "completed",
+    "did_you_mean",
+    "install_hint",
+    "path_hint",
+    "path_word",
+    "shell_word",
+    "suggested",
+]
 
 _MOST_NAMES = 3
 _MOST_FILES = 5
@@ -29,30 +38,46 @@ def install_hint(extra: str) -> str:
     return f"in a clone of ir_exec, run pip install '.[{extra}]'"
 
 
-def suggested(name: str, known: Iterable[str]) -> str | None:
-    """A hint with up to three names similar to an unknown one: misspelled, in other case, or ending with it."""
-    near = _near(name, known)
-    return f"did you mean {' or '.join(near)}?" if near else None
+def closest_names(name: str, names: Iterable[str], count: int = 1, *, similarity: float = 0.6) -> list[str]:
+    """Return the names with the most similar spelling in any case, the most similar first.
 
-
-def _near(name: str, known: Iterable[str]) -> list[str]:
+    Args:
+        count: Maximum number of names.
+        similarity: Minimum similarity, from 0 to 1: twice the number of common characters over that of all characters.
+    """
     import difflib  # imported on demand: few names are misspelled
 
+    by_spelling: dict[str, list[str]] = {}
+    for text in dict.fromkeys(names):
+        by_spelling.setdefault(text.casefold(), []).append(text)
+    similar = difflib.get_close_matches(name.casefold(), by_spelling, n=count, cutoff=similarity)
+    return [text for spelling in similar for text in by_spelling[spelling]][:count]
+
+
+def did_you_mean(names: Sequence[str]) -> str | None:
+    """Return a hint with the names that an unknown one may refer to; None without names."""
+    return f"did you mean {' or '.join(names)}?" if names else None
+
+
+def suggested(name: str, known: Iterable[str]) -> str | None:
+    """A hint with up to three names similar to an unknown one: misspelled, in other case, or ending with it."""
+    return did_you_mean(_similar(name, known))
+
+
+def _similar(name: str, known: Iterable[str]) -> list[str]:
     names = dict.fromkeys(known)
     names = dict.fromkeys(text for text in names if not (text.endswith(":0") and text[:-2] in names))
-    wanted = name.lower()
-    found = [text for text in names if text.lower() == wanted]
-    found += difflib.get_close_matches(name, list(names), n=_MOST_NAMES)
-    if not found and len(name) > 1:
-        ends = sorted((text for text in names if text.lower().endswith(wanted)), key=len)
-        inside = sorted((text for text in names if wanted in text.lower()), key=len)
-        found = [*ends, *inside]
-    if not found:
+    similar = closest_names(name, names, _MOST_NAMES)
+    lowered = name.lower()
+    if not similar and len(name) > 1:
+        ends = sorted((text for text in names if text.lower().endswith(lowered)), key=len)
+        inside = sorted((text for text in names if lowered in text.lower()), key=len)
+        similar = [*ends, *inside]
+    if not similar:
         last = {text: _PART.split(text)[-1].lower() for text in names}
-        part = _PART.split(wanted)[-1]
-        like = difflib.get_close_matches(part, list(dict.fromkeys(last.values())), n=_MOST_NAMES, cutoff=0.7)
-        found = [text for one in like for text in names if last[text] == one]
-    return list(dict.fromkeys(found))[:_MOST_NAMES]
+        parts = closest_names(_PART.split(lowered)[-1], last.values(), _MOST_NAMES, similarity=0.7)
+        similar = [text for part in parts for text in names if last[text] == part]
+    return list(dict.fromkeys(similar))[:_MOST_NAMES]
 
 
 def shell_word(text: str) -> str:
@@ -94,7 +119,7 @@ def _folder_hint(folder: str) -> str | None:
 
 def _file_hint(path: str) -> str | None:
     if files := completed(path):
-        return f"did you mean {' or '.join(files)}?"
+        return did_you_mean(files)
     folder, name = os.path.split(path)
     if folder and not os.path.isdir(folder):
         while (above := os.path.dirname(folder)) and not os.path.isdir(above):
@@ -104,7 +129,7 @@ def _file_hint(path: str) -> str | None:
     stem, ending = os.path.splitext(name)
     endings = (ending.lower(),) if ending else ENDINGS
     near = _of_stem(stem, files, endings) or _of_stem(stem, files, ENDINGS if endings[0] in ENDINGS else ("",))
-    return f"did you mean {' or '.join(os.path.join(folder, one) for one in near)}?" if near else None
+    return did_you_mean([os.path.join(folder, file) for file in near])
 
 
 def _of_stem(stem: str, files: list[str], endings: tuple[str, ...]) -> list[str]:
@@ -113,7 +138,7 @@ def _of_stem(stem: str, files: list[str], endings: tuple[str, ...]) -> list[str]
     for file in files:
         if file.lower().endswith(endings):
             by_stem.setdefault(os.path.splitext(file)[0], []).append(file)
-    return [file for one in _near(stem, by_stem) for file in by_stem[one]][:_MOST_NAMES]
+    return [file for similar in _similar(stem, by_stem) for file in by_stem[similar]][:_MOST_NAMES]
 
 
 def _files(folder: str) -> list[str]:

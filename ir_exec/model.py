@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import cached_property
 from importlib import import_module
-from typing import Any, Literal, NamedTuple, Self, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
@@ -41,13 +41,13 @@ __all__ = [
     "Loaded",
     "Model",
     "ModelPort",
-    "PartialModel",
     "PortKey",
     "Runner",
     "ShapeLike",
     "ShapesByPort",
     "Source",
-    "Specialised",
+    "Specialized",
+    "Specializer",
     "WeightsSource",
     "as_shape",
     "chosen_port",
@@ -95,8 +95,8 @@ class Loaded(NamedTuple):
         return self.source.version
 
 
-class Specialised(NamedTuple):
-    """A model that is valid for the inputs that it was specialised for, and for similar inputs.
+class Specialized(NamedTuple):
+    """A model that is valid for the inputs that it was specialized for, and for similar inputs.
 
     Attributes:
         depends: For each relevant input of the original model, by its name, the aspect that similar inputs share:
@@ -111,6 +111,38 @@ class Specialised(NamedTuple):
 
 Runner: TypeAlias = "Callable[[Model, Mapping[str, Array]], Sequence[Array]]"
 """A function that runs a model on inputs by name, and returns the outputs in order."""
+
+
+class Specializer(Protocol):
+    """Conversions of a model for the inputs of calls. Readers implement it, and only the runtime uses it.
+
+    Attributes:
+        has_general_model: True if the model itself fits all inputs that do not contradict its assumptions. A
+            specialized model makes no assumptions.
+    """
+
+    @property
+    def has_general_model(self) -> bool: ...
+
+    def bind(self, inputs: Any) -> dict[str, Any]:
+        """Return the argument of a call for each input, by name: an array, a list, or None for an empty optional.
+
+        Raises:
+            EvaluationError: For unknown or missing inputs.
+            ElementTypeError: For inputs with another element type.
+            ShapeError: For inputs with another shape.
+        """
+
+    def specialize(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialized:
+        """Return the complete model for these inputs.
+
+        Args:
+            bound: Arrays by input name; a type is sufficient in place of an array whose values are not needed.
+            run: Computes the required values, within limits of the caller.
+
+        Raises:
+            NotKnownError: If a required value does not follow from the inputs.
+        """
 
 
 class Model:
@@ -196,7 +228,8 @@ class Model:
         else:
             count = len(self.graph.parameters)
             raise EvaluationError(
-                f"one shape is given for {count} inputs, expected a mapping from inputs to shapes",
+                f"one shape is given for {count} inputs",
+                expected="a mapping from inputs to shapes",
                 code=Code.unknown_input,
             )
         given = dict(self.given)
@@ -207,9 +240,19 @@ class Model:
         return self
 
     @property
+    def specializer(self) -> Specializer | None:
+        """The conversions for the inputs of calls; None for a model that fits all inputs."""
+        return None
+
+    @property
     def is_partial(self) -> bool:
         """Return True if some layers depend on the inputs of a call, which is possible for ONNX files."""
-        return False
+        return self.specializer is not None and not self.specializer.has_general_model
+
+    @property
+    def list_inputs(self) -> list[str]:
+        """The names of the inputs that are lists or optionals, which is possible for ONNX files."""
+        return []
 
     def specialised(self, inputs: Any) -> Model:
         """Return the complete model for the inputs of a call, or the model itself if it is complete for all inputs.
@@ -224,8 +267,16 @@ class Model:
         """
         return self
 
-    def require_whole(self) -> None:
-        """Raise NotKnownError with the names of the operators if `is_partial`."""
+    def determine(self, shapes: ShapesByPort) -> Self:
+        """Return the model itself, after a `reshape` if some layers depend on the shapes of inputs.
+
+        Raises:
+            IRError: The errors of `reshape`.
+        """
+        return self.reshape(shapes) if self.is_partial and shapes else self
+
+    def require_complete(self) -> None:
+        """Raise NotKnownError with the names of the operators if some layers depend on the inputs of a call."""
 
     def save(self, path: str | os.PathLike[str], *, compress_to_fp16: bool = False) -> None:
         """Write the model as IR version 11: the .xml at `path` and the .bin next to it.
@@ -242,14 +293,17 @@ class Model:
             IRError: IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):
-            raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
+            raise IRError(
+                "the path is of type", actual=type(path).__name__, expected="a path to write to", code=Code.unwritable
+            )
         # Reading does not import the modules of the writer.
         from ir_exec.ir.writer import write_document
 
         document = self.current_document()
         if not self.graph.results and any(layer.is_result for layer in document.layers):
-            message = "every output is an empty list, expected a tensor: IR has no lists"
-            raise GraphError(message, code=Code.no_result)
+            raise GraphError(
+                "every output is an empty list", expected="a tensor", reason=": IR has no lists", code=Code.no_result
+            )
         if not compress_to_fp16 or self.weights is None:
             write_document(document, self.weights, path)
             return
@@ -273,6 +327,19 @@ class Model:
         """
         options = {} if opset is None else {"opset": opset}
         return written(ONNX_WRITER, self, target=target, partial=partial, **options)
+
+    def content(self) -> Iterator[bytes | memoryview]:
+        """Yield the bytes that determine the model apart from new shapes: equal for equal models."""
+        yield self.document.changed(path=None).model_dump_json().encode("utf-8", "surrogatepass")
+        if self.weights is not None:
+            yield self.weights.slice(0, self.weights.size)
+
+    def with_weights_inside(self) -> Self:
+        """Return a copy of the model whose pickle contains the weights, instead of referring to files."""
+        model = copy(self)
+        if (weights := model.weights) is not None:
+            model.weights = Weights.of_bytes(bytes(weights.slice(0, weights.size)), order=weights.order)
+        return model
 
     def all_types(self) -> dict[Value, TensorType]:
         """Return the type of every value of the graph and of its bodies; bodies that never run are omitted."""
@@ -316,52 +383,6 @@ class Model:
 
     def _input(self, key: PortKey) -> Value:
         return self.graph.parameters[find_port(self.inputs, key)].outputs[0]
-
-
-class PartialModel(Model):
-    """A model with layers that depend on the inputs of a call, unless a `reshape` determines them.
-
-    Attributes:
-        has_assumptions: True if the model is complete, but makes assumptions about the inputs that a run may refute.
-            `specialise` makes no assumptions.
-    """
-
-    has_assumptions: bool = False
-
-    @property
-    @abstractmethod
-    def lists(self) -> list[str]:
-        """The names of the inputs that are lists or optionals."""
-
-    @abstractmethod
-    def bound(self, inputs: Any) -> dict[str, Any]:
-        """Return the argument of a call for each input, by name: an array, a list, or None for an empty optional.
-
-        Raises:
-            EvaluationError: For unknown or missing inputs.
-            ElementTypeError: For inputs with another element type.
-            ShapeError: For inputs with another shape.
-        """
-
-    @abstractmethod
-    def content(self) -> bytes:
-        """Return bytes that identify the model, without weights in files; equal for equal models."""
-
-    @abstractmethod
-    def with_weights_inside(self) -> Self:
-        """Return a copy of the model whose pickle does not refer to files."""
-
-    @abstractmethod
-    def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
-        """Return the complete model for these inputs.
-
-        Args:
-            bound: Arrays by input name; a type is sufficient in place of an array whose values are not needed.
-            run: Computes the required values, within limits of the caller.
-
-        Raises:
-            NotKnownError: If a required value does not follow from the inputs.
-        """
 
 
 def described(title: str, model: Model) -> str:
@@ -476,7 +497,7 @@ def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> L
         return None
     source_document = document
     if document.version < 11:
-        from ir_exec.ir.legacy import upgrade, with_outputs_converted  # imported on demand: few files are so old
+        from ir_exec.ir.version_10 import upgrade, with_outputs_converted  # imported on demand: few files are so old
 
         document, opened = upgrade(document, opened, report)
         document = with_outputs_converted(document, _output_types(document, opened))

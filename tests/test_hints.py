@@ -1,4 +1,4 @@
-"""What is like a name that does not exist, of layers and of files."""
+"""Names similar to one that does not exist, of layers, of words and of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 import ir_exec
 from ir_exec.codes import Code
-from ir_exec.hints import completed, path_hint, suggested
+from ir_exec.hints import closest_names, completed, did_you_mean, path_hint, suggested
 
 NAMES = ["encoder.0.attention/MatMul", "encoder.0.attention/MatMul:0", "encoder.1/Relu", "hidden", "hidden:0", "Output"]
 
@@ -35,6 +35,43 @@ def test_names_that_are_like_nothing() -> None:
     assert suggested("xyz", NAMES) is None
     assert suggested("", NAMES) is None
     assert suggested("hidden", []) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "named"),
+    [
+        ("Gathr", ["Gather", "GatherND"]),
+        ("gather", ["Gather", "GatherND"]),
+        ("SINH", ["Sinh", "Asinh", "Sin"]),
+        ("gathernd", ["GatherND", "Gather"]),
+        ("Xyz", []),
+        ("", []),
+    ],
+)
+def test_closest_names_are_spelled_alike_in_any_case(name: str, named: list[str]) -> None:
+    operators = ["Sin", "Sinh", "Asinh", "Gather", "GatherND", "Relu"]
+    assert closest_names(name, operators, 3) == named
+    assert closest_names(name, iter(operators)) == named[:1]
+
+
+def test_closest_names_have_a_minimum_similarity() -> None:
+    assert closest_names("abcd", ["abxy"], similarity=0.5) == ["abxy"]
+    assert closest_names("abcd", ["abxy"]) == []
+
+
+def test_names_that_differ_in_case_are_all_named() -> None:
+    assert closest_names("RELU", ["relu", "Relu", "Tanh"], 3) == ["relu", "Relu"]
+
+
+def test_no_names_are_no_hint() -> None:
+    assert did_you_mean([]) is None
+
+
+def test_spellings_are_compared_in_one_module() -> None:
+    names = ("get_close_matches", '"did you mean')
+    modules = Path(ir_exec.__file__).parent.rglob("*.py")
+    users = [path.name for path in modules if any(name in path.read_text(encoding="utf-8") for name in names)]
+    assert users == ["hints.py"]
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ class Cluster(Pool):
         if isinstance(executor, Client):
             executor = executor.get_executor()
         if not isinstance(executor, ClientExecutor):
-            raise EvaluationError(f"executor is of type {type(executor).__name__}, expected a Dask client")
+            raise EvaluationError("executor is of type", actual=type(executor).__name__, expected="a Dask client")
         # No public attributes exist for these.
         self._client: Client = executor._client
         self._options = {**executor._kwargs, "pure": False}

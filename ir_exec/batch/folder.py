@@ -18,7 +18,7 @@ from ir_exec.batch.running import ItemResult
 from ir_exec.codes import Code
 from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError, IRError
-from ir_exec.model import Model, ModelPort, PartialModel
+from ir_exec.model import Model, ModelPort
 from ir_exec.types import Array
 
 __all__ = ["MANIFEST", "OutputFolder", "network_digest"]
@@ -28,11 +28,9 @@ MANIFEST = "manifest.jsonl"
 
 def network_digest(model: Model, options: Mapping[str, Any]) -> str:
     """Return the sha256 of everything that determines the outputs: layers, weights, given shapes and options."""
-    digest = sha256(model.document.changed(path=None).model_dump_json().encode("utf-8", "surrogatepass"))
-    if model.weights is not None:
-        digest.update(model.weights.slice(0, model.weights.size))
-    if isinstance(model, PartialModel):
-        digest.update(model.content())
+    digest = sha256()
+    for content in model.content():
+        digest.update(content)
     digest.update(repr(sorted((port.name, str(port.shape)) for port in model.inputs)).encode("utf-8", "surrogatepass"))
     digest.update(repr(sorted(options.items())).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

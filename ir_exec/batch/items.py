@@ -125,8 +125,12 @@ def items_in(
     counts = {shape[0] for _, _, shape in shapes if shape}
     if len(counts) != 1 or not all(shape for _, _, shape in shapes):
         listed = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
-        message = f"the shapes are {listed}, expected a first axis of equal size that counts the items"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the shapes are",
+            actual=listed,
+            expected="a first axis of equal size that counts the items",
+            code=Code.unknown_input,
+        )
     (count,) = counts
     ranked = [(shape, _port_of(file, name, ports).shape.dims) for file, name, shape in shapes]
     is_single = batch is None and all(dims is not None and len(shape) == len(dims) + 1 for shape, dims in ranked)
@@ -157,9 +161,7 @@ Reader = Callable[[str, tuple[int, int] | None, Sequence[ModelPort]], dict[str, 
 def _reader_of(file: StoredFile) -> Reader:
     if file.suffix not in SUFFIXES:
         expected = ", ".join(SUFFIXES)
-        raise EvaluationError(
-            f"{file.path} has no known suffix of arrays, expected {expected}", code=Code.unknown_input
-        )
+        raise EvaluationError(f"{file.path} has no known suffix of arrays", expected=expected, code=Code.unknown_input)
     return SUFFIXES[file.suffix]
 
 
@@ -285,8 +287,9 @@ def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
             raise EvaluationError(f"{path}: the column {name!r} has rows without a value", code=Code.unknown_input)
         lengths = np.unique(np.asarray(list_value_length(array)))
         if len(lengths) > 1:
-            message = f"{path}: the rows of {name!r} differ in length, expected equal lengths"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{path}: the rows of {name!r} differ in length", expected="equal lengths", code=Code.unknown_input
+            )
         sizes.append(int(lengths[0]) if len(lengths) else 0)
         array = array.flatten()
     if array.null_count:

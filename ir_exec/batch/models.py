@@ -21,11 +21,11 @@ from ir_exec.batch.pools import Cargo
 from ir_exec.debug.values.files import unwritable
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
-from ir_exec.model import Model, PartialModel
+from ir_exec.model import Model
 from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.compiled import compiled_with
 
-__all__ = ["ModelReference", "NotHere", "Parcel", "compiled_for", "with_weights_inside"]
+__all__ = ["ModelReference", "NotHere", "Parcel", "compiled_for"]
 
 MOST_KEPT = 4
 """Maximum compiled models of a worker; the least recently used one is dropped first."""
@@ -75,15 +75,7 @@ class Parcel:
         return self._cargo[by_path]
 
     def _whole(self) -> bytes:
-        return pickle.dumps((with_weights_inside(self._model), self._options))
-
-
-def with_weights_inside(model: Model) -> Model:
-    """Return the same model with weights that are pickled by value."""
-    model = model.with_weights_inside() if isinstance(model, PartialModel) else copy(model)
-    if (weights := model.weights) is not None:
-        model.weights = Weights.of_bytes(bytes(weights.slice(0, weights.size)), order=weights.order)
-    return model
+        return pickle.dumps((self._model.with_weights_inside(), self._options))
 
 
 def _with_weights_file(model: Model, path: Path) -> Model:

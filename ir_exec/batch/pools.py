@@ -330,11 +330,11 @@ def pool_of(
         EvaluationError: IR704 for anything else, and for `jobs` out of range.
     """
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
-        raise EvaluationError(f"jobs is {jobs}, expected 1 to {MOST_JOBS}", code=Code.bad_value)
+        raise EvaluationError("jobs is", actual=jobs, expected=f"1 to {MOST_JOBS}", code=Code.bad_value)
     if executor is None:
         return Here() if jobs in (None, 1) else Processes(jobs or 1, threads=threads, initializer=initializer)
     if jobs is not None:
-        raise EvaluationError("executor and jobs are both given, expected one of them")
+        raise EvaluationError("executor and jobs are both given", expected="one of them")
     if isinstance(executor, Pool):
         return executor
     if type(executor).__module__.startswith("distributed."):
@@ -342,6 +342,7 @@ def pool_of(
 
         return Cluster(executor)
     if not isinstance(executor, Executor):
-        message = f"executor is of type {type(executor).__name__}, expected an executor of concurrent.futures"
-        raise EvaluationError(message)
+        raise EvaluationError(
+            "executor is of type", actual=type(executor).__name__, expected="an executor of concurrent.futures"
+        )
     return Given(executor)

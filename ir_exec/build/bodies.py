@@ -97,8 +97,13 @@ def if_(
             bodies.append(_Open(inside, [result(one) for one in values]))
     counts = [len(body.results) for body in bodies]
     if counts[0] != counts[1]:
-        message = f"then returns {counts[0]} values and else_ returns {counts[1]}, expected equal numbers"
-        raise GraphError(message, location=Location(layer_name=name, layer_type="If"))
+        raise GraphError(
+            "then and else_ return",
+            actual=f"{counts[0]} and {counts[1]}",
+            detail="values",
+            expected="equal numbers",
+            location=Location(layer_name=name, layer_type="If"),
+        )
     inputs = [flag]
     titles: tuple[_BodyName, ...] = ("then_body", "else_body")
     finished = []

@@ -17,14 +17,16 @@ from ir_exec.build.constants import constant
 from ir_exec.build.edit import Editor
 from ir_exec.build.functions import function_for
 from ir_exec.build.values import Value
-from ir_exec.build.weight_formats import FORMATS, EncodedWeight, WeightEncoding, encode
+from ir_exec.build.weight_formats import FORMATS, EncodedWeight, encode
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph import Node
+from ir_exec.graph.compressed import find_compressed_weights
+from ir_exec.graph.weight_encodings import WeightEncoding
 from ir_exec.hints import suggested
 from ir_exec.ir import RtInfo
 from ir_exec.ir.packing import packed_size
 from ir_exec.model import Loaded, Model
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops.base.inputs import selects_slices
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.text import list_names
 from ir_exec.types import Array, ElementType, convert
@@ -171,8 +173,15 @@ def compress_weights(
         )
         editor.replace(weight.name, partial(_chain, weight, found))
         editor.rename_layer(f"{weight.name}{_CODES}", weight.name)
-        stored.append(StoredWeight(weight.name, name, group, array.size, before, _stored_bytes(found), note))
-    return _noted(editor.model(), compression, stored), tuple(stored)
+        stored.append(StoredWeight(weight.name, name, group, array.size, before, 0, note))
+    compressed = _noted(editor.model(), compression, stored)
+    described = {weight.codes.name: weight for weight in find_compressed_weights(compressed.graph).values()}
+    return compressed, tuple(
+        [
+            one if one.format in ("keep", "f16") else replace(one, bytes=described[one.name].stored_bytes)
+            for one in stored
+        ]
+    )
 
 
 def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
@@ -199,7 +208,7 @@ def plain_weights(model: Model) -> tuple[PlainWeightConstant, ...]:
 
 def _constant_of(node: Node) -> Node | None:
     """Return the constant of floats of a layer: the layer itself, or the input of a Convert."""
-    if canonical(node.type) == "Convert" and node.values_in:
+    if node.op_class.is_conversion and node.values_in:
         node = node.values_in[0].node
     is_weight = isinstance(node.op, Const) and node.op.element_type in _FLOATS and node.op.shape.is_static
     return node if is_weight and isinstance(node.op, Const) and len(node.op.shape.static) >= 2 else None
@@ -208,25 +217,15 @@ def _constant_of(node: Node) -> Node | None:
 def _summed_axes(node: Node, port: int, source: Node, model: Model) -> tuple[int, ...] | None:
     """Return the axes of a weight along which its reader sums; None for readers without weights."""
     assert isinstance(source.op, Const)
-    kind, rank = canonical(node.type), len(source.op.shape.static)
-    if not prod(source.op.shape.static):
+    rank = len(source.op.shape.static)
+    if node.op is None or not prod(source.op.shape.static):
         return None
-    if kind == "MatMul" and port in (0, 1):
-        is_transposed = bool(vars(node.op)["transpose_b" if port else "transpose_a"])
-        is_last = is_transposed if port else not is_transposed
-        return (rank - 1,) if is_last else (rank - 2,)
-    if kind == "Gather" and port == 0 and rank == 2 and len(node.inputs) > 2:
+    if selects_slices(node.op.inputs) and port == 0 and rank == 2 and len(node.inputs) > 2:
         axis = node.inputs[2]
         op = None if axis is None else axis.node.op
         if isinstance(op, Const) and model.weights is not None and not op.evaluate(weights=model.weights).any():
             return (1,)
-    if kind == "Convolution" and port == 1:
-        return tuple(range(1, rank))
-    if kind == "GroupConvolution" and port == 1:
-        return tuple(range(2, rank))
-    if kind == "ConvolutionBackpropData" and port == 1:
-        return (0, *range(2, rank))
-    return None
+    return node.op.weight_axes(port, rank)
 
 
 class _Choice:
@@ -250,10 +249,10 @@ class _Choice:
             message = f"no weight matches the name {unused[0]!r}"
             raise EvaluationError(message, hint=suggested(unused[0], [weight.name for weight in weights]))
         if not 0 <= compression.ratio <= 1:
-            raise EvaluationError(f"the ratio is {compression.ratio}, expected a number from 0 to 1")
+            raise EvaluationError("the ratio is", actual=compression.ratio, expected="a number from 0 to 1")
         group = compression.group_size
         if group is not None and group != -1 and group < 1:
-            raise EvaluationError(f"the group size is {group}, expected a positive number, or -1 for whole rows")
+            raise EvaluationError("the group size is", actual=group, expected="a positive number, or -1 for whole rows")
 
     def formats(self) -> dict[str, tuple[str, str | None]]:
         """Return the format of each weight by its name, with a note if it differs from the requested one."""
@@ -282,7 +281,8 @@ class _Choice:
         """Return the weights of all products but the last one; all weights if there are no others."""
         last = max(weight.last for weight in self._weights)
         rows = [weight for weight in weights if weight.has_groups]
-        return [one for one in rows if canonical(one.reader.type) == "MatMul" and one.last != last] or rows
+        inner = [weight for weight in rows if not selects_slices(weight.reader.op_class.inputs)]
+        return [weight for weight in inner if weight.last != last] or rows
 
     def _sensitive(self, weights: Sequence[PlainWeightConstant]) -> list[PlainWeightConstant]:
         """Return the weights for 8 bits: those with the largest loss in 4 bits."""
@@ -342,8 +342,12 @@ def _checked(name: str) -> str:
     known = SHORT_NAMES.get(name, name)
     if known not in FORMATS and known not in ("f16", *_KEPT):
         choices = ("int8", "int4", "f16", *FORMATS, "keep")
-        message = f"the format of weights is {name!r}, expected one of {', '.join(choices)}"
-        raise EvaluationError(message, hint=suggested(name, choices))
+        raise EvaluationError(
+            "the format of weights is",
+            actual=repr(name),
+            expected=f"one of {', '.join(choices)}",
+            hint=suggested(name, choices),
+        )
     return known
 
 
@@ -380,20 +384,21 @@ def _spread(weight: PlainWeightConstant, importance: Mapping[str, Array]) -> Arr
 
 def _chain(weight: PlainWeightConstant, found: EncodedWeight) -> Value:
     """Return the layers that expand a weight, with NNCF's names."""
-    name, kind = weight.name, found.scale_kind if found.scale_kind is ElementType.f32 else ElementType.f16
-    to, multiply, subtract, reshape = map(function_for, ("Convert", "Multiply", "Subtract", "Reshape"))
-    codes = constant(convert(found.codes, found.encoding.kind), name=f"{name}{_CODES}")
+    name, kind = weight.name, found.scale_type if found.scale_type is ElementType.f32 else ElementType.f16
+    to, multiply = function_for("Convert"), function_for("Multiply")
+    codes = constant(convert(found.codes, found.encoding.element_type), name=f"{name}{_CODES}")
     value: Value = to(codes, kind.name)
     if found.zero is not None:
-        zero = constant(convert(found.zero, found.encoding.kind), name=f"{name}/zero_point")
-        value = subtract(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
-    scale = constant(convert(found.scale, found.scale_kind), name=f"{name}/scale")
-    if found.scale_kind is ElementType.f8e8m0:
+        zero = constant(convert(found.zero, found.encoding.element_type), name=f"{name}/zero_point")
+        value = function_for("Subtract")(value, to(zero, kind.name), name=f"{name}/zero_point/subtract")
+    scale = constant(convert(found.scale, found.scale_type), name=f"{name}/scale")
+    if found.scale_type is ElementType.f8e8m0:
         scale = to(scale, kind.name)
     before = f"{name}/fq_weights_{weight.port}"
     value = multiply(value, scale, name=before)
     if found.group_size is not None:
-        value = reshape(value, np.array(found.shape, np.int64), special_zero=False, name=f"{before}/reshape")
+        shape = np.array(found.shape, np.int64)
+        value = function_for("Reshape")(value, shape, special_zero=False, name=f"{before}/reshape")
     target = weight.constant.element_type
     if target is not kind:
         value = to(value, target.name, name=f"{before}/convert")
@@ -408,12 +413,6 @@ def _put_f16(editor: Editor, weight: PlainWeightConstant, array: Array) -> None:
     to = function_for("Convert")
     kind = weight.constant.element_type.name
     editor.replace(weight.name, lambda: to(constant(half, name=f"{weight.name}_compressed"), kind))
-
-
-def _stored_bytes(found: EncodedWeight) -> int:
-    kind = found.encoding.kind
-    zero = 0 if found.zero is None else packed_size(kind, found.zero.size)
-    return packed_size(kind, found.codes.size) + packed_size(found.scale_kind, found.scale.size) + zero
 
 
 def _noted(model: Model, compression: Compression, stored: Sequence[StoredWeight]) -> Model:

@@ -46,7 +46,7 @@ class Editor:
     """
 
     def __init__(self, model: Model) -> None:
-        model.require_whole()
+        model.require_complete()
         self._document = model.current_document()
         self._weights = model.weights
         self._before = _types_by_path(model.graph, model.all_types())
@@ -131,7 +131,7 @@ class Editor:
         """
         level, found = self._layer(layer)
         if not found.is_constant:
-            raise GraphError(f"layer {layer!r} is a {found.type}, expected a constant")
+            raise GraphError(f"layer {layer!r} is a", actual=found.type, expected="a constant")
         kind = None if element_type is None else as_element_type(element_type)
         if kind is None and not hasattr(value, "dtype"):
             kind = ElementType.parse(found.data["element_type"])
@@ -220,8 +220,11 @@ class Editor:
         places = draft.inputs(found)
         readers = [one for port in found.outputs for one in draft.readers(LayerPort(found.id, port.id))]
         if readers and (len(found.outputs) > 1 or passes >= len(places)):
-            message = f"layer {layer!r} has {len(places)} inputs, {len(found.outputs)} outputs and {len(readers)}"
-            raise GraphError(f"{message} readers, expected one output, and an input to replace it")
+            raise GraphError(
+                f"layer {layer!r} has",
+                actual=f"{len(places)} inputs, {len(found.outputs)} outputs and {len(readers)} readers",
+                expected="one output, and an input to replace it",
+            )
         if readers:
             source = draft.sources[places[passes]]
             place = LayerPort(found.id, found.outputs[0].id)

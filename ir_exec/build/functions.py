@@ -116,11 +116,17 @@ def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) 
     """Return inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
     names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     if len(arguments) > len(names):
-        message = f"{len(arguments)} positional arguments, expected at most {len(names)}: {', '.join(names)}"
-        raise GraphError(message, code=Code.wrong_number_of_inputs)
+        raise GraphError(
+            "the call has",
+            actual=len(arguments),
+            detail="positional arguments",
+            expected=f"at most {len(names)}",
+            reason=f": {', '.join(names)}",
+            code=Code.wrong_number_of_inputs,
+        )
     given = dict(zip(names, arguments, strict=False))
     for key in keywords.keys() & given.keys():
-        raise InvalidAttributeError(f"{key} is given twice, expected one value")
+        raise InvalidAttributeError(f"{key} is given twice", expected="one value")
     given.update(keywords)
     inputs: list[Any] = []
     for declared in cls.inputs:

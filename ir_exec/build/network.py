@@ -253,8 +253,12 @@ def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
         other = given.setdefault(name, layer) if name else layer
         is_end = layer.is_parameter or layer.is_result
         if other is not layer and is_end and other.type == layer.type:
-            message = f"two layers of type {layer.type} are named {name!r}, expected unique names"
-            raise GraphError(message, code=Code.duplicate_layer_name).located(layer.location)
+            raise GraphError(
+                f"two layers of type {layer.type} are named",
+                actual=repr(name),
+                expected="unique names",
+                code=Code.duplicate_layer_name,
+            ).located(layer.location)
         if not name and layer.is_result:
             source = layer.inputs[0]
             name = f"{names[places[source.layer]]}/sink_port_{source.position}"

@@ -257,8 +257,9 @@ def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs
         position = [declared.name for declared in op.inputs].index(op.counts_outputs)
         is_known = inputs[position].shape.is_static
     if is_known and outputs is not None and outputs != len(types):
-        message = f"{op.type_name} has {len(types)} outputs, expected {outputs}"
-        raise GraphError(message, code=Code.too_many_outputs)
+        raise GraphError(
+            f"{op.type_name} has", actual=len(types), detail="outputs", expected=outputs, code=Code.too_many_outputs
+        )
     if is_known:
         return types
     if outputs is None:

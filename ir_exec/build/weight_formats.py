@@ -11,56 +11,25 @@ from types import MappingProxyType
 
 import numpy as np
 
+from ir_exec.graph.weight_encodings import ENCODINGS, WeightEncoding
 from ir_exec.types import Array, ElementType, convert
 
-__all__ = ["FORMATS", "EncodedWeight", "WeightEncoding", "encode", "grouped"]
+__all__ = ["FORMATS", "EncodedWeight", "encode", "grouped"]
 
 _STEPS = np.linspace(0.7, 1.1, 17, dtype=np.float32)
 """Factors that are tried on the scale that follows from the range."""
 
 
-@dataclass(frozen=True)
-class WeightEncoding:
-    """A format.
-
-    Attributes:
-        kind: The element type of codes.
-        greatest: The code of the greatest magnitude of a group.
-        scale_kind: The element type of scales.
-        has_zero: True with zero points.
-        group_size: The default; None for rows.
-    """
-
-    name: str
-    kind: ElementType
-    greatest: float
-    scale_kind: ElementType = ElementType.f16
-    has_zero: bool = False
-    group_size: int | None = None
-
-    @property
-    def bits(self) -> int:
-        """Bits of a code."""
-        return self.kind.bits
-
-
 FORMATS: Mapping[str, WeightEncoding] = MappingProxyType(
     {
-        one.name: one
-        for one in (
-            WeightEncoding("int8_asym", ElementType.u8, 255.0, has_zero=True),
-            WeightEncoding("int8_sym", ElementType.i8, 128.0),
-            WeightEncoding("int4_asym", ElementType.u4, 15.0, has_zero=True, group_size=128),
-            WeightEncoding("int4_sym", ElementType.i4, 8.0, group_size=128),
-            WeightEncoding("nf4", ElementType.nf4, 1.0, group_size=128),
-            WeightEncoding("fp4", ElementType.f4e2m1, 6.0, group_size=128),
-            WeightEncoding("mxfp4", ElementType.f4e2m1, 6.0, ElementType.f8e8m0, group_size=32),
-            WeightEncoding("fp8_e4m3", ElementType.f8e4m3, 448.0, group_size=128),
-            WeightEncoding("mxfp8_e4m3", ElementType.f8e4m3, 448.0, ElementType.f8e8m0, group_size=32),
+        name: ENCODINGS[name]
+        for name in (
+            *("int8_asym", "int8_sym", "int4_asym", "int4_sym"),
+            *("nf4", "fp4", "mxfp4", "fp8_e4m3", "mxfp8_e4m3"),
         )
     }
 )
-"""The formats by name; `f16` is not included, because it has no scales."""
+"""The formats that `encode` writes, by name; `f16` is not included, because it has no scales."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +39,7 @@ class EncodedWeight:
     Attributes:
         shape: The shape of the weight; codes have another axis for groups.
         zero: None for a format without zero points.
-        scale_kind: f16, or f32 if f16 cannot represent the scales.
+        scale_type: f16, or f32 if f16 cannot represent the scales.
     """
 
     encoding: WeightEncoding
@@ -78,7 +47,7 @@ class EncodedWeight:
     codes: Array
     scale: Array
     zero: Array | None
-    scale_kind: ElementType
+    scale_type: ElementType
     group_size: int | None
 
     def expand(self) -> Array:
@@ -115,15 +84,15 @@ def encode(
     """
     data, shared = grouped(weight, axes, group_size)
     scale, zero = _of_range(data, shared, encoding)
-    if importance is not None and encoding.scale_kind is ElementType.f16:
+    if importance is not None and encoding.scale_type is ElementType.f16:
         weights, _ = grouped(np.array(np.broadcast_to(importance, weight.shape)), axes, group_size)
         scale = _of_least_error(data, shared, encoding, scale, zero, weights)
-    kind = encoding.scale_kind
-    if kind is ElementType.f16 and not _fits_f16(scale):
-        kind = ElementType.f32
-    scale = _rounded(scale, kind)
+    element_type = encoding.scale_type
+    if element_type is ElementType.f16 and not _fits_f16(scale):
+        element_type = ElementType.f32
+    scale = _rounded(scale, element_type)
     codes = _codes(data, scale, zero, encoding)
-    return EncodedWeight(encoding, weight.shape, codes, scale, zero, kind, group_size)
+    return EncodedWeight(encoding, weight.shape, codes, scale, zero, element_type, group_size)
 
 
 def _of_range(data: Array, shared: tuple[int, ...], encoding: WeightEncoding) -> tuple[Array, Array | None]:
@@ -135,11 +104,11 @@ def _of_range(data: Array, shared: tuple[int, ...], encoding: WeightEncoding) ->
         scale = np.where(scale == 0, np.float32(1), scale)
         return scale, np.clip(np.rint(-low / scale), 0, encoding.greatest).astype(np.float32)
     most = np.maximum(-low, high)
-    if encoding.kind.is_integer:
+    if encoding.element_type.is_integer:
         # The scale is signed: the greatest magnitude becomes the lowest code, which has no negative counterpart.
         most = np.where(-low >= high, most, -most)
     scale = most / np.float32(encoding.greatest)
-    if encoding.scale_kind is ElementType.f8e8m0:
+    if encoding.scale_type is ElementType.f8e8m0:
         with np.errstate(divide="ignore"):
             scale = np.exp2(np.clip(np.ceil(np.log2(scale)), -127, 127))
     return np.where(scale == 0, np.float32(1), scale).astype(np.float32), None
@@ -186,18 +155,22 @@ def _numbers(codes: Array, zero: Array | None) -> Array:
 
 
 def _codes(data: Array, scale: Array, zero: Array | None, encoding: WeightEncoding) -> Array:
-    kind = encoding.kind
+    element_type = encoding.element_type
     numbers = data / scale
-    if not kind.is_integer:
+    if not element_type.is_integer:
         ends = np.float32(encoding.greatest)
-        return convert(convert(np.clip(numbers, -ends, ends), kind), ElementType.f32)
-    low, high = (-(2 ** (kind.bits - 1)), 2 ** (kind.bits - 1) - 1) if kind.is_signed else (0, 2**kind.bits - 1)
+        return convert(convert(np.clip(numbers, -ends, ends), element_type), ElementType.f32)
+    low, high = (
+        (-(2 ** (element_type.bits - 1)), 2 ** (element_type.bits - 1) - 1)
+        if element_type.is_signed
+        else (0, 2**element_type.bits - 1)
+    )
     return np.clip(np.rint(numbers if zero is None else numbers + zero), low, high).astype(np.float32)
 
 
-def _rounded(array: Array, kind: ElementType) -> Array:
+def _rounded(array: Array, element_type: ElementType) -> Array:
     with np.errstate(over="ignore"):
-        return convert(convert(array, kind), ElementType.f32)
+        return convert(convert(array, element_type), ElementType.f32)
 
 
 _COARSE = 2.0**-9

@@ -149,7 +149,7 @@ def _shapes_asked_for(loaded: Loaded, wanted: _Wanted) -> dict[str, Shape]:
 def _reloaded(model: Model, findings: Findings) -> Loaded:
     """The content of the file to which the model would be saved."""
     try:
-        model.require_whole()
+        model.require_complete()
     except IRError as error:
         findings(error)
     document = model.current_document()

@@ -5,12 +5,11 @@ A harmless fault may be reported with a lower severity than its rule has, but ne
 
 from __future__ import annotations
 
-import difflib
-
 from ir_exec.check.catalogue import CATALOGUE
 from ir_exec.check.rule import GROUPS, Rule
 from ir_exec.codes import Code
 from ir_exec.errors import Severity
+from ir_exec.hints import closest_names, did_you_mean
 
 __all__ = [
     "GROUPS",
@@ -42,8 +41,8 @@ def find_rule(text: str) -> Rule | None:
 
 def nearest_rule(text: str) -> str:
     """Return `; did you mean declared-dims?` if the text is similar to the name of a rule, else an empty string."""
-    near = difflib.get_close_matches(text.strip().lower().replace("_", "-"), [rule.name for rule in CATALOGUE], n=1)
-    return f"; did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(closest_names(text.strip().replace("_", "-"), [rule.name for rule in CATALOGUE]))
+    return f"; {hint}" if hint else ""
 
 
 def lesser(a: Severity, b: Severity) -> Severity:

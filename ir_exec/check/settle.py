@@ -15,6 +15,7 @@ from ir_exec.check.declarations import (
     check_edges,
     check_readers,
     contradiction,
+    contradiction_error,
     difference,
     fault_at,
     fits,
@@ -96,12 +97,10 @@ class Settler:
             hint = f"correct the declaration of this port: the layers that read it expect {inferred}"
         elif for_declared:
             hint = f"check the attributes, constants and edges of this layer: the layers that read it expect {declared}"
-        message = (
-            f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
-        )
         code = contradiction(declared, inferred)
         severity = severity_at_source(value, self.readers[value], code, self._joined)
-        error = fault_at(source, code, message, hint=hint if severity == "error" else None).changed(severity=severity)
+        error = contradiction_error(source, inferred, "the layer", hint if severity == "error" else None)
+        error = error.changed(severity=severity)
         self._findings(error)
         if for_inferred >= for_declared:
             self._findings.repair(error, source.port, inferred)

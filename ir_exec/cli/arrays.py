@@ -25,7 +25,7 @@ from ir_exec.debug.values.files import NATIVE, RECORDS, storable, store_npz
 from ir_exec.debug.values.stored_arrays import read_stored
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import is_url, local_path, suffix_of
-from ir_exec.model import Model, ModelPort, PartialModel, numbered, read_model
+from ir_exec.model import Model, ModelPort, numbered, read_model
 from ir_exec.printable import printable
 from ir_exec.types import STRING, Array, ElementType, Shape
 
@@ -269,18 +269,16 @@ class Asked:
     pixels: Pixels | None = None
 
     def network(self, path: str, weights: str | None = None, read: Callable[..., Model] | None = None) -> Model:
-        """Read the model of a file; apply the requested shapes if lowering some of its layers requires them.
+        """Read the model of a file; requested shapes determine the layers that depend on them.
 
         Args:
             read: The function that reads it, by default `read_model`.
         """
         network = (read or read_model)(path, weights=weights)
-        if isinstance(network, PartialModel) and network.lists:
-            names = ", ".join(network.lists)
+        if network.list_inputs:
+            names = ", ".join(network.list_inputs)
             raise Unusable(f"inputs {names} are sequences or optionals, expected tensors: use ir_exec.compile_model")
-        if network.is_partial and self.shapes:
-            network.reshape(self.wanted(network.inputs))
-        return network
+        return network.determine(self.wanted(network.inputs)) if self.shapes else network
 
     def given(self, ports: Sequence[ModelPort]) -> dict[str, Array]:
         """Read the arrays of the files, by input name."""

@@ -22,7 +22,6 @@ other users can write. `extensions` and `baseline` of a file that another user o
 
 from __future__ import annotations
 
-import difflib
 import os
 import stat
 from collections.abc import Iterator
@@ -37,6 +36,7 @@ from ir_exec.check.releases import target_release
 from ir_exec.cli.files import read_toml
 from ir_exec.cli.output.terminal import Unusable, echo
 from ir_exec.errors import Severity
+from ir_exec.hints import suggested
 from ir_exec.printable import printable
 from ir_exec.report.records import Record
 
@@ -191,8 +191,8 @@ def _fault(error: ValidationError) -> str:
     place = [str(part) for part in fault["loc"]]
     name = ".".join(place)
     if fault["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, _EXPECTED, n=1)
-        return f"there is no setting {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+        hint = suggested(name, _EXPECTED)
+        return f"there is no setting {name!r}" + (f"; {hint}" if hint else "")
     if not place:
         return f"[tool.ir-exec] is {repr(fault['input'])[:60]}, expected a table"
     expected = _EXPECTED[place[0]] if len(place) == 1 else _EXPECTED_INSIDE.get(place[0], "a string")

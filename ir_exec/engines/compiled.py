@@ -23,7 +23,6 @@ from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
 from ir_exec.runtime.sessions import RunnableNetwork
-from ir_exec.runtime.specialising import Specialising
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
@@ -35,7 +34,8 @@ _MOST_TRIES = 64
 everything is interpreted."""
 
 
-_CLOSED = "the compiled model is closed, expected an open one"
+def closed_error() -> EvaluationError:
+    return EvaluationError("the compiled model is closed", expected="an open one")
 
 
 class EngineModel(CompiledModel):
@@ -44,8 +44,8 @@ class EngineModel(CompiledModel):
     It is called like every compiled model. A call with an observer is interpreted, because the observer sees every
     layer.
 
-    Layers that the engine rejects are interpreted: `partition` lists them with the reasons. A partial model is
-    specialized to the inputs of its calls, as without an engine, and each specialization is partitioned.
+    Layers that the engine rejects are interpreted: `partition` lists them with the reasons. Each
+    specialization of a model to the inputs of its calls is partitioned.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class EngineModel(CompiledModel):
     ) -> None:
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(
-                f"options is of type {type(options).__name__}, expected a mapping of settings by name"
+                "options is of type", actual=type(options).__name__, expected="a mapping of settings by name"
             )
         self._engine_options: dict[str, Any] = {"engine": engine, "providers": providers, "options": options}
         self._providers = _names(providers)
         self._is_closed = False
         super().__init__(model, **interpreted)
-        if self._model.is_partial:
-            # It reports invalid options, and its title.
+        if not self._network.networks:
+            # No model is complete before the first call. It reports invalid options, and its title.
             self._engine = self._make_engine(chosen_threads(self._options["threads"]), is_wide=True)
 
     def _make_engine(self, threads: int, *, is_wide: bool) -> Engine:
@@ -82,8 +82,8 @@ class EngineModel(CompiledModel):
 
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
         if self._is_closed:
-            raise EvaluationError(_CLOSED)
-        # Each specialization of a partial model has another engine.
+            raise closed_error()
+        # Each specialization of a model has another engine.
         self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
         return replace(network, executor=split)
@@ -103,21 +103,20 @@ class EngineModel(CompiledModel):
         For a model that is specialized to the inputs of its calls, it is the partition of the latest specialization.
 
         Raises:
-            EvaluationError: Before the first call of a partial model.
+            EvaluationError: Before the first call of a model that depends on its inputs.
         """
         splits = self._splits
         if not splits:
             hint = "call the model first: its inputs determine its layers"
-            raise EvaluationError("the model is not complete yet, expected a call before its partition", hint=hint)
+            raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
         split = splits[-1]
         return reported(split.graph, self._engine.title, split.partition, split.failures)
 
     @property
     def _splits(self) -> list[SplitGraph]:
         """The graphs that the calls run; the latest specialization is last."""
-        network = self._network
-        networks = network.networks if isinstance(network, Specialising) else [network]
-        return [one.executor for one in networks if isinstance(one.executor, SplitGraph)]
+        executors = [network.executor for network in self._network.networks]
+        return [executor for executor in executors if isinstance(executor, SplitGraph)]
 
     def engine_times(self) -> list[LayerTime]:
         """Return the engine's times of its nodes since the model was compiled, if the option `profile` was set.
@@ -189,7 +188,7 @@ class SplitGraph(Executor):
         if observe is not None:
             return self._whole.run(arrays, observe)
         if self._is_closed:
-            raise EvaluationError(_CLOSED)
+            raise closed_error()
         if self._only is not None:
             return self._only.run(arrays)
         limits = current_limits()
@@ -337,5 +336,5 @@ def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
         return ()
     given = [providers] if isinstance(providers, str) else providers
     if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
-        raise EvaluationError(f"providers is of type {type(providers).__name__}, expected a list of names")
+        raise EvaluationError("providers is of type", actual=type(providers).__name__, expected="a list of names")
     return tuple(given)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from ir_exec.build.cutting import Cut
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
+from ir_exec.hints import suggested
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.types import Array
@@ -151,6 +151,5 @@ def make_engine(name: str, setting: EngineSetting) -> Engine:
                 raise EvaluationError(f"the engine {name!r} cannot be loaded: {error}") from error
             return engine
     names = engine_names()
-    near = get_close_matches(str(name), names, 1)
-    hint = f"did you mean {near[0]!r}?" if near else None
-    raise EvaluationError(f"there is no engine {name!r}; the engines are: {', '.join(names)}", hint=hint)
+    message = f"there is no engine {name!r}; the engines are: {', '.join(names)}"
+    raise EvaluationError(message, hint=suggested(str(name), names))

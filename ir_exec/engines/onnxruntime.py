@@ -297,7 +297,7 @@ class OnnxRuntimePart:
         session = self._session
         self._runs += 1
         if session is None:
-            raise EvaluationError("the compiled model is closed, expected an open one")
+            raise EvaluationError("the compiled model is closed", expected="an open one")
         try:
             found: list[Array] = session.run(self._outputs, feed, options)
         except Exception as error:

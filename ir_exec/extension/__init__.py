@@ -61,6 +61,24 @@ from ir_exec.ops.base import (
 from ir_exec.ops.base.facts import (
     Accuracy as Accuracy,
 )
+from ir_exec.ops.base.inputs import (
+    Angles as Angles,
+    Ascending as Ascending,
+    AttentionMask as AttentionMask,
+    AxisIndices as AxisIndices,
+    AxisOrder as AxisOrder,
+    BagOffsets as BagOffsets,
+    BoxCorners as BoxCorners,
+    Divisor as Divisor,
+    ImagePixels as ImagePixels,
+    IndexTuples as IndexTuples,
+    Lengths as Lengths,
+    PowerBase as PowerBase,
+    SegmentIds as SegmentIds,
+    TargetShape as TargetShape,
+    Usual as Usual,
+    ValueRange as ValueRange,
+)
 from ir_exec.ops.base.shapes import (
     broadcast_shapes as broadcast_shapes,
     known_axes as known_axes,

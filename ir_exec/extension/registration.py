@@ -63,9 +63,23 @@ def _checked_class(cls: type[Op], type_name: str) -> type[Op]:
         checked.fields()
     except NameError as error:
         raise TypeError(f"the annotations of {cls.__name__} cannot be read: {error}") from None
+    _check_names(checked)
     checked.infer = _checked_infer(cls.infer)
     checked.evaluate = _checked_evaluate(cls.evaluate)
     return checked
+
+
+def _check_names(cls: type[Op]) -> None:
+    """Raise TypeError if facts name inputs or attributes that the class does not have."""
+    inputs = {declared.name for declared in cls.inputs}
+    facts = (cls.term_inputs, cls.subtracted_inputs, cls.moved_inputs, cls.arranging_inputs, cls.sized_by)
+    # A property names inputs of one layer, according to its attributes.
+    names = {name for fact in facts if not isinstance(fact, property) for name in fact} - inputs
+    for declared in cls.inputs:
+        if declared.domain is not None:
+            names |= {*declared.domain.names()} - inputs - {field.name for field in cls.fields()}
+    if names:
+        raise TypeError(f"{cls.__name__} has no inputs or attributes {', '.join(sorted(names))}")
 
 
 def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
@@ -82,8 +96,13 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
             raise IRError(message, code=Code.internal_error, hint=hint) from error
         for one in result if isinstance(result, tuple) else (result,):
             if not isinstance(one, TensorType):
-                message = f"{name}.infer returned {type(one).__name__}, expected a TensorType or a tuple of TensorTypes"
-                raise IRError(message, code=Code.internal_error, hint=hint)
+                raise IRError(
+                    f"{name}.infer returned",
+                    actual=type(one).__name__,
+                    expected="a TensorType or a tuple of TensorTypes",
+                    code=Code.internal_error,
+                    hint=hint,
+                )
         return result
 
     return checked
@@ -99,7 +118,9 @@ def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return _fitting(self, result, types[0] if isinstance(types, tuple) else types)
         kinds = types if isinstance(types, tuple) else (types,)
         if len(kinds) > len(result):
-            raise EvaluationError(f"{type(self).__name__} returned {len(result)} outputs, expected {len(kinds)}")
+            raise EvaluationError(
+                f"{type(self).__name__} returned", actual=len(result), detail="outputs", expected=len(kinds)
+            )
         # The last type applies to all further outputs of an operator with an unknown number of outputs.
         kinds += kinds[-1:] * (len(result) - len(kinds))
         return tuple([_fitting(self, output, kind) for output, kind in zip(result, kinds, strict=True)])

@@ -103,13 +103,20 @@ def _end(layer: Layer) -> int:
 def differing_weights(weights: Weights, digest: WeightsDigest) -> WeightsError:
     """Return the error IR212 for a .bin that was not written with its .xml."""
     size = weights.file_size
-    detail = f"it has {size:,} bytes, expected {digest.size:,}" if size != digest.size else "its digest differs"
-    message = f"the .bin was not written with this .xml: {detail}"
+    is_size = size != digest.size
     hint = (
         "write the model again, or restore the .bin; if the .bin was changed on purpose, delete the entry "
         f"<{ENTRY}> from the rt_info of the .xml"
     )
-    return WeightsError(message, code=Code.weights_digest, hint=hint, location=Location(path=weights.path))
+    return WeightsError(
+        f"the .bin was not written with this .xml: {'it has' if is_size else 'its digest differs'}",
+        actual=f"{size:,}" if is_size else None,
+        detail="bytes",
+        expected=f"{digest.size:,}" if is_size else None,
+        code=Code.weights_digest,
+        hint=hint,
+        location=Location(path=weights.path),
+    )
 
 
 def _stamp(source: Source) -> tuple[int, int, int] | None:
@@ -142,8 +149,14 @@ def opened_weights(
         are_needed: True if a .bin next to it must exist.
     """
     if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
-        message = f"weights are of type {type(weights).__name__}, expected a path or bytes"
-        report(WeightsError(message, code=Code.weights_missing))
+        report(
+            WeightsError(
+                "weights are of type",
+                actual=type(weights).__name__,
+                expected="a path or bytes",
+                code=Code.weights_missing,
+            )
+        )
         return None
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return Weights.of_bytes(weights, order=order)

@@ -80,7 +80,9 @@ class WeightsWriter:
     def _read(self, key: _Range) -> memoryview:
         offset, size = key
         if self._weights is None:
-            raise WeightsError("the constant has bytes, expected weights to read them from", code=Code.weights_missing)
+            raise WeightsError(
+                "the constant has bytes", expected="weights to read them from", code=Code.weights_missing
+            )
         content = self._weights.slice(offset, size)
         if len(content) < size:
             raise WeightsError(f"the weights end before byte {offset + size}", code=Code.weights_short)

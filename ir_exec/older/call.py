@@ -12,7 +12,7 @@ from ir_exec.build.values import BuiltLayer, new_layer
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, UnsupportedError, WeightsError
 from ir_exec.ir import Weights, packed_size
-from ir_exec.ir.older import Blob, OlderLayer
+from ir_exec.ir.older_document import Blob, OlderLayer
 from ir_exec.older.attributes import LayerAttributes
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, ElementType, Shape
@@ -129,7 +129,9 @@ class LayerCall(LayerAttributes):
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
-                f"the constant has the dims {list(dims)}, expected valid sizes",
+                "the constant has the dims",
+                actual=list(dims),
+                expected="valid sizes",
                 code=Code.constant_offset,
                 location=place,
             )
@@ -144,7 +146,7 @@ class LayerCall(LayerAttributes):
         weights = self._weights
         if blob.offset < 0:
             raise WeightsError(
-                f"the offset is {blob.offset}, expected 0 or more", code=Code.constant_offset, location=place
+                "the offset is", actual=blob.offset, expected="0 or more", code=Code.constant_offset, location=place
             )
         if weights is not None:
             try:

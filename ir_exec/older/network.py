@@ -12,12 +12,13 @@ from ir_exec.build.values import BuiltLayer, new_layer, next_serial
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
 from ir_exec.ir import Edge, Weights
-from ir_exec.ir.older import OlderBody, OlderDocument, OlderLayer, OlderPort
+from ir_exec.ir.older_document import OlderBody, OlderDocument, OlderLayer, OlderPort
 from ir_exec.older.call import LayerCall, parsed_precision
 from ir_exec.older.preprocess import preprocessed, preprocessed_input
 from ir_exec.older.registry import find_lowering
+from ir_exec.ops import Op
 from ir_exec.ops.base.registry import newest
-from ir_exec.ops.infrastructure.values import Const, Result
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape, TensorType
 
 __all__ = ["OlderLowerer", "OlderNetwork", "Origin", "PortKey"]
@@ -156,8 +157,8 @@ class OlderLowerer:
                 expected = (
                     str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"at least {least}"
                 )
-                message = f"expected {expected} inputs, found {len(given)}"
-                raise GraphError(message, code=Code.wrong_number_of_inputs)
+                code = Code.wrong_number_of_inputs
+                raise GraphError("the layer has", actual=len(given), detail="inputs", expected=expected, code=code)
             call = LayerCall(
                 layer,
                 self._document.version,
@@ -267,7 +268,7 @@ class OlderLowerer:
         given = (*inputs, *self._raw_blobs(layer))
         # A type that shapes the graph would be read as what it is in current files.
         type_name = f"Older{layer.type}" if layer.type.lower() in _STRUCTURAL else layer.type
-        made = new_layer(type_name, Result(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
+        made = new_layer(type_name, Op(), given, types, version=UNKNOWN_OPSET, attributes=dict(layer.data))
         return list(made.outputs)
 
     def _raw_blobs(self, layer: OlderLayer) -> list[Value]:

@@ -25,7 +25,7 @@ from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
 from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.document import id_number
 from ir_exec.ir.markup import Markup
-from ir_exec.ir.older import OlderDocument, read_older_document
+from ir_exec.ir.older_document import OlderDocument, read_older_document
 from ir_exec.model import Loaded, WeightsSource, opened_weights
 from ir_exec.older.network import OlderLowerer, OlderNetwork, Origin
 

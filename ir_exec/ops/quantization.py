@@ -85,7 +85,7 @@ class FakeQuantize(Op):
         limits |= {"output_low": output_low, "output_high": output_high}
         for name, limit in limits.items():
             if self.auto_broadcast in ("none", "explicit"):
-                merge_shapes(data.shape, limit.shape, f"without broadcasting the shapes of data and {name}", port=name)
+                merge_shapes(data.shape, limit.shape, f"the shapes of data and {name} without broadcasting", port=name)
             else:
                 _require_broadcast(limit.shape, data.shape, name)
         return data.without_values()
@@ -153,6 +153,7 @@ class FakeConvert(Op):
         In("scale", types=_SHORTENED, like="data"),
         In("shift", types=_SHORTENED, like="data", optional=True),
     )
+    is_elementwise = True
     is_discontinuous = True
 
     destination_type: Literal["f8e4m3", "f8e5m2"]

@@ -52,7 +52,7 @@ class _Reduction(Op):
     """
 
     inputs = (In("data", types=CALCULABLE), In("axes", types=AXES))
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
 
     keep_dims: Bool = False
 

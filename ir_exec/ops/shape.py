@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
 from typing import Any, TypeVar
 
@@ -97,7 +97,7 @@ class _Squeeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER, optional=True))
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -201,7 +201,7 @@ class Unsqueeze(Op):
     """
 
     inputs = (In("data"), In("axes", types=INTEGER))
-    shape_inputs = ("axes",)
+    arranging_inputs = ("axes",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -211,7 +211,7 @@ class Unsqueeze(Op):
         require_rank(axes, (0, 1), "axes")
         chosen = known_ints(axes)
         if chosen == ():
-            raise ShapeError("axes are empty, expected at least one", port="axes")
+            raise ShapeError("axes are", actual="empty", expected="at least one", port="axes")
         if data.shape.dims is None:
             return data.with_shape(Shape.unknown())
         if chosen is None:
@@ -264,7 +264,7 @@ class Reshape(Op):
     """
 
     inputs = (In("data"), In("shape", types=INTEGER, domain=TargetShape(leading=1)))
-    shape_inputs = ("shape",)
+    arranging_inputs = ("shape",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -279,6 +279,17 @@ class Reshape(Op):
             return data.with_shape(shape_of_length(shape))
         require_representable(len(sizes))
         return data.with_shape(self._reshaped(data.shape, sizes))
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        sizes, shape = types[0].shape.static, types[1].value
+        if shape is None or (shape < 0).any():
+            raise ValueError("the number of elements is not known")
+        yield (
+            prod(sizes),
+            prod(
+                [sizes[axis] if self.special_zero and not size else int(size) for axis, size in enumerate(shape.flat)]
+            ),
+        )
 
     def evaluate(self, data: Array, shape: Array) -> Array:
         sizes = ints(shape)
@@ -313,12 +324,14 @@ class Reshape(Op):
                 continue
             if least == most == -1:
                 if rest is not None:
-                    raise ShapeError(f"shape has -1 at {rest} and at {place}, expected at most one -1", port="shape")
+                    raise ShapeError(
+                        "shape has -1 at", actual=f"{rest} and {place}", expected="at most one -1", port="shape"
+                    )
                 rest = place
                 dims.append(Dim.any())
                 continue
             if most < 0:
-                raise ShapeError(f"{most} at {place} of shape is invalid, expected -1 or more", port="shape")
+                raise ShapeError(f"element {place} of shape is", actual=most, expected="-1 or more", port="shape")
             # A size that may be -1 gives no bounds.
             dims.append(Dim(least, most) if least >= 0 else Dim.any())
             given.append(dims[-1])

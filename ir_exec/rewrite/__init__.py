@@ -36,7 +36,7 @@ def simplified(model: Model) -> Model:
     Raises:
         IRError: The errors of evaluating the constant layers.
     """
-    model.require_whole()
+    model.require_complete()
     for _ in range(_MOST_ROUNDS):
         model = folded(model)
         network = EditedNetwork(model)

@@ -20,10 +20,10 @@ from ir_exec.kernels.limits import Budget
 from ir_exec.model import (
     Model,
     ModelPort,
-    PartialModel,
     PortKey,
     ShapesByPort,
     Source,
+    Specializer,
     WeightsSource,
     chosen_port,
     described,
@@ -50,7 +50,7 @@ from ir_exec.runtime.precision import (
 )
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
 from ir_exec.runtime.sessions import RunnableNetwork, Session
-from ir_exec.runtime.specialising import Specialising
+from ir_exec.runtime.specializing import Specializing
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.runtime.weight_modes import WeightMode, split_weights
@@ -74,9 +74,8 @@ class CompiledModel(Session):
     It can be copied and pickled like a Model, and sent to process pools. The copy is compiled again with the same
     options, and its variables have their initial values, as after `reset_state`.
 
-    A partial model is an ONNX file with operators that need shapes or values missing in the file. It is specialised to
-    the inputs of a call whenever these need another model; the models of the latest calls are kept. `specialisations`
-    lists them.
+    An ONNX file may have operators that need shapes or values missing in the file. It is specialised to the inputs of a
+    call whenever these need another model; the models of the latest calls are kept. `specialisations` lists them.
 
     Args:
         instrument: A wrapper of every step of a plan; copies have none.
@@ -115,19 +114,17 @@ class CompiledModel(Session):
         self.outputs: list[ModelPort]
         self._is_wide: bool
         self._executor: Executor
-        if isinstance(self._whole, PartialModel) and self._whole.is_partial:
+        specializer = self._whole.specializer
+        if specializer is not None and not specializer.has_general_model:
             self._model: Model = self._whole
-            self.inputs, self.outputs = self._whole.inputs, _outputs_of_partial(self._whole, outputs)
-            super().__init__(self._specialising(self._whole, instrument))
+            self.inputs, self.outputs = self._whole.inputs, _known_outputs(self._whole, outputs)
+            super().__init__(self._specializing(specializer, instrument))
             return
         network = self._interpreted(self._whole, outputs, budget, instrument)
         self._model, self._executor, self._is_wide = network.model, network.executor, network.is_wide
         self.inputs, self.outputs = network.inputs, network.outputs
         network = self._prepare(network)
-        if isinstance(self._whole, PartialModel) and self._whole.has_assumptions:
-            super().__init__(self._specialising(self._whole, instrument, network))
-        else:
-            super().__init__(network)
+        super().__init__(network if specializer is None else self._specializing(specializer, instrument, network))
 
     def _interpreted(
         self, model: Model, outputs: Sequence[str] | None, budget: Budget | None, instrument: Instrument | None
@@ -191,11 +188,11 @@ class CompiledModel(Session):
 
         The model of the latest call is last; the list is empty for a model that fits all inputs.
         """
-        return self._network.made if isinstance(self._network, Specialising) else []
+        return self._network.specializations
 
-    def _specialising(
-        self, model: PartialModel, instrument: Instrument | None, general: RunnableNetwork | None = None
-    ) -> Specialising:
+    def _specializing(
+        self, specializer: Specializer, instrument: Instrument | None, general: RunnableNetwork | None = None
+    ) -> Specializing:
         def compiled(specialized: Model, budget: Budget, is_complete: bool) -> RunnableNetwork:
             if not is_complete:
                 return self._interpreted(specialized, None, budget, None)
@@ -206,11 +203,12 @@ class CompiledModel(Session):
         chosen_threads(self._options["threads"])
         if self._options["max_seconds"] is not None:
             seconds(self._options["max_seconds"], "max_seconds")
-        return Specialising(model, self.outputs, compiled, _most_memory(self._options["max_memory"]), general)
+        budget = _most_memory(self._options["max_memory"])
+        return Specializing(specializer, self.inputs, self.outputs, compiled, budget, general)
 
     @property
     def executor(self) -> Executor:
-        """The executor that plans and interprets the model; a partial model has none."""
+        """The executor that plans and interprets the model; a model without layers before its first call has none."""
         return self._executor
 
     def session(self) -> Session:
@@ -243,10 +241,8 @@ class CompiledModel(Session):
             ShapeError: IR506 for an input whose shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
-        if self._whole.is_partial and isinstance(self._network, Specialising):
-            types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
-            whole = CompiledModel(self._network.planned(types).model, **self._options)
-            return whole.memory_plan({port.name: shape for port, shape in sizes})
+        if (specialized := self._specialized_to(sizes)) is not None:
+            return specialized.memory_plan({port.name: shape for port, shape in sizes})
         found = [(self._dtype(port), shape) for port, shape in sizes]
         with np.errstate(all="ignore"):
             plan = self._executor.plan(found)
@@ -268,15 +264,19 @@ class CompiledModel(Session):
             ShapeError: IR506 for an input whose shape remains dynamic.
         """
         sizes = bind_shapes(shapes, self.inputs)
-        if self._whole.is_partial and isinstance(self._network, Specialising):
-            types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
-            whole = CompiledModel(self._network.planned(types).model, **self._options)
-            return whole.explain({port.name: shape for port, shape in sizes})
+        if (specialized := self._specialized_to(sizes)) is not None:
+            return specialized.explain({port.name: shape for port, shape in sizes})
         from ir_exec.plan.explain import reported_plan  # not needed by runs
 
         with np.errstate(all="ignore"):
             plan = self._executor.plan([(self._dtype(port), shape) for port, shape in sizes])
         return reported_plan(self._executor.compiler, plan)
+
+    def _specialized_to(self, sizes: Sequence[tuple[ModelPort, tuple[int, ...]]]) -> CompiledModel | None:
+        """Return the compiled model for inputs of these shapes; None if the model itself fits all inputs."""
+        types = {port.name: TensorType(port.element_type, Shape(shape)) for port, shape in sizes}
+        model = self._network.model_of_types(types)
+        return None if model is None else CompiledModel(model, **self._options)
 
     def _dtype(self, port: ModelPort) -> np.dtype[Any]:
         type = TensorType(port.element_type, port.shape)
@@ -349,11 +349,11 @@ def compile_model(
     if source is None and _is_weights_path(device_name):
         device_name, source = "CPU", device_name
     if device_name not in ("CPU", "AUTO"):
-        raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
+        raise EvaluationError("there is no device", actual=repr(device_name), expected='"CPU" or "AUTO"')
     if not isinstance(model, Model):
         model = read_model(model, weights=source)
     elif source is not None:
-        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
+        raise EvaluationError("weights is another .bin for a model that was already read", expected="None")
     return compiled_with(
         model,
         max_memory=max_memory,
@@ -376,7 +376,9 @@ def _is_weights_path(argument: object) -> bool:
 
 def _tier(optimize: Optimize) -> Tier:
     if optimize not in (True, False, "auto", "full"):
-        raise EvaluationError(f"optimize is {optimize!r}, expected True, False, 'auto' or 'full'", code=Code.bad_value)
+        raise EvaluationError(
+            "optimize is", actual=repr(optimize), expected="True, False, 'auto' or 'full'", code=Code.bad_value
+        )
     return optimize if isinstance(optimize, str) else "full" if optimize else "plain"
 
 
@@ -384,8 +386,8 @@ def _most_memory(max_memory: int | None) -> int:
     return default_budget() if max_memory is None else whole_number(max_memory, "max_memory", 0)
 
 
-def _outputs_of_partial(model: PartialModel, names: Sequence[str] | None) -> list[ModelPort]:
-    """Return the outputs of a partial model; types of outputs chosen by name are unknown if inputs decide them."""
+def _known_outputs(model: Model, names: Sequence[str] | None) -> list[ModelPort]:
+    """Return the outputs before the first call; types of outputs chosen by name are unknown if inputs decide them."""
     if names is None:
         return model.outputs
     try:
@@ -407,7 +409,7 @@ def compiled_with(
     """Return the compiled model for the arguments of `compile_model`; interpreted: arguments of CompiledModel."""
     if engine is None:
         if providers is not None or options is not None:
-            raise EvaluationError("providers and options are given without an engine, expected the name of an engine")
+            raise EvaluationError("providers and options are given without an engine", expected="the name of an engine")
         return CompiledModel(model, **interpreted)
     # Engines are in a higher layer of the package, and take long to import.
     made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
@@ -418,7 +420,7 @@ def compiled_with(
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:
     if isinstance(names, str):
-        raise EvaluationError(f"outputs is the text {names!r}, expected a list of names")
+        raise EvaluationError("outputs is the text", actual=repr(names), expected="a list of names")
     chosen = copy(model)
     chosen.graph = with_outputs(model.graph, names)
     return chosen

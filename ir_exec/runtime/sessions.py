@@ -31,7 +31,7 @@ from ir_exec.runtime.precision import (
     as_declared,
     as_f32,
 )
-from ir_exec.runtime.specialising import Specialising
+from ir_exec.runtime.specializing import Specializing
 from ir_exec.runtime.state import VARIABLES, Drawers, Snapshot, Variables
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.types import Array, ElementType, TensorType
@@ -122,12 +122,25 @@ class RunnableNetwork:
     is_wide: bool
     rounded: Mapping[str, ElementType]
 
-    def chosen(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
+    def select(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
         """Return the model for these inputs, and the inputs. This model accepts all inputs."""
         return self, inputs
 
-    def otherwise(self, inputs: Inputs | None) -> None:
+    def select_other(self, inputs: Inputs | None) -> None:
         """Return the model for inputs that this one rejects: none."""
+
+    def model_of_types(self, types: Mapping[str, TensorType]) -> None:
+        """Return the model for inputs of these types, if it is another one: none."""
+
+    @property
+    def networks(self) -> list[RunnableNetwork]:
+        """The models that calls have used: this one."""
+        return [self]
+
+    @property
+    def specializations(self) -> list[dict[str, str]]:
+        """The models that depend on the inputs of calls: none."""
+        return []
 
     def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
         """Return the outputs in their declared types, in memory owned by the caller."""
@@ -204,7 +217,7 @@ class Session:
     calls of a session wait for each other; calls of other models, and of other sessions, run concurrently.
     """
 
-    def __init__(self, network: RunnableNetwork | Specialising) -> None:
+    def __init__(self, network: RunnableNetwork | Specializing) -> None:
         self._network = network
         self._variables = Variables(network.rounded)
         self._lock = RLock()
@@ -221,7 +234,8 @@ class Session:
                 to. Arrays of floats are rounded to the float type of the input. Arrays of another element type are cast
                 if the cast preserves every value, and rejected otherwise.
             observe: Called after each layer with its node, its inputs and its outputs, as they are computed: with f32
-                for the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only.
+                for the f16 and bf16 of the file, unless the precision is "file". The arrays are read-only;
+                those that it keeps count in `max_memory` until the run ends.
 
         Raises:
             EvaluationError: For missing or unknown inputs, and for layers that fail on the inputs.
@@ -231,7 +245,7 @@ class Session:
             ResourceError: If the run exceeds the memory budget, the time limit or the number of iterations.
         """
         require_callable(observe, "observe")
-        network, given = self._network.chosen(inputs)
+        network, given = self._network.select(inputs)
         try:
             return self._called(network, given, observe)
         except (ShapeError, EvaluationError):
@@ -243,7 +257,7 @@ class Session:
     def _otherwise(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs] | None:
         """Return the model for inputs that contradict the assumptions of the general one."""
         try:
-            return self._network.otherwise(inputs)
+            return self._network.select_other(inputs)
         except IRError:
             return None
 
@@ -287,7 +301,7 @@ class Session:
                 self._variables.resume(self._network.drawers)
             if self._is_running:
                 raise EvaluationError(
-                    "the model was called by an observer of its own run, expected a call of a session()"
+                    "the model was called by an observer of its own run", expected="a call of a session()"
                 )
             self._is_running = True
             around = VARIABLES.set(self._variables)

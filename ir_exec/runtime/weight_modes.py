@@ -1,4 +1,4 @@
-"""Whether runs expand weights or keep them in their file: the argument `weight_mode` of `compile_model`."""
+"""The argument `weight_mode` of `compile_model`: expanded weights, or weights that stay in their file."""
 
 from __future__ import annotations
 
@@ -30,5 +30,5 @@ def split_weights(
         warnings.warn(message, DeprecationWarning, stacklevel=3)
         return None, mode or cast("WeightMode", weights)
     if mode is not None and mode not in MODES:
-        raise EvaluationError(f"weight_mode is {mode!r}, expected 'expand' or 'keep'", code=Code.bad_value)
+        raise EvaluationError("weight_mode is", actual=repr(mode), expected="'expand' or 'keep'", code=Code.bad_value)
     return weights, mode

@@ -15,7 +15,7 @@ from ir_exec.errors import EvaluationError, IRError, ParseError
 from ir_exec.model import Model, Source, WeightsSource, read_model
 from ir_exec.readers import reader_of
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.view.changes import Merger, changes_of, diff_of, section_of_diff
 from ir_exec.view.data import GraphView, Link, NetworkView, PageView, Section
 from ir_exec.view.foreign import links_between, network_beside
@@ -80,7 +80,7 @@ def view(
         ParseError: For a report about another model.
     """
     if inputs is not None and (model := _partial(source)) is not None:
-        source, (inputs,), _ = for_calls(model, inputs)
+        source, (inputs,), _ = bind_calls(model, inputs)
     opened = open_network(source, weights)
     notes, sections, colour, verdict = Notes(), list[Section](), "kind", None
     if inputs is not None:

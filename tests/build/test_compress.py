@@ -14,7 +14,8 @@ from ir_exec import build, read_model
 from ir_exec.build.compress import Compression, compress_weights, plain_weights
 from ir_exec.build.weight_formats import FORMATS
 from ir_exec.errors import EvaluationError, GraphError
-from ir_exec.graph.compressed import compressed_weights
+from ir_exec.graph.compressed import find_compressed_weights
+from ir_exec.graph.decoding import decode_weight
 from ir_exec.model import Model
 
 FILES = Path(__file__).parents[1] / "quantization" / "nncf"
@@ -78,7 +79,7 @@ def test_the_layout_is_that_of_nncf(name: str) -> None:
     plain = read_model(FILES / "plain.xml")
     model, (stored,) = compress_weights(plain, Compression(name, 16 if name == "nvfp4" else 32, all_layers=True))
     theirs = read_model(FILES / f"{name}.xml")
-    (ours,), (other,) = (compressed_weights(one.graph).values() for one in (model, theirs))
+    (ours,), (other,) = (find_compressed_weights(one.graph).values() for one in (model, theirs))
     assert [node.type for node in ours.nodes] == [node.type for node in other.nodes]
     named = [node.name for node in other.nodes if not node.name.startswith(("Convert_", "Reshape_", "Constant_"))]
     assert [node.name for node in ours.nodes if node.name in named] == named
@@ -89,7 +90,7 @@ def test_the_layout_is_that_of_nncf(name: str) -> None:
     assert model.weights is not None
     assert theirs.weights is not None
     noises = [
-        float(((one.expand(weights) - plain.constants["proj/weight"]) ** 2).sum())
+        float(((decode_weight(one, weights) - plain.constants["proj/weight"]) ** 2).sum())
         for one, weights in ((ours, model.weights), (other, theirs.weights))
     ]
     assert noises[0] == pytest.approx(noises[1], rel=0.05)
@@ -177,6 +178,26 @@ def test_the_model_computes_nearly_the_same() -> None:
         changed, _ = compress_weights(model, Compression("int8"))
         (wanted,), (found,) = (list(ir_exec.compile_model(one)([inputs]).values()) for one in (model, changed))
         assert 0 < np.abs(found - wanted).max() < 0.05 * np.abs(wanted).max()
+
+
+def transposed_model() -> Model:
+    x = build.parameter([1, 4, 8, 8], "f32", name="x")
+    pads = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
+    hidden = build.convolution_backprop_data(x, weight("transposed", 4, 6, 3, 3), **pads)
+    hidden = build.group_convolution_backprop_data(hidden, weight("groups", 2, 3, 5, 3, 3), **pads)
+    offsets = np.zeros((1, 18, 8, 8), np.float32)
+    hidden = build.deformable_convolution(hidden, offsets, weight("deformed", 7, 10, 3, 3), **pads)
+    return build.model(build.result(hidden, name="y"))
+
+
+def test_filters_of_transposed_and_deformable_convolutions() -> None:
+    model, inputs = transposed_model(), RANDOM.standard_normal((1, 4, 8, 8)).astype(np.float32)
+    axes = {plain.name: plain.axes for plain in plain_weights(model)}
+    assert axes == {"transposed": (0, 2, 3), "groups": (1, 3, 4), "deformed": (1, 2, 3)}
+    changed, stored = compress_weights(model, Compression("int8"))
+    assert {row.name for row in stored if row.format != "keep"} == axes.keys()
+    (expected,), (actual,) = (list(ir_exec.compile_model(one)([inputs]).values()) for one in (model, changed))
+    assert 0 < np.abs(actual - expected).max() < 0.05 * np.abs(expected).max()
 
 
 def test_models_without_weights() -> None:

@@ -68,7 +68,7 @@ def test_zero_is_exact_with_zero_points() -> None:
 @pytest.mark.parametrize("size", [1e-9, 1e9])
 def test_scales_that_f16_cannot_hold_are_f32(size: float) -> None:
     found = encode(WEIGHT * np.float32(size), (1,), FORMATS["int8_sym"])
-    assert found.scale_kind.name == "f32"
+    assert found.scale_type.name == "f32"
     assert sqnr(found.expand(), WEIGHT * np.float32(size)) > 40
 
 

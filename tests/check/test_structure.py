@@ -14,7 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import IRFile
 from tests.conformance.oracle import Oracle, Refused
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 DIMS = (2, 3)
@@ -158,7 +158,7 @@ def test_every_float_type(name: str, offset: int) -> None:
     assert codes(check(np.array([1, np.nan, 0], dtype), offset=offset)) == [Code.nan_in_weights]
     assert codes(check(np.array([-np.inf, np.inf, 0], dtype), offset=offset)) == [Code.infinity_in_weights]
     both = check(np.array([-np.inf, np.nan, np.nan], dtype), offset=offset)
-    assert [found.message for found in both.diagnostics] == [mentions(2, 3, "NaN"), mentions(1, 3)]
+    assert list(both.diagnostics) == [fault_with(2, 3, "NaN"), fault_with(1, 3)]
 
 
 def test_integers_are_never_odd() -> None:

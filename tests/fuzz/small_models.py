@@ -11,7 +11,6 @@ import numpy as np
 
 from ir_exec import build
 from ir_exec.model import Model, read_model
-from ir_exec.onnx.lowering.partial_model import OnnxModel
 from ir_exec.types import ElementType
 from tests.onnx.files import model as onnx_text
 
@@ -179,7 +178,7 @@ def write_model(random: Random) -> str:
 
 def _write_inputs(model: Model, random: Random) -> None:
     """Write `inputs.npz` with an array for each input, and the first of them as `x.npy`."""
-    lists = model.lists if isinstance(model, OnnxModel) else []
+    lists = model.list_inputs
     arrays: dict[str, np.ndarray] = {}
     for port in model.inputs:
         if port.name in lists:

@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from ir_exec import build, read_model
-from ir_exec.graph import Value, compressed
-from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
+from ir_exec.graph.compressed import (
+    CompressedWeight,
+    WeightMismatch,
+    describe_weight,
+    find_compressed_weights,
+    find_weight,
+)
+from ir_exec.graph.decoding import decode_weight
 from ir_exec.model import Model
 
 FILES = Path(__file__).parents[1] / "quantization" / "nncf"
@@ -34,7 +40,7 @@ FORMATS = {
 
 
 def only_weight(model: Model) -> CompressedWeight:
-    (weight,) = compressed_weights(model.graph).values()
+    (weight,) = find_compressed_weights(model.graph).values()
     return weight
 
 
@@ -48,20 +54,7 @@ def test_a_mode_of_nncf(mode: str) -> None:
     found = weight.format(weights), weight.group_size, weight.is_symmetric(weights), weight.stored_bytes
     assert found == FORMATS[mode]
     with np.load(FILES / "expanded.npz") as expanded:
-        np.testing.assert_array_equal(weight.expand(weights), expanded[mode])
-
-
-@pytest.mark.parametrize("mode", FORMATS)
-def test_errors_of_rounding_are_within_half_a_step(mode: str) -> None:
-    model, plain = read_model(FILES / f"{mode}.xml"), read_model(FILES / "plain.xml")
-    assert model.weights is not None
-    weight = only_weight(model)
-    steps = weight.steps(model.weights)
-    assert steps is not None
-    error = np.abs(weight.expand(model.weights) - plain.constants["proj/weight"])
-    # What is beyond the last level is clipped, and mx scales are powers of two.
-    share = np.count_nonzero(error > 0.51 * steps) / error.size
-    assert share < 0.05
+        np.testing.assert_array_equal(decode_weight(weight, weights), expanded[mode])
 
 
 def test_the_layers_of_a_chain() -> None:
@@ -80,7 +73,7 @@ def test_a_fake_quantize_of_a_constant() -> None:
     assert model.weights is not None
     weight = only_weight(model)
     assert (weight.format(model.weights), weight.levels, weight.group_size) == ("fake_quantize5", 5, None)
-    assert sorted(set(weight.expand(model.weights).reshape(-1).tolist())) == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert sorted(set(decode_weight(weight, model.weights).reshape(-1).tolist())) == [-1.0, -0.5, 0.0, 0.5, 1.0]
 
 
 def test_other_values_are_no_chains() -> None:
@@ -88,27 +81,98 @@ def test_other_values_are_no_chains() -> None:
     scaled = build.multiply(x, np.float32(2))
     halved = build.convert(np.ones((4, 4), np.float16), "f32")
     model = build.model(build.matmul(scaled, halved))
-    assert not compressed_weights(model.graph)
+    assert not find_compressed_weights(model.graph)
     product = next(node for node in model.graph.nodes if node.type == "MatMul")
-    assert chain_of(product.values_in[0]) is None
-    plain = chain_of(product.values_in[1])
+    assert find_weight(product.values_in[0]) is None
+    plain = find_weight(product.values_in[1])
     assert plain is not None
     assert not plain.is_compressed
 
 
-def test_products_of_computed_values_are_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
-    visited: list[str] = []
-    elements = compressed._elements
+CODES = np.random.default_rng(0).integers(0, 16, (16, 32)).astype(np.uint8)
+SCALES = np.random.default_rng(1).uniform(0.01, 0.1, (16, 1)).astype(np.float32)
+ZEROS = np.full((16, 1), 7, np.uint8)
 
-    def count(value: Value, depth: int = 0) -> int:
-        visited.append(value.name)
-        return elements(value, depth)
 
-    monkeypatch.setattr(compressed, "_elements", count)
-    x = build.parameter([2], "f32", name="x")
-    value = x
-    for number in range(14):
-        value = build.multiply(value, build.relu(value), name=f"product_{number}")
-    model = build.model([value], [x])
-    assert compressed_weights(model.graph) == {}
-    assert visited == []
+def weight_of(value: build.Value) -> CompressedWeight | WeightMismatch:
+    """The description of a value that a MatMul reads."""
+    x = build.parameter([2, None], "f32", name="x")
+    model = build.model(build.result(build.matmul(x, value, transpose_b=True), name="y"))
+    product = next(node for node in model.graph.nodes if node.type == "MatMul")
+    return describe_weight(product.values_in[1])
+
+
+def floats(array: np.ndarray, name: str = "codes") -> build.Value:
+    return build.convert(build.constant(array, name=name), "f32")
+
+
+def test_groups_that_a_reshape_of_codes_makes() -> None:
+    scales = np.ones((16, 4, 1), np.float32)
+    split = build.reshape(floats(CODES), [16, 4, 8], special_zero=False)
+    weight = weight_of(build.reshape(build.multiply(split, scales), [16, 32], special_zero=False))
+    assert isinstance(weight, CompressedWeight)
+    assert (weight.group_axis, weight.group_size, weight.scaled_value.node.type) == (2, 8, "Reshape")
+    assert (weight.stored_shape, weight.output.shape.static) == ((16, 32), (16, 32))
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_scale_as_large_as_the_codes_is_no_constant_of_codes(swapped: bool) -> None:
+    scales = build.constant(np.full((16, 32), 0.5, np.float32))
+    inputs = (scales, floats(CODES)) if swapped else (floats(CODES), scales)
+    weight = weight_of(build.multiply(*inputs))
+    assert isinstance(weight, CompressedWeight)
+    assert (weight.codes.name, weight.is_compressed, weight.group_size) == ("codes", True, 1)
+
+
+def test_a_constant_is_a_weight_without_layers() -> None:
+    weight = weight_of(build.constant(CODES.astype(np.float32), name="plain"))
+    assert isinstance(weight, CompressedWeight)
+    assert (weight.codes.name, weight.line, weight.is_compressed, weight.size) == ("plain", (), False, 512)
+    assert find_weight(weight.value) is None
+
+
+def activation() -> build.Value:
+    return build.parameter([16, 1], "f32", name="scale")
+
+
+MISMATCHES = {
+    "activation": lambda: activation(),
+    "scale of an input": lambda: build.multiply(floats(CODES), activation(), name="wrong"),
+    "two scales": lambda: build.multiply(build.multiply(floats(CODES), SCALES, name="wrong"), np.float32(2)),
+    "zero after scale": lambda: build.subtract(build.multiply(floats(CODES), SCALES, name="wrong"), np.float32(2)),
+    "codes subtracted": lambda: build.subtract(floats(ZEROS), floats(CODES), name="wrong"),
+    "rows of a table": lambda: build.reshape(
+        build.gather(np.ones((16, 2), np.float32), build.constant(CODES), 0, name="wrong"),
+        [16, 64],
+        special_zero=False,
+    ),
+    "another layer": lambda: build.multiply(build.add(floats(CODES), floats(ZEROS), name="wrong"), SCALES),
+}
+
+
+@pytest.mark.parametrize("name", MISMATCHES)
+def test_the_first_layer_that_does_not_fit(name: str) -> None:
+    mismatch = weight_of(MISMATCHES[name]())
+    assert isinstance(mismatch, WeightMismatch)
+    assert mismatch.node.name == ("scale" if name == "activation" else "wrong")
+
+
+def test_a_chain_of_too_many_layers() -> None:
+    value = floats(CODES)
+    for _ in range(12):
+        value = build.reshape(value, [16, 32], special_zero=False)
+    assert isinstance(weight_of(value), WeightMismatch)
+
+
+def test_the_same_layers() -> None:
+    first, second, other = (
+        only_weight(read_model(FILES / f"{mode}.xml")) for mode in ("int4_sym", "int4_sym", "int4_asym")
+    )
+    assert first.has_same_layers(second)
+    assert not first.has_same_layers(other)
+
+
+def test_zero_points_that_cannot_be_read() -> None:
+    weight = weight_of(build.multiply(build.subtract(floats(CODES), floats(ZEROS)), SCALES))
+    assert isinstance(weight, CompressedWeight)
+    assert weight.zero_point(None) == "other"

@@ -21,12 +21,12 @@ import click
 import ir_exec
 from ir_exec.ops.base.registry import names_of_types, provided_extensions
 
-__all__ = ["COUNTS", "HOMES", "Use", "count_by_file", "find_excess", "find_uses", "find_uses_in", "load_counts"]
+__all__ = ["COUNTS", "HOMES", "Use", "count_comparisons", "find_excess", "find_uses", "find_uses_in", "load_counts"]
 
 PACKAGE = Path(ir_exec.__file__).parent
 
 COUNTS = Path(__file__).with_name("operator_names.json")
-"""The number of uses by category and file. It may only shrink."""
+"""The number of comparisons by file. It may only shrink."""
 
 HOMES = ("ops", "onnx/ops", "onnx/export/ops", "older", "text/ops")
 """The folders in which operators are defined, converted and lowered, where a name is the subject."""
@@ -157,33 +157,27 @@ def _names_in(keys: list[str | None]) -> list[str]:
     return [key for key in keys if key in _operator_names()]
 
 
-def count_by_file(uses: Iterable[Use]) -> dict[str, dict[str, int]]:
-    """The number of uses by category and file."""
-    counts: dict[str, Counter[str]] = {"comparisons": Counter(), "tables": Counter()}
-    for use in uses:
-        counts[use.category][use.path] += 1
-    return {category: dict(sorted(by_file.items())) for category, by_file in counts.items()}
+def count_comparisons(uses: Iterable[Use]) -> dict[str, int]:
+    """The number of comparisons by file."""
+    return dict(sorted(Counter(use.path for use in uses if use.category == "comparisons").items()))
 
 
-def load_counts() -> dict[str, dict[str, int]]:
-    content: dict[str, dict[str, int]] = json.loads(COUNTS.read_text("utf-8"))
+def load_counts() -> dict[str, int]:
+    content: dict[str, int] = json.loads(COUNTS.read_text("utf-8"))
     return content
 
 
-def find_excess(counts: dict[str, dict[str, int]], uses: Iterable[Use]) -> list[Use]:
-    """The uses in files that have more of a category than `counts` allows."""
-    uses = list(uses)
-    actual = count_by_file(uses)
-    return [use for use in uses if actual[use.category][use.path] > counts[use.category].get(use.path, 0)]
+def find_excess(counts: dict[str, int], uses: Iterable[Use]) -> list[Use]:
+    """The comparisons in files that have more of them than `counts` allows."""
+    comparisons = [use for use in uses if use.category == "comparisons"]
+    actual = count_comparisons(comparisons)
+    return [use for use in comparisons if actual[use.path] > counts.get(use.path, 0)]
 
 
 def _lower_counts() -> None:
-    """Write smaller counts where there are fewer uses now."""
-    before, actual = load_counts(), count_by_file(find_uses())
-    lowered = {
-        category: {path: min(count, by_file[path]) for path, count in actual[category].items() if path in by_file}
-        for category, by_file in before.items()
-    }
+    """Write smaller counts where there are fewer comparisons now."""
+    before, actual = load_counts(), count_comparisons(find_uses())
+    lowered = {path: min(count, before[path]) for path, count in actual.items() if path in before}
     COUNTS.write_text(json.dumps(lowered, indent=1) + "\n", "utf-8")
 
 

@@ -80,7 +80,7 @@ def _attributes(version: Version, random: Random) -> dict[str, Any]:
     found = {}
     for name, declared in version.attributes.items():
         if declared.is_required or random.random() < 0.4:
-            value = _value(declared.kind, random)
+            value = _value(declared.type_name, random)
             if value is not None:
                 found[name] = value
     return found
@@ -122,7 +122,7 @@ def from_tables(random: Random, count: int) -> Iterator[Node]:
         if names and random.random() < 0.7:
             assert version is not None
             name = random.choice(names)
-            value = _value(version.attributes[name].kind, random, one.attributes.get(name))
+            value = _value(version.attributes[name].type_name, random, one.attributes.get(name))
             if value is not None:
                 yield one._replace(attributes={**one.attributes, name: value})
                 continue
@@ -166,7 +166,7 @@ def without_bodies() -> list[Version]:
     return [
         one
         for one in registered()
-        if one.name not in _WITHOUT and all(declared.kind != graphs for declared in one.attributes.values())
+        if one.name not in _WITHOUT and all(declared.type_name != graphs for declared in one.attributes.values())
     ]
 
 

@@ -23,11 +23,14 @@ from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, TRAINING
 from ir_exec.onnx.reading import signatures
 from ir_exec.onnx.reading.tensors import element_type_of
 
-__all__ = ["PATH", "describe_operators", "render"]
+__all__ = ["CORRECTIONS", "PATH", "describe_operators", "render"]
 
 PATH = Path(signatures.__file__).with_suffix(".json")
 
 Entry = dict[str, Any]
+
+CORRECTIONS: dict[tuple[str, str], Any] = {("GRU-1", "direction"): "forward"}
+"""Defaults that replace those of a definition: the definition of GRU-1 has "foward"."""
 
 
 def describe_operators() -> dict[str, dict[str, Entry]]:
@@ -40,14 +43,18 @@ def describe_operators() -> dict[str, dict[str, Entry]]:
 
 def _describe_standard(domain: str) -> dict[str, Entry]:
     schemas = {
-        (one.name, one.since_version): one for one in defs.get_all_schemas_with_history() if one.domain == domain
+        (schema.name, schema.since_version): schema
+        for schema in defs.get_all_schemas_with_history()
+        if schema.domain == domain
     }
     # onnxruntime has operators of earlier versions too, such as LayerNormalization-1.
-    further = {(one.name, one.since_version): one for one in _runtime_schemas(domain) if not one.deprecated}
+    further = {
+        (schema.name, schema.since_version): schema for schema in _runtime_schemas(domain) if not schema.deprecated
+    }
     entries: dict[str, Entry] = {}
     previous: tuple[str, Entry] = "", {}
     for (name, since), schema in sorted({**further, **schemas}.items()):
-        inputs = " ".join(f"{one.name}{_mark(one)}" for one in schema.inputs)
+        inputs = " ".join(f"{declared.name}{_mark(declared)}" for declared in schema.inputs)
         entry = _entry(inputs, schema)
         if (name, entry) != previous:
             entries[f"{name}-{since}"] = entry
@@ -57,14 +64,17 @@ def _describe_standard(domain: str) -> dict[str, Entry]:
 
 def _describe_microsoft() -> dict[str, Entry]:
     entries = {}
-    for schema in sorted(_runtime_schemas(MICROSOFT), key=lambda one: one.name):
-        types = {one.type_param_str: _element_types(one.allowed_type_strs) for one in schema.type_constraints}
+    for schema in sorted(_runtime_schemas(MICROSOFT), key=lambda schema: schema.name):
+        types = {
+            constraint.type_param_str: _element_types(constraint.allowed_type_strs)
+            for constraint in schema.type_constraints
+        }
         inputs, used = [], {}
-        for one in schema.inputs:
-            variable = one.typeStr if one.typeStr in types else _element_types([one.typeStr])
+        for declared in schema.inputs:
+            variable = declared.typeStr if declared.typeStr in types else _element_types([declared.typeStr])
             if variable in types:
                 used[variable] = types[variable]
-            inputs.append(f"{one.name}{':' if variable else ''}{variable}{_mark(one)}")
+            inputs.append(f"{declared.name}{':' if variable else ''}{variable}{_mark(declared)}")
         entry = _entry(" ".join(inputs), schema)
         entry |= {"types": used} if any(used.values()) else {}
         entries[f"{schema.name}-{schema.since_version}"] = {**entry, "outputs": schema.max_output}
@@ -74,11 +84,14 @@ def _describe_microsoft() -> dict[str, Entry]:
 def _runtime_schemas(domain: str) -> list[Any]:
     from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-    return [one for one in get_all_operator_schema() if one.domain == domain]
+    return [schema for schema in get_all_operator_schema() if schema.domain == domain]
 
 
 def _entry(inputs: str, schema: Any) -> Entry:
-    attributes = {name: _attribute(one) for name, one in sorted(schema.attributes.items())}
+    attributes = {name: _attribute(declared) for name, declared in sorted(schema.attributes.items())}
+    for (operator, name), default in CORRECTIONS.items():
+        if operator == f"{schema.name}-{schema.since_version}":
+            attributes[name][1] = default
     return {"inputs": inputs, "attributes": attributes} if attributes else {"inputs": inputs}
 
 
@@ -87,14 +100,14 @@ def _mark(declared: Any) -> str:
 
 
 def _attribute(declared: Any) -> str | list[Any]:
-    kind = declared.type.name
+    type_name = declared.type.name
     if isinstance(declared, defs.OpSchema.Attribute):
         default = declared.default_value
     else:
         default = onnx.AttributeProto.FromString(declared._default_value)
     if not default.type:
-        return kind if declared.required else f"{kind}?"
-    return [kind, _plain(helper.get_attribute_value(default))]
+        return type_name if declared.required else f"{type_name}?"
+    return [type_name, _plain(helper.get_attribute_value(default))]
 
 
 def _plain(value: Any) -> Any:
@@ -103,7 +116,7 @@ def _plain(value: Any) -> Any:
         return float(str(np.float32(value)))
     if isinstance(value, bytes):
         return value.decode()
-    return [_plain(one) for one in value] if isinstance(value, (list, tuple)) else value
+    return [_plain(element) for element in value] if isinstance(value, (list, tuple)) else value
 
 
 def _element_types(types: Any) -> str:
@@ -111,8 +124,8 @@ def _element_types(types: Any) -> str:
     names = re.findall(r"^tensor\((\w+)\)$", "\n".join(types), re.MULTILINE)
     if "complex64" in names:
         return ""
-    known = {name.lower(): code for name, code in onnx.TensorProto.DataType.items()}
-    return "|".join(sorted({_element_type(name, known[name]) for name in names}))
+    codes = {name.lower(): code for name, code in onnx.TensorProto.DataType.items()}
+    return "|".join(sorted({_element_type(name, codes[name]) for name in names}))
 
 
 def _element_type(name: str, code: int) -> str:

@@ -19,7 +19,7 @@ from ir_exec.types import Array
 from tests.helpers.facts import coded, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
-from tests.ir import test_legacy
+from tests.ir import test_version_10
 from tests.runtime import tripled as tripled  # registers an operator
 from tests.runtime.test_state import network
 
@@ -106,10 +106,10 @@ def test_weights_that_reading_has_added_go_along(way: Callable[[Any], Any], from
     if from_file:
         (tmp_path / "image.bin").write_bytes(b"\0" * 4)
         weights = tmp_path / "image.bin"
-    model = ir_exec.read_model(test_legacy.network("f32", "f32", test_legacy.PRE_PROCESS), weights=weights)
+    model = ir_exec.read_model(test_version_10.network("f32", "f32", test_version_10.PRE_PROCESS), weights=weights)
     again = way(model)
     assert (model.weights.size, again.weights.size) == (16, 16)
-    image = np.full(test_legacy.DIMS, 10, np.float32)
+    image = np.full(test_version_10.DIMS, 10, np.float32)
     assert ir_exec.compile_model(again)([image])["converted"][0, :, 0, 0].tolist() == [8.5, 7.5, 6.5]
 
 

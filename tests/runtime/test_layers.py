@@ -11,6 +11,7 @@ from numpy.testing import assert_array_equal
 
 import ir_exec
 from ir_exec import ResourceError, build
+from ir_exec.graph import Node
 from ir_exec.tuning.machine import pretend
 from ir_exec.types import Array
 
@@ -74,6 +75,26 @@ def test_an_observed_call_obeys_the_budget_of_memory() -> None:
             compiled([array], observe=lambda node, *_, names=names: names.append(node.name))
         assert names == ["first"]
         assert caught.value.location.layer_name == "second"
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_arrays_that_an_observer_keeps_count(keeps: bool) -> None:
+    value = build.parameter([100, 1000], name="data")
+    for number in range(6):
+        value = build.relu(value, name=f"relu{number}")
+    compiled = ir_exec.compile_model(build.model(value), max_memory=3 * 400_000 + 10_000, optimize=False)
+    arrays: list[Array] = []
+
+    def observe(node: Node, inputs: list[Array], outputs: list[Array]) -> None:
+        arrays.extend(outputs if keeps else ())
+
+    data = np.ones((100, 1000), np.float32)
+    if not keeps:
+        assert_array_equal(compiled([data], observe=observe)[0], data)
+        return
+    with pytest.raises(ResourceError) as caught:
+        compiled([data], observe=observe)
+    assert (caught.value.location.layer_name, len(arrays)) == ("relu3", 3)
 
 
 def constant_result(number: Any, x: Any) -> tuple[None, list[Any], list[Any]]:

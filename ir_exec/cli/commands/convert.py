@@ -323,12 +323,12 @@ def _for_older(model: Model, to_opset: int | None, release: Release | None) -> M
     Raises:
         IRError: If impossible.
     """
-    from ir_exec.build.older import in_older_versions
+    from ir_exec.build.downgrade import downgrade_operators
 
     if to_opset is not None:
-        model = in_older_versions(model, _in_opset(to_opset), f"opset{to_opset}")
+        model = downgrade_operators(model, _in_opset(to_opset), f"opset{to_opset}")
     if release is not None:
-        model = in_older_versions(model, _in_release(release), f"OpenVINO {release}")
+        model = downgrade_operators(model, _in_release(release), f"OpenVINO {release}")
         for fault in newer_than(release, model.document, model.document.version):
             raise fault
     return model

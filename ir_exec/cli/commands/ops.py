@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -15,7 +14,7 @@ import click
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
 from ir_exec.cli.output.terminal import Unusable, echo, show, styled
-from ir_exec.hints import install_hint
+from ir_exec.hints import closest_names, did_you_mean, install_hint
 from ir_exec.ops.base.docstrings import describe, description_of
 from ir_exec.ops.base.operator import In, Op
 from ir_exec.ops.base.registry import provided_extensions, registered, registered_extensions
@@ -268,10 +267,9 @@ def _found(text: str, listed: list[_Operator]) -> list[_Operator]:
     wanted = text.strip().lower()
     found = [one for one in listed if wanted in (one.cls.type_name.lower(), one.name.lower())]
     if not found:
-        spellings = {one.cls.type_name.lower(): one.cls.type_name for one in listed}
-        near = difflib.get_close_matches(wanted.rpartition("-")[0] or wanted, spellings, n=1)
-        hint = f"; did you mean {spellings[near[0]]}?" if near else "; `ir-exec ops` lists all operators"
-        raise Unusable(f"there is no operator {text!r}{hint}")
+        near = closest_names(wanted.rpartition("-")[0] or wanted, [one.cls.type_name for one in listed])
+        hint = did_you_mean(near) or "`ir-exec ops` lists all operators"
+        raise Unusable(f"there is no operator {text!r}; {hint}")
     return found
 
 

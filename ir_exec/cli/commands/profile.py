@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
 import click
@@ -40,14 +40,12 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
-from ir_exec.model import Model
 from ir_exec.report.numbers import format_bytes, format_seconds
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, compile_model
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.precision import Precision
-from ir_exec.runtime.specialising import for_calls
-from ir_exec.types import Array
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
 """Columns that are omitted in narrow terminals, first ones first."""
@@ -132,7 +130,7 @@ def command(
     given = asked.given(network.inputs)
     if shows_plan:
         with errors_as_messages(hint=drawn_hint):
-            complete, (arrays,) = _completed(network, asked.drawn(network, given))
+            complete, (arrays,), _ = bind_calls(network, asked.drawn(network, given))
             compiled = compile_model(complete, threads=threads, precision=precision, passes=passes, **engine)
             shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
             plan = compiled.explain(shapes)
@@ -171,14 +169,6 @@ def command(
             echo(f"\none run written to {printable(trace_events)}, for ui.perfetto.dev or chrome://tracing")
         return
     write_text(_rendered(report, output_format, model, weights), output)
-
-
-def _completed(network: Model, inputs: Mapping[str, Array]) -> tuple[Model, list[list[Array]]]:
-    """Return a complete model for the inputs, and their arrays in its order."""
-    if not network.is_partial:
-        return network, [[inputs[port.name] for port in network.inputs]]
-    found = for_calls(network, inputs)
-    return found.model, found.calls
 
 
 def _partition(compiled: CompiledModel) -> PartitionReport:

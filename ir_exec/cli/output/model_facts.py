@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from math import prod
 from typing import Literal, NamedTuple
 
 from ir_exec.cli.output.onnx_facts import OnnxFacts, OnnxNode
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
 from ir_exec.ir import Document, Weights
 from ir_exec.model import Model, ModelPort
@@ -197,10 +196,10 @@ def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFac
     """Yield compressed weights by format, in order of decreasing elements."""
     found: dict[tuple[str, int | None], list[CompressedWeight]] = {}
     graphs = [graph, *(body.graph for node in graph.all_nodes() for body in node.bodies)]
-    for weight in (one for inner in graphs for one in compressed_weights(inner).values()):
+    for weight in (one for inner in graphs for one in find_compressed_weights(inner).values()):
         name = str(weight.element_type) if weights is None else weight.format(weights)
         found.setdefault((name, weight.group_size), []).append(weight)
-    sizes = {key: sum(prod(one.constant.shape.static) for one in members) for key, members in found.items()}
+    sizes = {key: sum(one.size for one in members) for key, members in found.items()}
     for key, members in sorted(found.items(), key=lambda item: -sizes[item[0]]):
         yield CompressedFacts(
             format=key[0],

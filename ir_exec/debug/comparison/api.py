@@ -28,11 +28,11 @@ from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import path_hint, suggested
-from ir_exec.model import Model, PartialModel, ShapeLike, Source, read_model
+from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.precision import Precision, run_as_f32
-from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.types import Array
 
 __all__ = ["Probe", "ReferenceLike", "compare"]
@@ -146,11 +146,11 @@ def compare(
     options: dict[str, Any] = {"threads": threads, "precision": precision}
     record: Drawn | None = None
     notes: list[str] = []
-    if model.is_partial or (isinstance(model, PartialModel) and inputs is not None):
-        called, record = _whole(model, reference, inputs, then, seed, shapes, options)
+    if inputs is not None or model.is_partial:
+        called, record = _complete_calls(model, reference, inputs, then, seed, shapes, options)
         model, (inputs, *then), _ = called
         notes = [called.summary] if called.summary else []
-    if isinstance(reference, Model) and reference.is_partial and inputs is not None:
+    if isinstance(reference, Model) and inputs is not None:
         reference = reference.specialised(_for_reference(reference, model, inputs))
     settings_of_runtime: dict[str, Any] = {"device": device, "hint": hint, "timeout": timeout, "lowered": lowered}
     found = _reference(model, reference, options, probe=probe, **settings_of_runtime)
@@ -174,8 +174,11 @@ def compare(
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
         if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
-            message = f"{found.title} has the values of one call, expected values of {len(rows)} calls"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{found.title} has the values of one call",
+                expected=f"values of {len(rows)} calls",
+                code=Code.unknown_input,
+            )
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
             rtol=_general(rtol),
@@ -229,7 +232,7 @@ def _explained_by_ports(error: IRError, model: Model, reference: Reference) -> I
     return error
 
 
-def _whole(
+def _complete_calls(
     model: Model,
     reference: ReferenceLike,
     inputs: Inputs | None,
@@ -237,8 +240,8 @@ def _whole(
     seed: int,
     shapes: Mapping[str, ShapeLike] | None,
     options: Mapping[str, Any],
-) -> tuple[ForCalls, Drawn | None]:
-    """Return a partial model completed for the calls; inputs given by neither the caller nor a trace are drawn."""
+) -> tuple[BoundCalls, Drawn | None]:
+    """Return the model for the calls; inputs given by neither the caller nor a trace are drawn."""
     record: Drawn | None = None
     if inputs is None:
         known: Mapping[str, Array] = {}
@@ -247,7 +250,7 @@ def _whole(
         shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
         inputs, record = checked_inputs(model, seed, shapes, known, **options)
         record = record if len(known) < len(model.inputs) else None
-    return for_calls(model, inputs, *then), record
+    return bind_calls(model, inputs, *then), record
 
 
 def _for_reference(reference: Model, model: Model, inputs: Inputs) -> Inputs:
@@ -289,8 +292,13 @@ def _output_tolerances(
     for name in dict.fromkeys(name for one in given for name in one if name != _ALL):
         if name not in by_name:
             names = ", ".join(port.name for port in model.outputs)
-            message = f"tolerance for unknown output {name!r}, expected one of: {names}"
-            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(name, by_name))
+            raise EvaluationError(
+                "tolerance for unknown output",
+                actual=repr(name),
+                expected=f"one of: {names}",
+                code=Code.unknown_input,
+                hint=suggested(name, by_name),
+            )
         relative, absolute = (one.get(name, one.get(_ALL, 0.0)) for one in given)
         value = by_name[name]
         found[(), value.node.id, value.position] = Tolerance(rtol=relative, atol=absolute)

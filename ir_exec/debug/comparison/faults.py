@@ -9,7 +9,6 @@ from ir_exec.debug.comparison.known import LayerFindings, Place, Takers
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.report import ComparedLayer, LayerFault
 from ir_exec.graph import Node
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const, Parameter
 
 __all__ = ["fault_of", "moves_values"]
@@ -63,7 +62,7 @@ def fault_of(
         carried=layer.carried,
         call=layer.call,
         includes=layer.includes,
-        taken_by=takers(place) if canonical(layer.type) == "Const" else (),
+        taken_by=takers(place) if isinstance(node.op, Const) else (),
         is_gross=gross,
         is_certain=is_certain,
         unseen=unseen,

@@ -38,7 +38,7 @@ class _Judged(Protocol):
 
     failure: str | None
     is_refused: bool
-    is_partial: bool
+    is_filtered: bool
 
 
 _SEVERITY: dict[OutputStatus, int] = {
@@ -169,13 +169,13 @@ def verdict_of(
     if reference.failure is not None:
         return "not compared" if reference.is_refused else "failed"
     matched = [one for one in outputs if one.status != "unmatched"]
-    if not matched and reference.is_partial:
+    if not matched and reference.is_filtered:
         known = [layer for layer in layers if layer.partner is not None]
         compared = sum(layer.carried.compared for layer in known if layer.carried is not None)
         if known and not compared and any(layer.carried.elements for layer in known if layer.carried is not None):
             return "not compared"
         return "equal" if not faults and all(fits(one) or is_on_steps(one) for one in known) else "different"
-    if len(matched) < len(outputs) and not reference.is_partial:
+    if len(matched) < len(outputs) and not reference.is_filtered:
         return "different"
     differ = [one for one in matched if one.status == "different"]
     if differ:

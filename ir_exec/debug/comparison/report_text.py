@@ -10,6 +10,8 @@ from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison, LayerFault
 from ir_exec.debug.precision.ranges import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
+from ir_exec.debug.values.entries import class_of_type
+from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.numbers import format_count, format_number, format_number_pair, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
@@ -197,8 +199,14 @@ def _suspected(report: Comparison, fault: LayerFault) -> str:
     if not fault.unseen:
         return text
     text += f": {fault.unseen:,} {pluralize(fault.unseen, 'layer has', 'layers have')} no value in the reference"
-    values = [one for one in report.layers if one.partner is not None and one.type not in ("Const", "Parameter")]
-    return text + (": use --with MODEL" if all(is_output(one, report) for one in values) else "")
+    layers = [layer for layer in report.layers if layer.partner is not None and not _is_source(layer)]
+    return text + (": use --with MODEL" if all(is_output(layer, report) for layer in layers) else "")
+
+
+def _is_source(layer: ComparedLayer) -> bool:
+    """Return True for constants and inputs."""
+    cls = class_of_type(layer.type)
+    return cls.is_parameter or issubclass(cls, Const)
 
 
 def _contradicted(report: Comparison) -> list[ComparedLayer]:

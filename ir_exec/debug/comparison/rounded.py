@@ -16,7 +16,6 @@ from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.tolerances import Tolerance
 from ir_exec.debug.values.entries import Entry, Key, conversions_of_constants
 from ir_exec.debug.values.facts import pieces
-from ir_exec.ops.base.registry import canonical
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Number, Record
 from ir_exec.types import STRING, Array, ElementType, convert
@@ -169,7 +168,7 @@ def same_storage(
     more: dict[Key, Entry] = {}
     for entry, source in conversions_of_constants(ours):
         partner = partners.get(source.key)
-        if entry.key not in partners and partner is not None and canonical(partner.type) in ("Const", "Initializer"):
+        if entry.key not in partners and partner is not None and (partner.is_constant or partner.type == "Initializer"):
             more[entry.key] = partner
     used = {partner.key for partner in partners.values()}
     return more, {entry.key for entry, source in conversions_of_constants(theirs) if source.key in used}

@@ -24,8 +24,8 @@ from ir_exec.hints import suggested
 from ir_exec.model import Model, ShapeLike
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.precision import as_declared
-from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType
 
 __all__ = ["compare_isolated"]
@@ -74,8 +74,12 @@ def compare_isolated(
         EvaluationError: If the reference is not an engine or the device does not exist, and the errors of a run.
     """
     if not isinstance(reference, str) or reference not in _ENGINES:
-        message = f"{reference!r} cannot run single layers, expected openvino or onnxruntime"
-        raise EvaluationError(message, code=Code.unknown_input, hint=suggested(str(reference), list(_ENGINES)))
+        raise EvaluationError(
+            f"{reference!r} cannot run single layers",
+            expected="openvino or onnxruntime",
+            code=Code.unknown_input,
+            hint=suggested(str(reference), list(_ENGINES)),
+        )
     options: dict[str, Any] = {"threads": settings.threads, "precision": settings.precision}
     asked = device_of(_ENGINES[reference], device, hint=hint, timeout=timeout, **options)
     if model.lowered_from is not None:
@@ -84,7 +88,7 @@ def compare_isolated(
         drawn: Drawn | None = None
         if inputs is None:
             inputs, drawn = checked_inputs(model, seed, shapes, **options)
-        model, rows, _ = for_calls(model, inputs, *then)
+        model, rows, _ = bind_calls(model, inputs, *then)
         while len(rows) < (calls or 1):
             again = checked_inputs(model, seed + len(rows), shapes, **options)[0] if drawn and not then else None
             rows.append(rows[-1] if again is None else bind_inputs(again, model.inputs))

@@ -15,6 +15,7 @@ from ir_exec.debug.device.parts import IsolatedPart, IsolationScope, reason_to_l
 from ir_exec.debug.device.records import RunPart
 from ir_exec.debug.device.verdicts import Judgement, PartCase, judgement
 from ir_exec.debug.reduction.extracting import values_at
+from ir_exec.debug.reduction.minimizing import minimize, smallest_count
 from ir_exec.debug.traces.walk import Walker
 from ir_exec.errors import IRError
 from ir_exec.graph import Node, Value
@@ -28,8 +29,8 @@ __all__ = ["WrongTogether"]
 _MOST_LEVELS = 256
 """Maximum levels of layers upstream of a wrong layer that are searched."""
 
-_MOST_LEFT_OUT = 24
-"""Maximum layers of a set whose layers are removed one by one."""
+_MOST_TRIALS = 48
+"""Maximum smaller sets that run on the device."""
 
 
 class WrongTogether:
@@ -51,28 +52,36 @@ class WrongTogether:
     def above(self, node: Node) -> RunPart | None:
         """Return the smallest set of layers that ends with this one and is wrong; None if no set is found.
 
-        The search starts with the layers that the device computes in one step, and adds levels of upstream layers by
-        doubling and bisection. Then it tries to remove each layer.
+        The search starts with the layers that the device computes in one step, and adds levels of upstream layers
+        until the set is wrong. Then it removes layers, those farthest from the end first.
 
         Raises:
             IRError: The errors of a run.
         """
-        start = next((group for group in self._fused() if node in group), {node})
-        right, levels = -1, 0
-        found = self._judge(start, node)
-        while not _is_wrong(found):
-            right, levels = levels, max(2 * levels, 1)
-            if levels > _MOST_LEVELS or self._levels(start, levels) == self._levels(start, right):
-                return None
-            found = self._judge(self._levels(start, levels), node)
-        while levels - right > 1:
-            middle = (levels + right) // 2
-            tried = self._judge(self._levels(start, middle), node)
-            if _is_wrong(tried):
-                levels, found = middle, tried
-            else:
-                right = middle
-        nodes, found = self._fewer(self._levels(start, levels), node, found)
+        depths = self._depths(node)
+        judgements: dict[frozenset[Node], Judgement] = {}
+
+        def is_wrong(nodes: Collection[Node]) -> bool:
+            key = frozenset(nodes)
+            if key not in judgements:
+                judgements[key] = self._judge(key, node)
+            return judgements[key].status == "wrong"
+
+        def to_depth(count: int) -> frozenset[Node]:
+            return frozenset(layer for layer, depth in depths.items() if depth <= count)
+
+        def is_wrong_below(upstream: Sequence[Node]) -> bool:
+            nodes = self._connected({*upstream, node}, node)
+            return len(nodes) > 1 and is_wrong(nodes)
+
+        count = smallest_count(lambda count: is_wrong(to_depth(count)), max(depths.values()))
+        if count is None:
+            return None
+        nodes = to_depth(count)
+        nearest = [one for one in reversed(self._scope.region.graph.nodes) if one in nodes and one is not node]
+        upstream = minimize(nearest, is_wrong_below, limit=_MOST_TRIALS).items
+        if len(upstream) < len(nearest):
+            nodes = self._connected({*upstream, node}, node)
         order = [one for one in self._scope.region.graph.nodes if one in nodes]
         self._values.clear()
         return RunPart(
@@ -82,21 +91,19 @@ class WrongTogether:
             layer_ids=tuple(one.id for one in order),
             types=tuple(one.type for one in order),
             status="wrong",
-            error=found.error,
-            note=found.note,
+            error=judgements[nodes].error,
+            note=judgements[nodes].note,
         )
 
-    def _levels(self, start: Collection[Node], count: int) -> set[Node]:
-        """The layers with a number of levels of upstream layers."""
-        found = set(start)
-        ends = found
-        for _ in range(count):
-            above = {source(value).node for node in ends for value in node.values_in} - found
-            ends = {node for node in above if self._is_taken(node)}
-            if not ends:
-                break
-            found = found | ends
-        return found
+    def _depths(self, node: Node) -> dict[Node, int]:
+        """The levels of upstream layers: 0 for those that the device computes in one step with a layer."""
+        depths = dict.fromkeys(next((group for group in self._fused() if node in group), {node}), 0)
+        ends = set(depths)
+        for depth in range(1, _MOST_LEVELS + 1):
+            above = {source(value).node for node in ends for value in node.values_in}
+            ends = {node for node in above if node not in depths and self._is_taken(node)}
+            depths |= dict.fromkeys(ends, depth)
+        return depths
 
     def _is_taken(self, node: Node) -> bool:
         return is_counted(node) and reason_to_leave_out(node, self._scope) is None
@@ -122,27 +129,16 @@ class WrongTogether:
             return Judgement("left out", note=error.message)
         return judgement(case, self._asker.ask(question, fuses=True), self._asker, self._settings)
 
-    def _fewer(self, nodes: set[Node], end: Node, found: Judgement) -> tuple[set[Node], Judgement]:
-        """Remove the layers that the fault does not need, starting with the farthest from the end."""
-        if len(nodes) > _MOST_LEFT_OUT:
-            return nodes, found
-        for node in [one for one in self._scope.region.graph.nodes if one in nodes and one is not end]:
-            left = self._connected(nodes - {node}, end)
-            tried = self._judge(left, end) if left != nodes else found
-            if left != nodes and _is_wrong(tried) and len(left) > 1:
-                nodes, found = left, tried
-        return nodes, found
-
-    def _connected(self, nodes: set[Node], end: Node) -> set[Node]:
+    def _connected(self, nodes: Collection[Node], end: Node) -> frozenset[Node]:
         """The layers that the last one depends on, directly or through the others."""
-        found, pending = {end}, [end]
+        connected, pending = {end}, [end]
         while pending:
             for value in pending.pop().values_in:
                 node = source(value).node
-                if node in nodes and node not in found:
-                    found.add(node)
+                if node in nodes and node not in connected:
+                    connected.add(node)
                     pending.append(node)
-        return found
+        return frozenset(connected)
 
     def _fused(self) -> list[set[Node]]:
         """The groups of layers that the device computes in one step, if it reports them."""
@@ -162,7 +158,3 @@ class WrongTogether:
                 if len(group) > 1:
                     self._groups.append(group)
         return self._groups
-
-
-def _is_wrong(found: Judgement) -> bool:
-    return found.status == "wrong"

@@ -18,15 +18,17 @@ from ir_exec.debug.precision.weights import (
     QuantizedWeight,
     as_reported,
     compared_weight,
+    described_weight,
     summary_of,
     weight_line,
-    weight_side,
 )
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, chain_of, numbers_of
+from ir_exec.graph.compressed import CompressedWeight, find_weight
+from ir_exec.graph.constant_parts import read_numbers
+from ir_exec.graph.decoding import decode_weight
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Loaded, Model, Source, WeightsSource
-from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const, Result
 from ir_exec.report.numbers import format_count
 from ir_exec.report.records import Record
@@ -284,8 +286,11 @@ class _Diff:
         chains = mine.folded.get(a), theirs.folded.get(b)
         if chains == (None, None) or mine.weights is None or theirs.weights is None:
             return False
-        sides = weight_side(a, chains[0], mine.weights, scope), weight_side(b, chains[1], theirs.weights, scope)
-        self.quantized.append(compared_weight(*sides, ("a", "b")))
+        first, second = (
+            described_weight(chain or CompressedWeight(node.outputs[0], node), weights, scope)
+            for chain, node, weights in zip(chains, (a, b), (mine.weights, theirs.weights), strict=True)
+        )
+        self.quantized.append(compared_weight(first, second, ("a", "b")))
         return True
 
     def _source(self, node: Node, position: int) -> Value | None:
@@ -368,11 +373,12 @@ class _Diff:
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
-        if canonical(a.type) in ("Convert", "Subtract", "Multiply", "Reshape") or None in self._weights:
+        is_inside = any(find_weight(value) is not None for value in a.outputs)
+        if is_inside or None in self._weights:
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
             values = (self._source(node, position) for node in (a, b))
-            mine, theirs = (None if value is None else chain_of(value) for value in values)
+            mine, theirs = (None if value is None else find_weight(value) for value in values)
             if mine is None or theirs is None or not (mine.is_compressed or theirs.is_compressed):
                 continue
             if self._differ(mine.constants, theirs.constants, pairs):
@@ -386,7 +392,7 @@ class _Diff:
         mine, theirs = self._weights
         assert mine is not None
         assert theirs is not None
-        return difference(b.expand(theirs), a.expand(mine), Tolerance())
+        return difference(decode_weight(b, theirs), decode_weight(a, mine), Tolerance())
 
     def _differ(self, a: Sequence[Node], b: Sequence[Node], pairs: dict[Node, Node]) -> bool:
         if len(a) != len(b) or any(pairs.get(one) is not other for one, other in zip(a, b, strict=True)):
@@ -452,7 +458,7 @@ def _place(node: Node, scope: tuple[str, ...]) -> UnmatchedLayer:
 
 
 def _range(node: Node, scope: tuple[str, ...], weights: Weights | None) -> QuantizedRange:
-    ends = [] if weights is None else [numbers_of(value, weights) for value in node.values_in[1:3]]
+    ends = [] if weights is None else [read_numbers(value, weights) for value in node.values_in[1:3]]
     return QuantizedRange(
         path="/".join((*scope, node.name)),
         layer_id=node.id,

@@ -9,7 +9,6 @@ from ir_exec.debug.comparison.rounded import RoundedWeights, WeightsNote
 from ir_exec.debug.comparison.tolerances import Tolerance
 from ir_exec.graph import Node, Value
 from ir_exec.ir import Weights
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["StoredWeights"]
@@ -36,7 +35,7 @@ class StoredWeights:
         conversions = {
             node
             for node in unpaired
-            if canonical(node.type) == "Convert" and node.values_in and node.values_in[0].node in stored
+            if node.op_class.is_conversion and node.values_in and node.values_in[0].node in stored
         }
         self._conversions |= conversions
         return conversions

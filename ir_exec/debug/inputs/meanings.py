@@ -104,7 +104,7 @@ class Uses:
             if isinstance(declared.domain, AxisIndices):
                 self._indices(flow, node, value, declared.domain, types)
                 continue
-            if declared.name in op.shape_inputs:
+            if declared.name in (*op.sized_by, *op.arranging_inputs):
                 self._hidden.update(flow.reached(value))
             if declared.domain is not None:
                 reader = _Reader(flow, node, op, types, value)
@@ -193,7 +193,7 @@ def _evidence(reader: _Reader, domain: Domain, trail: Trail) -> Iterator[Use]:
                 yield Use("exact", domain.text, exact=(domain.value,))
         case BagOffsets() | SegmentIds() | Ascending() | BoxCorners():
             if trail.lines() is not None and not trail.is_sum:
-                yield _ordered(reader, domain)
+                yield _describe_order(reader, domain)
         case ImagePixels():
             yield from _image(reader, trail)
         case Angles():
@@ -213,7 +213,7 @@ def _lengths(trail: Trail, size: int) -> Iterator[Use]:
         yield Use("lengths", f"lengths from 1 to {floor(inside[1])}", ceil(inside[0]), floor(inside[1]))
 
 
-def _ordered(reader: _Reader, domain: BagOffsets | SegmentIds | Ascending | BoxCorners) -> Use:
+def _describe_order(reader: _Reader, domain: BagOffsets | SegmentIds | Ascending | BoxCorners) -> Use:
     """Elements that are in an order with their neighbors."""
     match domain:
         case BagOffsets():

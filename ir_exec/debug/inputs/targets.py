@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from math import prod
+from collections.abc import Iterator, Sequence
 
 from ir_exec.debug.inputs.probing import Outcome, Prober, Sizes
-from ir_exec.graph import Node, Value
+from ir_exec.graph import Node
 from ir_exec.infer import Types
-from ir_exec.ops.base.registry import canonical
 
 __all__ = ["grown", "met"]
 
@@ -111,69 +109,11 @@ def _with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
 
 
 def _gap(node: Node, types: Types) -> int | None:
-    """The difference of the first two numbers that the layer requires to be equal; None if they are unknown."""
-    find = _PAIRS.get(canonical(node.type), _aligned)
+    """The difference of the first two sizes that the layer requires to be equal; None if they are unknown."""
+    if node.op is None:
+        return None
+    pairs = node.op.equal_sizes(*(types[value.number] for value in node.values_in))
     try:
-        return next((first - second for first, second in find(node, types) if first != second), 0)
+        return next((first - second for first, second in pairs if first != second), 0)
     except (IndexError, ValueError):
         return None
-
-
-def _rows(values: Sequence[Value], types: Types) -> list[list[int]]:
-    """The sizes of values.
-
-    Raises:
-        ValueError: If a size is dynamic.
-    """
-    shapes = [types[value.number].shape for value in values]
-    if not all(shape.is_static for shape in shapes):
-        raise ValueError
-    return [list(shape.static) for shape in shapes]
-
-
-def _aligned(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    """Pairs of sizes that must be equal unless one is 1, aligned at the last axis."""
-    rows = _rows(node.values_in, types)
-    for other in rows[1:]:
-        yield from [(a, b) for a, b in zip(rows[0][::-1], other[::-1], strict=False) if 1 not in (a, b)]
-
-
-def _joined(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    """Pairs of sizes of all axes except the concatenated one."""
-    rows = _rows(node.values_in, types)
-    axis = int(getattr(node.op, "axis", 0)) % len(rows[0])
-    for other in rows[1:]:
-        yield from [(a, b) for place, (a, b) in enumerate(zip(rows[0], other, strict=True)) if place != axis]
-
-
-def _contracted(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    first, second = _rows(node.values_in, types)
-    inner = first[-2 if getattr(node.op, "transpose_a", False) else -1]
-    yield inner, second[-1 if getattr(node.op, "transpose_b", False) else -2]
-    yield from [(a, b) for a, b in zip(first[-3::-1], second[-3::-1], strict=False) if 1 not in (a, b)]
-
-
-def _channels(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    data, filters = _rows(node.values_in[:2], types)
-    grouped = canonical(node.type) == "GroupConvolution"
-    yield data[1], filters[0] * filters[2] if grouped else filters[1]
-
-
-def _reshaped(node: Node, types: Types) -> Iterator[tuple[int, int]]:
-    """The numbers of elements before and after, if the pattern is static."""
-    (sizes,) = _rows(node.values_in[:1], types)
-    pattern = types[node.values_in[1].number].value
-    if pattern is None or (pattern < 0).any():
-        raise ValueError
-    wanted = [int(one) or sizes[place] for place, one in enumerate(pattern.reshape(-1))]
-    yield prod(sizes), prod(wanted)
-
-
-_PAIRS: dict[str, Callable[[Node, Types], Iterator[tuple[int, int]]]] = {
-    "Concat": _joined,
-    "MatMul": _contracted,
-    "Convolution": _channels,
-    "GroupConvolution": _channels,
-    "Reshape": _reshaped,
-}
-"""Functions that find the numbers that must be equal, by operator."""

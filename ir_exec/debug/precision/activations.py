@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from ir_exec.build.compress import PlainWeightConstant, plain_weights
+from ir_exec.build.compress import plain_weights
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["activation_powers"]
@@ -30,7 +29,7 @@ def activation_powers(
     Raises:
         IRError: The errors of a run.
     """
-    model, rows, _ = for_calls(model, *calls)
+    model, rows, _ = bind_calls(model, *calls)
     weights = {(weight.reader, weight.port): weight for weight in plain_weights(model)}
     readers = {reader for reader, _ in weights}
     sums: dict[str, Array] = {}
@@ -43,8 +42,10 @@ def activation_powers(
             return
         for port in (0, 1):
             weight = weights.get((visit.node, port))
-            axis = None if weight is None else _channel_axis(weight, visit.inputs[1 - port])
-            if weight is None or axis is None:
+            if weight is None or visit.node.op is None:
+                continue
+            axis = visit.node.op.channel_axis(1 - port, visit.inputs[1 - port].ndim)
+            if axis is None:
                 continue
             data = convert(visit.inputs[1 - port], ElementType.f32)
             others = tuple([one for one in range(data.ndim) if one != axis])
@@ -56,17 +57,3 @@ def activation_powers(
     for arrays in rows:
         walker.run(arrays, visit)
     return {name: (total / max(counts[name], 1)).astype(np.float32) for name, total in sums.items()}
-
-
-def _channel_axis(weight: PlainWeightConstant, data: Array) -> int | None:
-    """The axis of the other input that the reader sums over; None if the weight has no channels there."""
-    kind = canonical(weight.reader.type)
-    if kind in ("Convolution", "ConvolutionBackpropData"):
-        return 1
-    if kind != "MatMul" or data.ndim < 1:
-        return None
-    if data.ndim == 1:
-        return 0
-    is_transposed = bool(vars(weight.reader.op)["transpose_b" if weight.port == 0 else "transpose_a"])
-    is_last = is_transposed if weight.port == 0 else not is_transposed
-    return data.ndim - 1 if is_last else data.ndim - 2

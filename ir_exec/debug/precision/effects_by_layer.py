@@ -27,22 +27,21 @@ from ir_exec.debug.precision.losses import OutputLoss, OutputLosses, kinds_of_ou
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.precision.ranges import RangeCounter
 from ir_exec.debug.precision.weights import QuantizedWeight
+from ir_exec.debug.reduction.minimizing import MOST_TRIALS, SearchEnded, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, entries_of
 from ir_exec.debug.values.facts import as_numbers
 from ir_exec.errors import EvaluationError, GraphError
 from ir_exec.graph import Node
-from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
+from ir_exec.graph.decoding import decode_weight
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["quantization_report"]
-
-_MOST_ROUNDS = 400
-"""Maximum sets of layers that are tried after the first sufficient set."""
 
 Change = Callable[[Array], Array]
 
@@ -81,12 +80,12 @@ def quantization_report(
     model = quantized if isinstance(quantized, Model) else read_model(quantized)
     other = plain if isinstance(plain, Model) else read_model(plain)
     if keep_bits not in (8, 16):
-        raise EvaluationError(f"keep_bits is {keep_bits}, expected 8 or 16")
+        raise EvaluationError("keep_bits is", actual=keep_bits, expected="8 or 16")
     require_same_ports(model, other, "the quantized model", "the model before quantization")
     is_drawn = not calls
     given = list(calls) if calls else [drawn_inputs(other, seed, shapes)]
-    model, rows, _ = for_calls(model, *given)
-    other, _, _ = for_calls(other, *given)
+    model, rows, _ = bind_calls(model, *given)
+    other, _, _ = bind_calls(other, *given)
     units = _units(model, other, given)
     study = _Study(model, other, rows, given, units, progress)
     deadline = None if seconds is None else start + seconds
@@ -94,7 +93,7 @@ def quantization_report(
     total = study.quantized_loss()
     keep, kept, is_minimal = None, None, False
     if max_loss is not None and float(total.loss) > max_loss and not study.is_stopped:
-        keep, kept, is_minimal = study.fewest(effects, max_loss, keep_bits, deadline)
+        keep, kept, is_minimal = study.minimal_keep(effects, max_loss, keep_bits, deadline)
     extra = {unit.effect.path: unit.extra_bytes(keep_bits) for unit in units}
     names = {unit.effect.path: unit.keep_as(keep_bits) for unit in units}
     layers = [
@@ -187,7 +186,7 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
     folded.unfold(partners)
     folded.pass_through(partners)
     judged = folded.judge(reference)
-    chains = {((), value.node.id, value.position): one for value, one in compressed_weights(model.graph).items()}
+    chains = {((), value.node.id, value.position): one for value, one in find_compressed_weights(model.graph).items()}
     weights = {weight.node.id: weight for weight in plain_weights(plain)}
     powers = activation_powers(plain, calls)
     found = [
@@ -198,7 +197,7 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
     found += _value_units(model, ours, partners, folded.passed)
     if found:
         return found
-    is_quantized = bool(chains) or any(entry.type == "FakeQuantize" for entry in ours)
+    is_quantized = bool(chains) or any(entry.is_quantization for entry in ours)
     if not is_quantized:
         hint = "pass the quantized model first, and the plain model with --with"
         raise GraphError(f"{model.name!r} has no compressed weights and no FakeQuantize layers", hint=hint)
@@ -216,7 +215,7 @@ def _weight_unit(
     powers: Mapping[str, Array],
 ) -> _Unit:
     assert model.weights is not None
-    array = weight.expand(model.weights)
+    array = decode_weight(weight, model.weights)
     readers = tuple([node.name for node in model.graph.nodes if weight.value in node.values_in])
     effect = LayerEffect(
         path=one.path,
@@ -309,7 +308,7 @@ class _Study:
         self._units = units
         self._progress = progress or (lambda step: None)
         self._walker = Walker(plain, precision="f32")
-        plain, self._calls, _ = for_calls(plain, *calls)
+        plain, self._calls, _ = bind_calls(plain, *calls)
         self.runs = 0
         self.is_stopped = False
         outputs = self._run({})
@@ -373,16 +372,15 @@ class _Study:
             found.append(unit.effect.model_copy(update={"effect": effect}))
         return found
 
-    def fewest(
+    def minimal_keep(
         self, effects: Sequence[LayerEffect], max_loss: float, bits: int, deadline: float | None
     ) -> tuple[set[str] | None, OutputLoss | None, bool]:
         """The paths of layers to keep at a higher precision, the loss, and True if none of them can be left out.
 
-        Bisection finds the least number of first layers in the ranking that is sufficient. Then the removal of each
-        layer is tried, starting with the least effect, until none can be left out. The paths are None if all layers
-        together are not sufficient.
+        The paths are None if all layers together are not sufficient.
         """
-        order = [one.path for one in sorted(effects, key=lambda one: one.rank, reverse=True)]
+        ranks = {one.path: one.rank for one in effects}
+        order = sorted(ranks, key=ranks.__getitem__, reverse=True)
         units = {unit.effect.path: unit for unit in self._units}
 
         def loss(kept: Collection[str]) -> OutputLoss:
@@ -391,29 +389,21 @@ class _Study:
             shortened = [(units[path], units[path].in_bits(bits)) for path in order if path in kept]
             return self._loss([*whole, *((unit, change) for unit, change in shortened if change is not None)])
 
-        low, high, best = 0, len(order), loss(order)
+        best = loss(order)
         if float(best.loss) > max_loss:
             return None, None, False
-        while high - low > 1:
-            middle = (low + high) // 2
-            found = loss(order[:middle])
-            if float(found.loss) <= max_loss:
-                high, best = middle, found
-            else:
-                low = middle
-        kept, pending, rounds = order[:high], order[:high], 0
-        while pending:
-            path = pending.pop()
-            without = [one for one in kept if one != path]
-            rounds += 1
-            is_over = self._is_late(deadline) or rounds > _MOST_ROUNDS
-            less = None if is_over else self._unless_stopped(partial(loss, without))
+
+        def holds(kept: Collection[str]) -> bool:
+            nonlocal best
+            less = None if self._is_late(deadline) else self._unless_stopped(partial(loss, kept))
             if less is None:
-                return set(kept), best, False
-            if float(less.loss) <= max_loss:
-                # Other layers may have become removable.
-                kept, best, pending = without, less, without[:]
-        return set(kept), best, True
+                raise SearchEnded
+            is_sufficient = float(less.loss) <= max_loss
+            best = less if is_sufficient else best
+            return is_sufficient
+
+        keep = minimize(order, holds, importance=ranks.__getitem__, limit=MOST_TRIALS)
+        return set(keep.items), best, keep.is_minimal
 
     def _is_late(self, deadline: float | None) -> bool:
         return self.is_stopped or (deadline is not None and monotonic() > deadline)

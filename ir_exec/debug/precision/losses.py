@@ -13,15 +13,12 @@ from ir_exec.debug.values.facts import as_numbers
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.report.records import Number, Record
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = ["LossKind", "OutputLoss", "OutputLosses", "kinds_of_outputs"]
 
 LossKind: TypeAlias = Literal["logits", "probabilities", "values"]
-
-_THROUGH = {"Reshape", "Convert", "Squeeze", "Unsqueeze", "Transpose", "Result"}
 
 
 class OutputLoss(Record):
@@ -52,7 +49,7 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
         has_classes = shape.dims is not None and len(shape.dims) >= 2 and shape.dims[-1].lo != 1
         if has_classes and ElementType.parse(str(port.element_type)).is_float:
             names = " ".join((port.name, *port.names)).lower()
-            if _maker(result).type.lower() in ("softmax", "logsoftmax"):
+            if _find_source(result).op_class.is_distribution:
                 kind = "probabilities"
             elif "logit" in names:
                 kind = "logits"
@@ -60,9 +57,13 @@ def kinds_of_outputs(model: Model) -> list[LossKind]:
     return found
 
 
-def _maker(node: Node) -> Node:
-    """The layer that computes a result, upstream of layers that only move its elements."""
-    while canonical(node.type) in _THROUGH and node.values_in:
+def _keeps_elements(node: Node) -> bool:
+    return node.op_class.preserves_order or node.op_class.changes_order or node.op_class.is_result
+
+
+def _find_source(node: Node) -> Node:
+    """The layer that computes a result, upstream of layers that only convert or reorder its elements."""
+    while _keeps_elements(node) and node.values_in:
         node = node.values_in[0].node
     return node
 
@@ -84,8 +85,11 @@ class OutputLosses:
         found = [self._of_output(position, calls) for position in range(len(self._names))]
         known = [one for one in found if one is not None]
         if not known:
-            message = f"no output has numbers to compare, expected some in {', '.join(self._names)}"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                "no output has numbers to compare",
+                expected=f"some in {', '.join(self._names)}",
+                code=Code.unknown_input,
+            )
         worst = max(known, key=lambda one: float(one.loss))
         return OutputLoss(
             loss=worst.loss,

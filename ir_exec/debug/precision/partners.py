@@ -6,19 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
-from ir_exec.debug.precision.weights import ChainWeight, PlainWeight, QuantizedWeight, as_reported, compared_weight
+from ir_exec.debug.precision.weights import (
+    ComparedWeight,
+    QuantizedWeight,
+    as_reported,
+    compared_weight,
+    described_weight,
+    plain_weight,
+)
 from ir_exec.debug.values.entries import Entry, Key, by_key
 from ir_exec.graph import Graph, Node
-from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical, type_key
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import Array, ElementType
 
 __all__ = ["FoldedWeights"]
-
-_QUANTIZING = frozenset({"FakeQuantize", "QuantizeLinear", "Round"})
-"""Types of layers that quantize values, also of a FakeQuantize that is lowered to ONNX."""
 
 
 class _Folded:
@@ -36,7 +39,7 @@ class _Folded:
         self.hidden: dict[Key, Key] = {}
         self._attributes: dict[tuple[tuple[str, ...], str], tuple[tuple[str, str], ...]] = {}
         for scope, graph in () if model is None else model.graph.scopes():
-            for value, chain in compressed_weights(graph).items():
+            for value, chain in find_compressed_weights(graph).items():
                 key = scope, value.node.id, value.position
                 self.chains[key] = chain
                 self.hidden |= {(scope, node.id, 0): key for node in chain.nodes if node is not value.node}
@@ -48,9 +51,7 @@ class _Folded:
     def pass_through(self) -> None:
         """Bypass FakeQuantize layers: their readers read the values that they quantize."""
         through = {
-            one.key: one.sources[0]
-            for one in self.entries
-            if canonical(one.type) == "FakeQuantize" and one.sources and not one.output
+            one.key: one.sources[0] for one in self.entries if one.is_quantization and one.sources and not one.output
         }
 
         def source(key: Key | None) -> Key | None:
@@ -72,7 +73,7 @@ class _Folded:
             return entry if attributes is None else replace(entry, attributes=attributes)
         return replace(entry, type="Const", layer_name=chain.codes.name, names=(), sources=(), attributes=())
 
-    def side(self, entry: Entry, array: Array | None) -> ChainWeight | PlainWeight | None:
+    def side(self, entry: Entry, array: Array | None) -> ComparedWeight | None:
         """The weight of a value; None if it has none.
 
         Args:
@@ -82,11 +83,16 @@ class _Folded:
         chain = self.chains.get(key)
         if chain is not None:
             assert self.model is not None
-            return None if self.model.weights is None else ChainWeight(chain, self.model.weights, key[0])
+            return None if self.model.weights is None else described_weight(chain, self.model.weights, key[0])
         if array is None:
             return None
         kind = ElementType.of(array) if entry.element_type is None else ElementType.parse(entry.element_type)
-        return PlainWeight(entry.path, (entry.layer_id,), array, kind)
+        return plain_weight(entry.path, (entry.layer_id,), array, kind)
+
+
+def _rounds_values(entry: Entry) -> bool:
+    """Return True for layers that quantize values, also for those of a FakeQuantize that is lowered to ONNX."""
+    return entry.op_class.steps in ("levels", "halves") or entry.type == "QuantizeLinear"
 
 
 class FoldedWeights:
@@ -109,7 +115,7 @@ class FoldedWeights:
         has_graph = all(one.sources is not None for one in theirs)
         self._ours = _Folded(model if has_graph and not is_same else None, ours)
         self._theirs = _Folded(other if not is_same else None, theirs)
-        self._passes = not any(canonical(one.type) in _QUANTIZING for one in theirs)
+        self._passes = not any(map(_rounds_values, theirs))
         if self._ours.model is not None and self._passes:
             self._ours.pass_through()
         self.ours, self.theirs = self._ours.entries, self._theirs.entries
@@ -128,7 +134,7 @@ class FoldedWeights:
             mine, theirs = self._ours.chains.get(key), self._theirs.chains.get(partner.key)
             if mine is None and theirs is None:
                 continue
-            if mine is not None and theirs is not None and _same_layers(mine, theirs):
+            if mine is not None and theirs is not None and mine.has_same_layers(theirs):
                 for one, other in zip(mine.nodes, theirs.nodes, strict=True):
                     partners[key[0], one.id, 0] = known[partner.key[0], other.id, 0]
             elif partner.is_constant:
@@ -143,7 +149,7 @@ class FoldedWeights:
     def pass_through(self, partners: dict[Key, Entry]) -> None:
         """Pair FakeQuantize layers that are missing from the reference with the values that they quantize."""
         for entry in self._ours.all:
-            if canonical(entry.type) == "FakeQuantize" and entry.key not in partners and entry.sources:
+            if entry.is_quantization and entry.key not in partners and entry.sources:
                 partner = None if entry.sources[0] is None else partners.get(entry.sources[0])
                 if partner is not None and not entry.output and self._passes:
                     partners[entry.key] = partner
@@ -177,11 +183,6 @@ class FoldedWeights:
             name = f"a layer of the compressed weight {self._ours.chains[key].codes.name!r}"
             self.parts |= {part: name for part, whole in self._ours.hidden.items() if whole == key}
         self.other_parts |= {part for part, whole in self._theirs.hidden.items() if whole == partner}
-
-
-def _same_layers(a: CompressedWeight, b: CompressedWeight) -> bool:
-    kinds = [[type_key(node.type) for node in one.nodes] for one in (a, b)]
-    return a.element_type is b.element_type and kinds[0] == kinds[1]
 
 
 def _graph_at(graph: Graph, scope: tuple[str, ...]) -> Sequence[Node]:

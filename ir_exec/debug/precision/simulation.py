@@ -10,6 +10,7 @@ import numpy as np
 from ir_exec.debug.comparison.metrics import Difference, Settings, Tolerance, difference, tolerance_of
 from ir_exec.debug.comparison.report_text import drawn
 from ir_exec.debug.drawing import drawn_inputs
+from ir_exec.debug.reduction.minimizing import MOST_TRIALS, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill
 from ir_exec.errors import IRError
@@ -19,15 +20,12 @@ from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.records import Record
 from ir_exec.report.text import format_remainder
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = ["PrecisionReport", "RoundedLayer", "lower_precision"]
 
 _LAYERS_SHOWN = 10
-
-_MOST_ROUNDS = 400
-"""Maximum number of runs in the search for fewer layers to keep."""
 
 
 class RoundedLayer(Record):
@@ -69,7 +67,7 @@ class PrecisionReport(Record):
     Attributes:
         equal: True if all outputs are within the tolerance with every layer in that type.
         keep: The paths of the layers to keep in f32, with their constants, for outputs within the tolerance. None of
-            them can be removed, unless the search ended at 400 `rounds`.
+            them can be removed, unless the search ended after 400 runs.
         proven: True if a run with these layers in f32 confirmed it.
         outputs: The error of each output with every layer rounded, and with these layers in f32.
         kept_outputs: See `outputs`.
@@ -156,7 +154,7 @@ def lower_precision(
     """
     model = model if isinstance(model, Model) else read_model(model)
     is_drawn = inputs is None
-    model, (arrays,), _ = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    model, (arrays,), _ = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     settings = Settings(rtol=rtol, atol=atol, threads=threads, progress=progress)
     rounding = RoundedRuns(model, ElementType[precision], arrays, settings)
     report = rounding.report(seed if is_drawn else None)
@@ -191,7 +189,7 @@ class RoundedRuns:
         keep: list[Place] = []
         kept = rounded
         if not equal:
-            keep = self._fewest()
+            keep = self._minimal_keep()
             kept = self._differences(frozenset(keep))
         chosen = set(keep)
         layers = [layer.model_copy(update={"kept": place in chosen}) for place, layer in self._layers.items()]
@@ -299,40 +297,14 @@ class RoundedRuns:
     def holds(self, keep: Sequence[Place]) -> bool:
         return all(one.is_within for one in self._differences(frozenset(keep)).values())
 
-    def _fewest(self) -> list[Place]:
-        """Return a minimal set of layers to keep in f32.
-
-        Bisection finds the necessary number of most damaged layers. Then ever smaller groups are removed until no
-        single layer can be removed.
-        """
+    def _minimal_keep(self) -> list[Place]:
+        """Return a minimal set of layers to keep in f32; all layers if these do not suffice."""
         places = [place for place, layer in self._layers.items() if canonical(layer.type) != "Const"]
-        order = sorted(places, key=lambda place: _harm(self._layers[place]), reverse=True)
-        if not self.holds(order):
-            return order
-        low, high = 0, len(order)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if self.holds(order[:middle]):
-                high = middle
-            else:
-                low = middle
-        keep = self._without_parts(order[:high])
-        return sorted(keep, key=places.index)
-
-    def _without_parts(self, keep: list[Place]) -> list[Place]:
-        size = max(len(keep) // 2, 1)
-        while self.rounds < _MOST_ROUNDS:
-            before, start = len(keep), 0
-            while start < len(keep) and len(keep) > 1 and self.rounds < _MOST_ROUNDS:
-                fewer = keep[:start] + keep[start + size :]
-                if self.holds(fewer):
-                    keep = fewer
-                else:
-                    start += size
-            if size == 1 and len(keep) == before:
-                break
-            size = max(size // 2, 1)
-        return keep
+        if not self.holds(places):
+            return places
+        return minimize(
+            places, self.holds, importance=lambda place: _harm(self._layers[place]), limit=MOST_TRIALS
+        ).items
 
 
 def _is_wide(array: Array) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 from typing import Literal, NamedTuple
 
@@ -12,25 +13,24 @@ import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, difference
 from ir_exec.debug.comparison.rounded import ROUNDED
-from ir_exec.graph import Node
 from ir_exec.graph.compressed import CompressedWeight
+from ir_exec.graph.decoding import decode_weight, mask_end_levels, read_range, read_steps
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import packed_size
-from ir_exec.ops.infrastructure.values import Const
 from ir_exec.report.numbers import pluralize
 from ir_exec.report.records import Record
 from ir_exec.types import Array, ElementType, convert
 
 __all__ = [
-    "ChainWeight",
-    "PlainWeight",
+    "ComparedWeight",
     "QuantizedNote",
     "QuantizedWeight",
     "as_reported",
     "compared_weight",
+    "described_weight",
+    "plain_weight",
     "summary_of",
     "weight_line",
-    "weight_side",
 ]
 
 _MOST_STEPS = 1.0
@@ -126,95 +126,61 @@ class QuantizedNote(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlainWeight:
-    """A weight that is a constant.
+class ComparedWeight:
+    """A weight of one of two models.
 
     Attributes:
-        path: The path of its layer.
-        kind: The element type of `array` in the file.
+        path: The path of the constant.
+        layer_ids: The ids of all layers, the constant first.
+        format: The name of the format; the element type of a plain weight.
+        bytes: The bytes of its constants in a file.
+        decode: Returns the weight as f32.
+        chain: The description of a compressed weight; None for others.
+        weights: The source of the constants of `chain`.
     """
 
     path: str
     layer_ids: tuple[str, ...]
-    array: Array
-    kind: ElementType
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of the elements in a file."""
-        return packed_size(self.kind, self.array.size)
-
-    @property
-    def format(self) -> str:
-        """The element type."""
-        return self.kind.name
-
-    def expand(self) -> Array:
-        """The weight as f32."""
-        return convert(self.array, ElementType.f32)
+    format: str
+    bytes: int
+    decode: Callable[[], Array]
+    chain: CompressedWeight | None = None
+    weights: Weights | None = None
 
 
-@dataclass(frozen=True)
-class ChainWeight:
-    """A compressed weight.
+def plain_weight(path: str, layer_ids: tuple[str, ...], array: Array, kind: ElementType) -> ComparedWeight:
+    """A weight that is a constant.
 
-    Attributes:
-        scope: The scope of its graph.
+    Args:
+        kind: The element type of `array` in the file.
     """
-
-    chain: CompressedWeight
-    weights: Weights
-    scope: tuple[str, ...] = ()
-
-    @property
-    def path(self) -> str:
-        """The path of the constant of codes."""
-        return "/".join((*self.scope, self.chain.codes.name))
-
-    @property
-    def layer_ids(self) -> tuple[str, ...]:
-        """The ids of all layers of the chain, the constant of codes first."""
-        return tuple([node.id for node in dict.fromkeys((self.chain.codes, *self.chain.nodes))])
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of the constants of the chain."""
-        return self.chain.stored_bytes
-
-    @property
-    def format(self) -> str:
-        """The name of the format."""
-        return self.chain.format(self.weights)
-
-    def expand(self) -> Array:
-        """The weight as f32."""
-        return self.chain.expand(self.weights)
+    decode = partial(convert, array, ElementType.f32)
+    return ComparedWeight(path, layer_ids, kind.name, packed_size(kind, array.size), decode)
 
 
-def weight_side(
-    node: Node, chain: CompressedWeight | None, weights: Weights, scope: tuple[str, ...]
-) -> PlainWeight | ChainWeight:
-    """Return the weight of a constant: the compressed weight if the constant has its codes, or else a plain weight."""
-    if chain is not None and chain.is_compressed:
-        return ChainWeight(chain, weights, scope)
-    assert isinstance(node.op, Const)
-    ids = (node.id,) if chain is None else tuple([one.id for one in (node, *chain.line)])
-    return PlainWeight("/".join((*scope, node.name)), ids, node.op.evaluate(weights=weights), node.op.element_type)
+def described_weight(weight: CompressedWeight, weights: Weights, scope: tuple[str, ...]) -> ComparedWeight:
+    """The weight of a constant: the expanded one if the weight is compressed, or else the constant itself."""
+    path = "/".join((*scope, weight.codes.name))
+    if weight.is_compressed:
+        ids = tuple([node.id for node in dict.fromkeys((weight.codes, *weight.nodes))])
+        decode = partial(decode_weight, weight, weights)
+        return ComparedWeight(path, ids, weight.format(weights), weight.stored_bytes, decode, weight, weights)
+    ids = tuple([node.id for node in (weight.codes, *weight.line)])
+    return plain_weight(path, ids, weight.constant.evaluate(weights=weights), weight.element_type)
 
 
-def compared_weight(
-    a: PlainWeight | ChainWeight, b: PlainWeight | ChainWeight, sides: tuple[Side, Side]
-) -> QuantizedWeight:
+def compared_weight(a: ComparedWeight, b: ComparedWeight, sides: tuple[Side, Side]) -> QuantizedWeight:
     """Compare two weights, at least one of them compressed.
 
     Args:
         sides: The names of both models.
     """
-    is_first = isinstance(a, ChainWeight) and (isinstance(b, PlainWeight) or a.bytes <= b.bytes)
+    is_first = a.chain is not None and (b.chain is None or a.bytes <= b.bytes)
     one, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
-    assert isinstance(one, ChainWeight)
     chain = one.chain
-    found, plain = one.expand(), other.expand()
+    assert chain is not None
+    assert one.weights is not None
+    found, plain = one.decode(), other.decode()
     counted: dict[str, int | float | None] = {}
     if found.shape == plain.shape and found.size:
         counted = _counted(chain, one.weights, found, plain)
@@ -241,12 +207,12 @@ def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Arr
     """The number of unexplained elements, the share of elements beyond the ranges, and the number of unused levels."""
     if chain.limits is not None:
         return _of_levels(chain, weights, found, plain)
-    steps = chain.steps(weights)
+    steps = read_steps(chain, weights)
     assert steps is not None, "only chains with a FakeQuantize have no steps"
     with np.errstate(all="ignore"):
         is_beyond = np.abs(found - plain) > 0.5 * steps
     # An element beyond the last level at the opposite end of the range is not clipped.
-    is_end = chain.at_ends(weights) & (np.sign(found) * np.sign(plain) >= 0)
+    is_end = mask_end_levels(chain, weights) & (np.sign(found) * np.sign(plain) >= 0)
     counted: dict[str, int | float | None] = {
         "outside": float(np.count_nonzero(is_beyond & is_end) / found.size),
         **_far(np.abs(found - plain), steps, ~is_end),
@@ -282,7 +248,7 @@ def _of_channels(steps: Array, found: Array, plain: Array, is_end: Array) -> dic
 
 def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
     levels = chain.levels or 2
-    low, high = chain.ranges(weights)
+    low, high = read_range(chain, weights)
     step = (high - low) / (levels - 1)
     with np.errstate(all="ignore"):
         is_outside = (plain < low - step / 2) | (plain > high + step / 2)

@@ -30,15 +30,16 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.recording import Counted, Event, Recorder
 from ir_exec.debug.profiles.recording import trace_events as as_trace_events
+from ir_exec.debug.values.entries import class_of_type
 from ir_exec.debug.values.files import write_file
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.model import Model, ShapeLike, Source, read_model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.runtime.arguments import Inputs, whole_number
+from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.precision import Precision, run_as_f32
-from ir_exec.runtime.specialising import ForCalls, for_calls
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
 
@@ -88,9 +89,9 @@ def profile(
     """
     repeat = whole_number(repeat, "repeat", 1)
     if reference not in (None, "openvino"):
-        raise EvaluationError(f"reference is {reference!r}, expected 'openvino'", code=Code.unknown_input)
+        raise EvaluationError("reference is", actual=repr(reference), expected="'openvino'", code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
-    called = for_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
+    called = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     model, (arrays,), _ = called
     tell = progress or (lambda _: None)
     runs = _Runs(model, arrays, repeat, threads, precision, tell)
@@ -318,12 +319,12 @@ def _report(
     layers: Sequence[LayerProfile],
     openvino: OpenVINOProfile | None,
     seed: int | None,
-    called: ForCalls,
+    called: BoundCalls,
 ) -> Profile:
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that ran at the peak, `max` returns the innermost, because it ended first.
     whole = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
-    ran = sum(max(len(layer.fused), 1) for layer in layers if layer.type not in ("Const", "Constant"))
+    ran = sum(max(len(layer.fused), 1) for layer in layers if not issubclass(class_of_type(layer.type), Const))
     together = sum(len(layer.fused) for layer in layers)
     fused = (
         f", {together:,} layers computed in {sum(bool(layer.fused) for layer in layers):,} steps" if together else ""

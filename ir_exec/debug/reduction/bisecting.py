@@ -9,7 +9,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference, same_bits
-from ir_exec.debug.reduction.reducing import fewest
+from ir_exec.debug.reduction.minimizing import minimize
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model, Source, read_model
@@ -17,8 +17,8 @@ from ir_exec.plan.pipeline import PASSES
 from ir_exec.plan.planner import Step
 from ir_exec.report.records import Record
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import CompiledModel
-from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType
 
 __all__ = ["PassBisection", "PassEffect", "PassLayer", "PassOutput", "bisect_passes"]
@@ -117,17 +117,18 @@ def bisect_passes(
         EvaluationError: If two runs without passes differ.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    model, (arrays,), _ = for_calls(model, inputs)
+    model, (arrays,), _ = bind_calls(model, inputs)
     search = _PassSearch(model, arrays, Settings(rtol=rtol, atol=atol), threads, progress)
     candidates = [entry.name for entry in PASSES if entry.is_selectable and not entry.is_plain]
     if search.differs([]):
-        message = "two runs without passes differ, expected a model without random operators"
-        raise EvaluationError(message, code=Code.bad_value)
+        raise EvaluationError(
+            "two runs without passes differ", expected="a model without random operators", code=Code.bad_value
+        )
     effects = []
     outputs = search.changed(candidates)
     left = candidates
     while search.differs(left):
-        found = fewest(left, search.differs)
+        found = minimize(left, search.differs).items
         effects.append(search.effect(found))
         left = [name for name in left if name not in found]
     effects.sort(key=lambda one: not one.is_fault)

@@ -33,7 +33,7 @@ from ir_exec.model import Model, ModelPort, Source, read_model
 from ir_exec.report.records import Record, to_json
 from ir_exec.runtime import compile_model
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import BOOLEAN, Array, ElementType
 
 __all__ = ["Bundle", "Rerun", "bundle", "current_versions", "rerun"]
@@ -144,7 +144,7 @@ def bundle(
     """
     members = _name_reports([Path(report) for report in reports])
     model = model if isinstance(model, Model) else read_model(model)
-    model, (arrays,), _ = for_calls(model, inputs)
+    model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
         place = Path(folder)
         answer = None
@@ -195,8 +195,13 @@ def _name_reports(paths: Sequence[Path]) -> dict[str, Path]:
     """
     distinct = list({os.path.realpath(path): path for path in paths}.values())
     if len(distinct) > _MOST_MEMBERS - len(_OWN_MEMBERS):
-        message = f"there are {len(distinct):,} reports, expected at most {_MOST_MEMBERS - len(_OWN_MEMBERS)}"
-        raise EvaluationError(message, code=Code.bad_value)
+        raise EvaluationError(
+            "there are",
+            actual=f"{len(distinct):,}",
+            detail="reports",
+            expected=f"at most {_MOST_MEMBERS - len(_OWN_MEMBERS)}",
+            code=Code.bad_value,
+        )
     members: dict[str, Path] = {}
     names: set[str] = set()
     for path in distinct:

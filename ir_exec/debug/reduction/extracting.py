@@ -15,11 +15,11 @@ from ir_exec.debug.values.entries import Entry, entries_of, find
 from ir_exec.debug.values.files import write_npz
 from ir_exec.errors import EvaluationError, IRError, NotKnownError, UnsupportedError
 from ir_exec.graph import Node, Value
-from ir_exec.model import Loaded, Model, PartialModel, Source, WeightsSource, load, read_model
+from ir_exec.model import Loaded, Model, Source, WeightsSource, load, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.plan.passes.fold import constant_values
 from ir_exec.runtime.arguments import Inputs
-from ir_exec.runtime.specialising import for_calls
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array
 
 __all__ = ["Extracted", "extract", "read_for_cut", "values_at"]
@@ -69,7 +69,7 @@ class PartlyReadModel(Model):
         super().__init__(loaded)
         self._refusal = refusal
 
-    def require_whole(self) -> None:
+    def require_complete(self) -> None:
         raise self._refusal
 
 
@@ -124,16 +124,18 @@ def extract(
         UnsupportedError: If the part needs nodes that IR cannot express.
     """
     model = model if isinstance(model, Model) else read_for_cut(model)
-    if isinstance(model, PartlyReadModel) and inputs is not None:
-        model.require_whole()
-    if isinstance(model, PartialModel) and inputs is not None:
-        model, (inputs,), _ = for_calls(model, inputs)
+    if inputs is not None:
+        if isinstance(model, PartlyReadModel):
+            model.require_complete()
+        model, (inputs,), _ = bind_calls(model, inputs)
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
-        raise EvaluationError("the cut has neither a start nor an end, expected at least one", code=Code.unknown_input)
+        raise EvaluationError(
+            "the cut has neither a start nor an end", expected="at least one", code=Code.unknown_input
+        )
     if not ends:
         # Which outputs depend on a node that was left out is unknown.
-        model.require_whole()
+        model.require_complete()
     try:
         region, found = _found(model, [*starts, *ends])
         begin = list(dict.fromkeys(value for name in starts for value in found[name]))
@@ -141,10 +143,10 @@ def extract(
         made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
     except EvaluationError:
         # A name may be that of a node that was left out, and a path may lead through one.
-        model.require_whole()
+        model.require_complete()
         raise
     if any(value.node.id in model.stand_ins and value not in begin for value in made.inputs):
-        model.require_whole()
+        model.require_complete()
     values = None
     if inputs is not None:
         values = values_at(region, inputs, [*made.inputs, *made.outputs], iteration, threads=threads)
@@ -170,8 +172,11 @@ def _found(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[V
     scopes = {entry.scope: name for name, found in chosen.items() for entry in found}
     if len(scopes) > 1:
         one, other = list(scopes.values())[:2]
-        message = f"{one!r} and {other!r} are in different bodies, expected values of the same body"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"{one!r} and {other!r} are in different bodies",
+            expected="values of the same body",
+            code=Code.unknown_input,
+        )
     region = region_at(model, next(iter(scopes)))
     nodes = {node.id: node for node in region.graph.nodes}
     return region, {
@@ -292,8 +297,13 @@ def values_at(
             ",".join(map(str, asked)),
             f"{depth} bodies" if depth > 1 else "one body" if depth else "no body",
         )
-        message = f"iteration is {times} for a part in {bodies}, expected one non-negative number per body"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "iteration is",
+            actual=times,
+            detail=f"for a part in {bodies}",
+            expected="one non-negative number per body",
+            code=Code.unknown_input,
+        )
     where = Where(region.scope, ((0,) * depth + asked)[-depth:] if depth else ())
     left = dict.fromkeys(value for value in wanted)
     found: dict[Value, Array] = {}

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,6 +17,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.drawing import draw
 from ir_exec.debug.reduction.command import inputs_path
 from ir_exec.debug.reduction.extracting import Extracted, values_at
+from ir_exec.debug.reduction.minimizing import SearchEnded, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.files import Spill, write_npz
 from ir_exec.errors import EvaluationError, IRError
@@ -28,11 +28,11 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, Const
 from ir_exec.plan.passes.fold import constant_values
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import compile_model
-from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array
 
-__all__ = ["Fails", "Reduced", "ReductionInterrupted", "fewest", "reduce"]
+__all__ = ["Fails", "Reduced", "ReductionInterrupted", "reduce"]
 
 Fails: TypeAlias = Callable[..., bool]
 """Returns True if a model fails. It is called with the Model and, for a reduction with inputs, its inputs by name."""
@@ -109,9 +109,9 @@ def reduce(
     model = model if isinstance(model, Model) else read_model(model)
     arrays: list[Array] | None = None
     if inputs is None:
-        model.require_whole()
+        model.require_complete()
     else:
-        model, (arrays,), _ = for_calls(model, inputs)
+        model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
         whole = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
@@ -173,10 +173,6 @@ class _State:
         inside = sum(1 for node in graph.all_nodes() if is_counted(node))
         bytes = sum(node.op.size for node in graph.nodes if isinstance(node.op, Const))
         return inside, len(graph.results), bytes
-
-
-class _SearchEnded(Exception):  # noqa: N818  # no error: it ends the search
-    """The limit of calls is reached."""
 
 
 class _ReductionValues:
@@ -260,8 +256,9 @@ class _Reducer:
         """Reduce `best` to the smallest failing model."""
         self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
         if not self._asked(whole.region.model, whole.arrays):
-            message = "the complete model does not fail, expected a failing model to reduce"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "the complete model does not fail", expected="a failing model to reduce", code=Code.bad_value
+            )
         self.best = whole
         try:
             while True:
@@ -273,7 +270,7 @@ class _Reducer:
                     break
             with closing(_ReductionValues(self.best, self._threads)) as values:
                 self._smaller_constants(self.best, values)
-        except _SearchEnded:
+        except SearchEnded:
             pass
 
     def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
@@ -284,7 +281,7 @@ class _Reducer:
             keep = with_variables(region, kept)
             return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
-        fewest(layers, holds)
+        _minimize(layers, holds)
 
     def _fewest_outputs(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
@@ -293,7 +290,7 @@ class _Reducer:
         def holds(kept: Sequence[Value]) -> bool:
             return self._holds(values, lambda: cut(region, below(region, kept), kept))
 
-        fewest(outputs, holds)
+        _minimize(outputs, holds)
 
     def _bypassed(self, state: _State, values: _ReductionValues) -> None:
         """Try to replace the output of each layer by one of its inputs."""
@@ -349,10 +346,13 @@ class _Reducer:
         large = [
             node.outputs[0] for node in region.graph.nodes if isinstance(node.op, Const) and node.op.size >= _LARGE
         ]
-        opened: list[Value] = []
-        for value in large:
-            if self._holds(values, lambda tried=(*opened, value): cut(region, keep, outputs, opened=tried)):  # type: ignore[misc]  # mypy does not infer lambdas with defaults
-                opened.append(value)
+
+        def holds(constants: Sequence[Value]) -> bool:
+            retained = set(constants)
+            opened = [value for value in large if value not in retained]
+            return self._holds(values, lambda: cut(region, keep, outputs, opened=opened))
+
+        _minimize(large, holds, min_items=0)
 
     def _holds(self, values: _ReductionValues, made: Callable[[], Cut]) -> bool:
         """Return True if a part fails, and keep it as the best one so far."""
@@ -365,7 +365,7 @@ class _Reducer:
 
     def _accepted(self, part: Cut, arrays: list[Array] | None) -> bool:
         if self._limit is not None and self.runs >= self._limit:
-            raise _SearchEnded
+            raise SearchEnded
         try:
             written = self._written(part.model, arrays)
         except IRError as error:
@@ -403,6 +403,12 @@ class _Reducer:
         return bool(fails)
 
 
+def _minimize(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool], *, min_items: int = 1) -> None:
+    """Reduce a model by a minimal subset of items; raises SearchEnded at the limit of calls, for further steps."""
+    if not minimize(items, holds, min_items=min_items).is_minimal:
+        raise SearchEnded
+
+
 def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:
     """Return the values read from other layers that are known from inference or follow from weights."""
     found: dict[Value, Array] = {}
@@ -424,35 +430,3 @@ def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dic
 def _bytes(region: Region, value: Value) -> int:
     type = region.type(value)
     return int(type.shape.size.lo * max(type.element_type.bits, 8) // 8)
-
-
-def fewest(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool]) -> list[Item]:
-    """Return a minimal part of a list for which `holds` is True: no single item of it can be removed.
-
-    The algorithm is delta debugging (Zeller and Hildebrandt, 2002).
-    """
-    left = list(items)
-    parts = 2
-    while len(left) > 1:
-        parts = min(parts, len(left))
-        edges = [len(left) * part // parts for part in range(parts + 1)]
-        chunks = [left[begin:end] for begin, end in pairwise(edges)]
-        smaller = next((chunk for chunk in chunks if holds(chunk)), None)
-        if smaller is not None:
-            left, parts = smaller, 2
-            continue
-        if parts > 2:
-            for place in range(parts):
-                rest = [item for other, chunk in enumerate(chunks) if other != place for item in chunk]
-                if holds(rest):
-                    left, parts = rest, parts - 1
-                    break
-            else:
-                if parts == len(left):
-                    return left
-                parts *= 2
-            continue
-        if parts == len(left):
-            return left
-        parts *= 2
-    return left

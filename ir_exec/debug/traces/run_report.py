@@ -208,5 +208,8 @@ def require_labels(labels: Sequence[str], results: Mapping[str, Array]) -> None:
     lengths = [next((size for size in reversed(array.shape) if size > 1), 1) for array in results.values()]
     if len(labels) not in lengths:
         shapes = ", ".join(str(Shape(array.shape)) for array in results.values())
-        message = f"{len(labels)} labels fit no output, expected one for each element of a row; shapes are {shapes}"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"{len(labels)} labels fit no output",
+            expected=f"one for each element of a row; shapes are {shapes}",
+            code=Code.unknown_input,
+        )

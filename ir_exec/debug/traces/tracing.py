@@ -22,14 +22,14 @@ from ir_exec.debug.values.stored_arrays import damaged
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
 from ir_exec.hints import suggested
 from ir_exec.ir.regular_files import open_regular
-from ir_exec.model import Model, PartialModel, Source, read_model
+from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.plan.memory import default_budget
 from ir_exec.report.numbers import format_count, pluralize
 from ir_exec.report.records import Record, to_json
 from ir_exec.runtime.arguments import Inputs, whole_number
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.precision import Precision
-from ir_exec.runtime.specialising import for_calls
 from ir_exec.types import Array, ElementType
 
 __all__ = ["INDEX", "Trace", "TraceIndex", "TracedValue", "trace"]
@@ -228,19 +228,18 @@ def trace(
         EvaluationError: For a folder with files other than a trace, and for a pattern without matches.
     """
     model = model if isinstance(model, Model) else read_model(model)
-    if isinstance(model, PartialModel):
-        model, (inputs,), _ = for_calls(model, inputs)
+    model, (arrays,), _ = bind_calls(model, inputs)
     walker = Walker(model, threads=threads, precision=precision)
     chosen = _Chosen(layers, types, constants)
     if output is None:
         budget = default_budget() // 2 if max_memory is None else whole_number(max_memory, "max_memory", 0)
         kept = _Keeper(model, chosen, progress, budget)
-        walker.run(inputs, kept.visit)
+        walker.run(arrays, kept.visit)
         return kept.trace()
     writer = _Writer(model, chosen, progress, Path(output))
     writer.begin()
     try:
-        walker.run(inputs, writer.visit)
+        walker.run(arrays, writer.visit)
     except IRError as error:
         problem = writer.end(str(error))
         raise error.changed(message=f"{error.message}; {writer.describe_remains(problem)}") from error.__cause__
@@ -404,8 +403,13 @@ class _Writer(_Recorder):
             old = {name for name in held if _VALUE_FILE.fullmatch(name)} if _RESERVE in held else set()
         if held - old - {INDEX, _RESERVE}:
             example = min(held - old - {INDEX, _RESERVE})
-            message = f"{self._folder} contains {example!r}, expected an empty folder, a new folder or an older trace"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{self._folder} contains",
+                actual=repr(example),
+                expected="an empty folder",
+                reason="a new folder or an older trace",
+                code=Code.unknown_input,
+            )
         for name in (INDEX, *sorted(held & old), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
 

@@ -24,11 +24,11 @@ from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.plan.planner import Step
 from ir_exec.runtime.arguments import Inputs, bind_inputs
+from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import refuse_unsupported
 from ir_exec.runtime.layers import LayerSteps
 from ir_exec.runtime.loop import Hooks
 from ir_exec.runtime.precision import AS_IN_FILE, Precision, as_declared, as_f32, checked_precision, run_as_f32
-from ir_exec.runtime.specialising import for_calls
 from ir_exec.runtime.state import VARIABLES, CurrentVariables, Variables
 from ir_exec.runtime.threads import RunThreads, chosen_threads
 from ir_exec.types import Array, ElementType
@@ -240,8 +240,15 @@ class _Visiting(Hooks):
     def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
         node = step.node
         if len(outputs) < len(step.outputs):
-            message = f"the layer has {len(outputs)} outputs, expected {len(step.outputs)} as declared in the file"
-            raise EvaluationError(message, code=Code.failed, location=node.location)
+            raise EvaluationError(
+                "the layer has",
+                actual=len(outputs),
+                detail="outputs",
+                expected=len(step.outputs),
+                reason=" as declared in the file",
+                code=Code.failed,
+                location=node.location,
+            )
         if self._visit is None:
             return outputs
         found = list(outputs)
@@ -307,7 +314,7 @@ def first_not_finite(
                 what = f"produces infinity in {infinite:,} of {array.size:,} elements from finite inputs"
                 raise _Found(_not_finite(visit, position, what))
 
-    model, (inputs,), _ = for_calls(model, inputs)
+    model, (inputs,), _ = bind_calls(model, inputs)
     try:
         Walker(model, precision=precision).run(inputs, visit)
     except _Found as error:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
@@ -14,11 +15,14 @@ from ir_exec.hints import suggested
 from ir_exec.infer import Types
 from ir_exec.ir import RtInfo, Weights, split_names
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical
+from ir_exec.ops import Op
+from ir_exec.ops.base.registry import newest
 from ir_exec.ops.infrastructure.values import Const, Parameter
 from ir_exec.types import ElementType
 
-__all__ = ["Entry", "Key", "by_key", "conversions_of_constants", "entries_of", "find", "holder_names"]
+__all__ = ["Entry", "Key", "by_key", "class_of_type", "conversions_of_constants", "entries_of", "find", "holder_names"]
+
+OperatorClass: TypeAlias = type[Op]
 
 Key = tuple[tuple[str, ...], str, int]
 """A value of a model: the scope and the id of its layer, and the position of the output."""
@@ -75,17 +79,31 @@ class Entry:
         return holder_names(self.layer_name, self.layer_id)
 
     @cached_property
+    def op_class(self) -> OperatorClass:
+        return class_of_type(self.type)
+
+    @property
     def is_constant(self) -> bool:
-        return canonical(self.type) == "Const"
+        return issubclass(self.op_class, Const)
+
+    @property
+    def is_quantization(self) -> bool:
+        """True for layers that round values to a few levels."""
+        return self.op_class.steps == "levels"
 
     @property
     def is_end(self) -> bool:
         """True for inputs and outputs of the model."""
         return self.is_input or self.output
 
-    @cached_property
+    @property
     def is_input(self) -> bool:
-        return canonical(self.type) == "Parameter" and not self.scope
+        return self.op_class.is_parameter and not self.scope
+
+
+def class_of_type(type_name: str) -> OperatorClass:
+    """Return the newest class of a type; Op itself for types of other software."""
+    return newest(type_name) or Op
 
 
 def holder_names(name: str, layer_id: str) -> tuple[str, str]:
@@ -141,7 +159,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
 
 def _is_constant(node: Node) -> bool:
     """Return True for a constant or the conversion of a constant."""
-    if canonical(node.type) == "Convert" and node.values_in:
+    if node.op_class.is_conversion and node.values_in:
         node = node.values_in[0].node
     return isinstance(node.op, Const)
 
@@ -168,7 +186,7 @@ def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, 
     """Yield each conversion of a constant between floating-point types, and that constant."""
     known = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
     for entry in entries:
-        if canonical(entry.type) == "Convert" and entry.sources and _is_float(entry):
+        if entry.op_class.is_conversion and entry.sources and _is_float(entry):
             source = known.get(entry.sources[0]) if entry.sources[0] is not None else None
             if source is not None:
                 yield entry, source

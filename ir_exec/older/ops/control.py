@@ -11,7 +11,7 @@ from ir_exec.build import Collected, Sliced, Value
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, Location
 from ir_exec.ir import PortMapEntry
-from ir_exec.ir.older import OlderBody
+from ir_exec.ir.older_document import OlderBody
 from ir_exec.older.call import LayerCall
 from ir_exec.older.registry import older_layer
 from ir_exec.older.values import vector

@@ -220,8 +220,14 @@ def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
     coefficients = layer.numbers("coeff", ())
     if operation == "sum" and any(one != 1 for one in coefficients):
         if len(coefficients) != len(values):
-            message = f"coeff has {len(coefficients)} elements, expected {len(values)}, one for each input"
-            raise InvalidAttributeError(message, code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                "coeff has",
+                actual=len(coefficients),
+                detail="elements",
+                expected=len(values),
+                reason="one for each input",
+                code=Code.invalid_attribute,
+            )
         pairs = zip(values, coefficients, strict=True)
         values = [one if factor == 1 else _scaled(as_floats(one), factor) for one, factor in pairs]
         values = of_one_type(values)

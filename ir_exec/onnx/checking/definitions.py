@@ -71,8 +71,6 @@ def broken_constraints(
 
 @lru_cache(maxsize=2**10)
 def _definition(domain: str, type: str, opset: int) -> _Definition | None:
-    from onnx import helper
-
     if domain == MICROSOFT:
         return _of_microsoft(type, opset)
     schema = defining(domain, type, opset)
@@ -87,11 +85,9 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
         )
         for one in schema.inputs
     )
-    defaults = {
-        name: _plain(helper.get_attribute_value(one.default_value))
-        for name, one in schema.attributes.items()
-        if one.default_value.type
-    }
+    signature = find_signature(domain, type, opset)
+    stored = {} if signature is None else signature.attributes
+    defaults = {name: _plain(one.default) for name, one in stored.items() if one.default is not None}
     tables = {STANDARD: CONSTRAINTS, ML: ML_CONSTRAINTS}
     constraints = tables[domain].get(type, ()) if domain in tables else ()
     return _Definition(inputs, schema.max_output, defaults, constraints)
@@ -141,8 +137,13 @@ def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | No
     most = definition.most_outputs
     if len(node.output) <= most:
         return None
-    message = f"the node has {len(node.output)} outputs, expected at most {most}"
-    return GraphError(message, code=Code.too_many_outputs)
+    return GraphError(
+        "the node has",
+        actual=len(node.output),
+        detail="outputs",
+        expected=f"at most {most}",
+        code=Code.too_many_outputs,
+    )
 
 
 def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
@@ -158,8 +159,14 @@ def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> I
         name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
         first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
         if kind != expected:
-            message = f"{name} is {shown}, expected {expected_shown}, the type of {first}"
-            return ElementTypeError(message, code=Code.element_types_differ, port=name)
+            return ElementTypeError(
+                f"{name} is",
+                actual=shown,
+                expected=expected_shown,
+                reason=f"the type of {first}",
+                code=Code.element_types_differ,
+                port=name,
+            )
     return None
 
 

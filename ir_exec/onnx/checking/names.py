@@ -73,11 +73,17 @@ def _of_version(model: ModelProto) -> Iterator[IRError]:
     if not model.HasField("ir_version"):
         yield ParseError("the file has no IR version", code=Code.ir_version)
     elif model.ir_version > newest:
-        message = f"IR version {model.ir_version} of ONNX is unknown, expected 1 to {newest}"
-        yield ParseError(message, code=Code.ir_version)
+        yield ParseError(
+            "the IR version of ONNX is", actual=model.ir_version, expected=f"1 to {newest}", code=Code.ir_version
+        )
     elif model.ir_version < 1:
-        message = f"the IR version of ONNX is {model.ir_version}, expected 1 to {newest}"
-        yield ParseError(message, code=Code.ir_version, severity="warning")
+        yield ParseError(
+            "the IR version of ONNX is",
+            actual=model.ir_version,
+            expected=f"1 to {newest}",
+            code=Code.ir_version,
+            severity="warning",
+        )
 
 
 def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> Iterator[IRError]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError
+from ir_exec.hints import closest_names, did_you_mean
 from ir_exec.onnx.lowering.registry import (
     FAMILIES,
     MICROSOFT,
@@ -63,8 +63,7 @@ def _hint(domain: str, type: str, opset: int) -> str | None:
     owner = next((one for one in FAMILIES if one != domain and _has(one, type)), None)
     if owner is not None:
         return f"set the domain of the node to {shown_domain(owner)}, which has {type}"
-    near = difflib.get_close_matches(type, _names(domain, opset), n=1)
-    return f"did you mean {near[0]}?" if near else None
+    return did_you_mean(closest_names(type, _names(domain, opset)))
 
 
 def _has(domain: str, type: str) -> bool:
@@ -100,8 +99,8 @@ def why_unsaid(node: NodeProto, opset: int) -> str:
 
 def _near(type: str) -> str:
     """The operator of com.microsoft that a misspelled name may refer to."""
-    near = difflib.get_close_matches(type, operators_of(MICROSOFT), n=1, cutoff=_LEAST_LIKENESS)
-    return f", did you mean {near[0]}?" if near else ""
+    hint = did_you_mean(closest_names(type, operators_of(MICROSOFT), similarity=_LEAST_LIKENESS))
+    return f", {hint}" if hint else ""
 
 
 def _first_version(domain: str, type: str) -> int | None:

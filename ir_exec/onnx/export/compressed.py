@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import chain_of
+from ir_exec.graph.compressed import CompressedWeight, find_weight
+from ir_exec.graph.constant_parts import read_numbers
 from ir_exec.onnx.export.carriers import is_carried
-from ir_exec.ops.arithmetic.binary import Multiply
+from ir_exec.ops.arithmetic.binary import Multiply, Subtract
 from ir_exec.ops.base.bodies import WeightsReader
-from ir_exec.ops.infrastructure.values import Const
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.ops.movement.gather import Gather1, Gather7, Gather8
 from ir_exec.ops.shape import Reshape
@@ -38,117 +38,113 @@ _BLOCKED_SINCE = 21
 
 @dataclass(frozen=True, eq=False)
 class Compressed:
-    """A constant of integers, and its conversion to floats: (stored - zero) * scale.
+    """A weight of integers that ONNX can dequantize: (codes - zero) * scale.
 
     Attributes:
-        value: The decompressed value.
-        shape: The shape of the stored integers. It differs from the shape of `value` only if ONNX keeps a following
+        weight: The constant, and the layers that this replaces.
+        shape: The shape of the codes in ONNX. It differs from the shape of the weight only if ONNX keeps a following
             Reshape.
-        scale: Arrays of the rank of the stored integers; zero is of their type, None for 0.
+        scale: Arrays of the rank of the codes; zero is of their type, None for 0.
         zero: See `scale`.
         block: Elements of an axis that share a scale, 0 if the axis has one scale.
-        nodes: The layers that this replaces.
     """
 
-    value: Value
-    stored: Const
+    weight: CompressedWeight
     shape: tuple[int, ...]
     scale: Array
     zero: Array | None
-    kind: ElementType
     axis: int
     block: int
-    nodes: frozenset[Node]
+
+    @property
+    def kind(self) -> ElementType:
+        """The element type of the weight."""
+        return ElementType.of(self.scale)
 
 
 def find_compressed(
     graph: Graph, types: Mapping[Value, TensorType], weights: WeightsReader | None, opset: int
 ) -> dict[Node, Compressed]:
-    """The decompressions of a graph by their last layers."""
+    """The compressed weights of a graph by their last layers."""
     if weights is None:
         return {}
     uses = Counter(value for node in graph.nodes for value in node.inputs if value is not None)
     readers: dict[Value, Node] = {value: node for node in graph.nodes for value in node.values_in}
-    found: dict[Node, Compressed] = {}
+
+    def only_reader(value: Value) -> Node | None:
+        return readers[value] if uses[value] == 1 else None
+
+    compressed: dict[Node, Compressed] = {}
     for node in graph.nodes:
         if isinstance(node.op, Multiply) and types[node.outputs[0]].shape.is_static:
-            one = _decompressed(node, types, weights, opset, lambda value: readers[value] if uses[value] == 1 else None)
+            one = _describe(node, types, weights, opset, only_reader)
             if one is not None:
-                found[one.value.node] = one
-    return found
+                compressed[one.weight.value.node] = one
+    return compressed
 
 
-def _constant(value: Value | None, weights: WeightsReader) -> tuple[Const, list[Node]] | None:
-    """The constant from which a value originates, and the conversion between them."""
-    if value is None:
-        return None
-    nodes: list[Node] = []
-    if isinstance(value.node.op, Convert):
-        nodes.append(value.node)
-        value = value.node.values_in[0]
-    return (value.node.op, nodes) if isinstance(value.node.op, Const) else None
-
-
-def _decompressed(
+def _describe(
     node: Node,
     types: Mapping[Value, TensorType],
     weights: WeightsReader,
     opset: int,
     only_reader: Callable[[Value], Node | None],
 ) -> Compressed | None:
-    chain = chain_of(node.outputs[0])
-    if chain is None or chain.scale is None or chain.line[0] is not node:
+    weight, value = find_weight(node.outputs[0]), node.outputs[0]
+    if weight is None or weight.scale is None or weight.line[0] is not node:
         return None
-    nodes = {*chain.line}
-    plain = ("Multiply", "Convert") if chain.zero is None else ("Multiply", "Subtract", "Convert")
-    if tuple([one.type for one in chain.line]) != plain:
+    arithmetic = [Multiply, *([] if weight.zero is None else [Subtract]), Convert]
+    if [type(layer.op) for layer in weight.line] != arithmetic:
         return None
-    if any(only_reader(below.outputs[0]) is not above for above, below in pairwise(chain.line)):
+    if any(only_reader(below.outputs[0]) is not above for above, below in pairwise(weight.line)):
         return None
-    scale_of = _constant(chain.scale, weights)
-    zero_of = _constant(chain.zero, weights)
-    if scale_of is None or (chain.zero is not None and zero_of is None):
-        return None
-    stored, kind = chain.constant, types[node.outputs[0]].element_type
-    if stored.element_type not in _STORED or is_carried(stored.element_type, opset):
+    kind, shape = types[value].element_type, weight.stored_shape
+    if weight.element_type not in _STORED or is_carried(weight.element_type, opset):
         return None
     if kind not in (ElementType.f16, ElementType.f32) or (kind is ElementType.f16 and opset < 19):
         return None
-    shape = stored.shape.static
-    scale = scale_of[0].evaluate(weights=weights)
-    if not ElementType.of(scale).is_float or ElementType.of(scale).bits < 16:
+    numbers = _read_numbers(weight, kind, weights)
+    layout = None if numbers is None else _layout(shape, numbers[0].shape, opset)
+    if numbers is None or layout is None:
         return None
-    ranked = _ranked(scale, len(shape))
-    zero = None if zero_of is None else _whole(zero_of[0].evaluate(weights=weights), stored.element_type)
-    if ranked is None or (zero_of is not None and zero is None):
-        return None
-    scale = ranked
-    if zero is not None:
-        zero = _ranked(zero, len(shape))
-        if zero is None or any(size not in (1, other) for size, other in zip(zero.shape, scale.shape, strict=True)):
-            return None
-        zero = np.broadcast_to(zero, scale.shape)
-    if len(shape) == 2 and scale.size == 1:
-        scale = np.broadcast_to(scale, (shape[0], 1))
-        zero = None if zero is None else np.broadcast_to(zero, scale.shape)
-    layout = _layout(shape, scale.shape, opset)
-    if layout is None:
-        return None
-    axis, block = layout
-    value = node.outputs[0]
+    (scale, zero), (axis, block) = numbers, layout
     after = only_reader(value)
     if after is not None and isinstance(after.op, Reshape) and after.values_in[0] is value and block:
-        wanted = types[after.outputs[0]].shape
-        if wanted.is_static and wanted.static == (*shape[:-2], shape[-2] * shape[-1]):
-            nodes.add(after)
-            shape, scale = wanted.static, scale.reshape(scale.shape[:-1])
+        merged = types[after.outputs[0]].shape
+        if merged.is_static and merged.static == (*shape[:-2], shape[-2] * shape[-1]):
+            shape, scale = merged.static, scale.reshape(scale.shape[:-1])
             zero = None if zero is None else zero.reshape(scale.shape)
             axis, value = len(shape) - 1, after.outputs[0]
             after = only_reader(value)
     if after is not None and isinstance(after.op, Convert) and after.op.destination_type is ElementType.f32:
-        nodes.add(after)
         value, kind = after.outputs[0], ElementType.f32
-    return Compressed(value, stored, shape, scale.astype(kind.dtype), zero, kind, axis, block, frozenset(nodes))
+    end = find_weight(value)
+    return None if end is None else Compressed(end, shape, scale.astype(kind.dtype), zero, axis, block)
+
+
+def _read_numbers(
+    weight: CompressedWeight, kind: ElementType, weights: WeightsReader
+) -> tuple[Array, Array | None] | None:
+    """The scale, exact in an element type, and the zero point, of one shape and the rank of the codes."""
+    assert weight.scale is not None
+    rank = len(weight.stored_shape)
+    scale = _ranked(read_numbers(weight.scale, weights), rank)
+    if scale is None or not _is_exact(scale, kind):
+        return None
+    zero = None
+    if weight.zero is not None:
+        integers = _whole(read_numbers(weight.zero, weights), weight.element_type)
+        zero = None if integers is None else _ranked(integers, rank)
+        if zero is None or any(size not in (1, other) for size, other in zip(zero.shape, scale.shape, strict=True)):
+            return None
+    if rank == 2 and scale.size == 1:
+        scale = np.broadcast_to(scale, (weight.stored_shape[0], 1))
+    return scale, None if zero is None else np.broadcast_to(zero, scale.shape)
+
+
+def _is_exact(numbers: Array, kind: ElementType) -> bool:
+    with np.errstate(over="ignore"):
+        return np.array_equal(numbers.astype(kind.dtype).astype(np.float32), numbers, equal_nan=True)
 
 
 def _ranked(array: Array, rank: int) -> Array | None:
@@ -158,10 +154,9 @@ def _ranked(array: Array, rank: int) -> Array | None:
 
 def _whole(zero: Array, kind: ElementType) -> Array | None:
     """Zero points as integers of the stored type; None if they are not integers."""
-    numbers = zero.astype(np.float32)
     low = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
-    is_whole = (numbers == np.rint(numbers)) & (numbers >= low) & (numbers < low + 2**kind.bits)
-    return numbers.astype(np.int16).astype(kind.dtype) if bool(is_whole.all()) else None
+    is_whole = (zero == np.rint(zero)) & (zero >= low) & (zero < low + 2**kind.bits)
+    return zero.astype(np.int16).astype(kind.dtype) if bool(is_whole.all()) else None
 
 
 def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple[int, int] | None:
@@ -181,15 +176,15 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
 
 def emit_weight(lowerer: Lowerer, one: Compressed) -> str:
     """Emit a DequantizeLinear and return the name of its output."""
-    writer, node = lowerer.writer, one.value.node
+    writer, node = lowerer.writer, one.weight.value.node
     reader = lowerer.weights
     assert reader is not None
-    name = lowerer.new_name(one.value)
+    name = lowerer.new_name(one.weight.value)
     stored = writer.element_constant(
         f"{name}/stored",
-        one.stored.element_type,
+        one.weight.constant.element_type,
         one.shape,
-        lambda: one.stored.evaluate(weights=reader).reshape(one.shape),
+        lambda: one.weight.constant.evaluate(weights=reader).reshape(one.shape),
     )
     shape: tuple[int, ...] = one.scale.shape
     if not one.block:
@@ -206,21 +201,21 @@ def emit_weight(lowerer: Lowerer, one: Compressed) -> str:
 def fits_matmul(one: Compressed, node: Node) -> bool:
     """Return True if MatMulNBits can multiply by the weight: 4 bits in blocks along the summed axis."""
     op = node.op
-    if not isinstance(op, MatMul) or not op.transpose_b or op.transpose_a or node.values_in[1] is not one.value:
+    if not isinstance(op, MatMul) or not op.transpose_b or op.transpose_a or node.values_in[1] is not one.weight.value:
         return False
     return _is_packable(one) and len(one.shape) == 2 and one.kind is ElementType.f32
 
 
 def fits_gather(one: Compressed, node: Node) -> bool:
     """Return True if GatherBlockQuantized can gather rows of the weight."""
-    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.value or node.op._batch(None):
+    if not isinstance(node.op, _GATHERS) or node.values_in[0] is not one.weight.value or node.op._batch(None):
         return False
     return _is_packable(one) and len(one.shape) == 2
 
 
 def _is_packable(one: Compressed) -> bool:
     is_power = one.block >= _LEAST_BLOCK and one.block & (one.block - 1) == 0
-    return is_power and one.stored.element_type in (ElementType.u4, ElementType.i4)
+    return is_power and one.weight.constant.element_type in (ElementType.u4, ElementType.i4)
 
 
 def _biased(array: Array) -> Array:
@@ -238,7 +233,7 @@ def _packed(numbers: Array) -> Array:
 
 
 def _zeros(one: Compressed) -> Array:
-    zero = np.zeros(one.scale.shape, one.stored.element_type.dtype) if one.zero is None else one.zero
+    zero = np.zeros(one.scale.shape, one.weight.constant.element_type.dtype) if one.zero is None else one.zero
     return _biased(np.ascontiguousarray(zero))
 
 
@@ -250,7 +245,7 @@ def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
     blocks = columns // one.block
 
     def packed() -> Array:
-        numbers = _biased(one.stored.evaluate(weights=reader)).reshape(rows, blocks, one.block)
+        numbers = _biased(one.weight.constant.evaluate(weights=reader)).reshape(rows, blocks, one.block)
         return _packed(numbers)
 
     stored = writer.element_constant(f"{name}/B", ElementType.u8, (rows, blocks, one.block // 2), packed)
@@ -271,9 +266,9 @@ def emit_gather(lowerer: Lowerer, one: Compressed, indices: str, name: str) -> s
     """Emit GatherBlockQuantized of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None
-    kind = one.stored.element_type
+    kind = one.weight.constant.element_type
     stored = writer.element_constant(
-        f"{name}/data", kind, one.shape, lambda: one.stored.evaluate(weights=reader).reshape(one.shape)
+        f"{name}/data", kind, one.shape, lambda: one.weight.constant.evaluate(weights=reader).reshape(one.shape)
     )
     inputs = [stored, indices, writer.constant(one.scale, f"{name}/scales")]
     if one.zero is not None:

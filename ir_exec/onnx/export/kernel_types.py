@@ -5,10 +5,12 @@ Inputs of other types are cast to a type that represents all of their values, an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
-__all__ = ["KERNEL_TYPES", "RESULT_TYPES", "kernel_type"]
+__all__ = ["KERNEL_TYPES", "kernel_type", "result_type"]
 
 _CODES = {
     "f32": 1,
@@ -34,6 +36,8 @@ _CODES = {
     "u2": 25,
 }
 
+_MOVED = "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16"
+
 _TYPES = {
     "Abs": "f32 u8 i8 u16 i16 i32 i64 f16 f64 u32 u64",
     "Acos": "f32 f16",
@@ -49,6 +53,7 @@ _TYPES = {
     "BatchNormalization": "f32 f16",
     "Ceil": "f32 f16 f64",
     "Col2Im": "f32 f16",
+    "Concat": _MOVED,
     "Conv": "f32 f16",
     "ConvTranspose": "f32 f16",
     "Cosh": "f32 f16",
@@ -64,6 +69,9 @@ _TYPES = {
     "Exp": "f32 f16 f64",
     "Expand": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64",
     "Floor": "f32 f16 f64",
+    "Gather": _MOVED,
+    "GatherElements": _MOVED,
+    "GatherND": _MOVED,
     "Gelu": "f32 f16",
     "GlobalAveragePool": "f32 f16",
     "GlobalLpPool": "f32 f16",
@@ -108,12 +116,17 @@ _TYPES = {
     "Relu": "f32 i8 i32 f16 f64",
     "Reshape": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16 f8e4m3 f8e5m2",
     "Resize": "f32 u8 i8 i32 f16",
+    "ReverseSequence": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64",
+    "ScatterElements": _MOVED,
+    "ScatterND": _MOVED,
     "Selu": "f32 f16",
     "Sigmoid": "f32 f16 f64",
     "Sinh": "f32 f16",
+    "Slice": _MOVED,
     "Softmax": "f32 f16 f64",
     "Softplus": "f32 f16",
     "SpaceToDepth": "f32 u8 i8 f16 f64",
+    "Split": _MOVED,
     "Sqrt": "f32 f16 f64",
     "Squeeze": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16",
     "Sub": "f32 i32 i64 f16 f64",
@@ -121,52 +134,25 @@ _TYPES = {
     "Tanh": "f32 f16 f64",
     "Tile": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64",
     "TopK": "f32 u8 i8 i16 i32 i64 f16 f64",
+    "Transpose": _MOVED,
     "Trilu": "f32 i32 i64 boolean f16 f64",
     "Unique": "f32 i8 i64 string f16 f64",
     "Unsqueeze": "f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16",
     "Where": "f32 u8 i8 i32 i64 string f16 f64 u32",
 }
-"""Queried from onnxruntime 1.32, with sums, products and quotients restricted to the kernels of 1.18."""
+"""Queried from onnxruntime 1.32, with sums, products and quotients restricted to the kernels of 1.18.
+
+The keys are ONNX operators: kernels belong to onnxruntime, and the operators of IR know nothing of them. Inputs of one
+operator have one type; operators that support all types are missing.
+"""
 
 
 def _set(names: str) -> frozenset[int]:
     return frozenset(_CODES[name] for name in names.split())
 
 
-_MOVED = _set("f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64 bf16")
-
-KERNEL_TYPES: Mapping[str, frozenset[int]] = MappingProxyType(
-    {name: _set(types) for name, types in _TYPES.items()}
-    | {"ReverseSequence": _set("f32 u8 i8 u16 i16 i32 i64 string boolean f16 f64 u32 u64")}
-    | dict.fromkeys(
-        (
-            "Concat",
-            "Gather",
-            "GatherElements",
-            "GatherND",
-            "ScatterElements",
-            "ScatterND",
-            "Slice",
-            "Split",
-            "Transpose",
-        ),
-        _MOVED,
-    )
-)
-"""The types of the inputs of operators whose inputs have one type, without operators that support all types."""
-
-_INT64, _BOOL = 7, 9
-
-RESULT_TYPES: Mapping[str, int] = MappingProxyType(
-    dict.fromkeys(
-        ("Shape", "Size", "NonZero", "ArgMax", "ArgMin", "TopK:1", "Unique:1", "Unique:2", "Unique:3"), _INT64
-    )
-    | dict.fromkeys(
-        ("Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual", "And", "Or", "Xor", "Not", "IsNaN", "IsInf"),
-        _BOOL,
-    )
-)
-"""The type of outputs that differs from the first input; `OPERATOR:n` is output n."""
+KERNEL_TYPES: Mapping[str, frozenset[int]] = MappingProxyType({name: _set(types) for name, types in _TYPES.items()})
+"""The types of the inputs that the kernels of an operator accept, as `TensorProto.DataType`."""
 
 _WIDER: Mapping[int, tuple[int, ...]] = {
     _CODES[name]: tuple(_CODES[wider] for wider in types.split())
@@ -198,3 +184,16 @@ def kernel_type(operator: str, code: int) -> int:
     if allowed is None or code in allowed:
         return code
     return next((wider for wider in _WIDER.get(code, ()) if wider in allowed), code)
+
+
+@lru_cache(maxsize=2**10)
+def result_type(operator: str, position: int) -> int | None:
+    """The type of an output if it is the same for all inputs; None for other outputs, and for unknown operators."""
+    from onnx import TensorProto, defs
+
+    if not defs.has(operator):
+        return None
+    outputs = defs.get_schema(operator).outputs
+    types = outputs[position].types if position < len(outputs) else set()
+    match = re.fullmatch(r"tensor\((\w+)\)", min(types)) if len(types) == 1 else None
+    return None if match is None else int(TensorProto.DataType.Value(match[1].upper()))

@@ -117,7 +117,7 @@ class Lowerer:
 
     def _nodes(self, graph: Graph) -> None:
         found = find_compressed(graph, self.types, self.weights, self.writer.opset)
-        replaced = {node for one in found.values() for node in one.nodes}
+        replaced = {node for one in found.values() for node in one.weight.line}
         readers = readers_of(graph)
         for node in graph.nodes:
             op = node.op
@@ -125,9 +125,9 @@ class Lowerer:
                 continue
             if node in found:
                 one = found[node]
-                self.compressed[one.value] = one
-                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.value, ())):
-                    self.names[one.value] = emit_weight(self, one)
+                self.compressed[one.weight.value] = one
+                if not all(self._reads_compressed(one, reader) for reader in readers.get(one.weight.value, ())):
+                    self.names[one.weight.value] = emit_weight(self, one)
                 continue
             if node in replaced:
                 continue
@@ -401,11 +401,11 @@ def lower_model(
     Raises:
         UnsupportedError: Names every layer that ONNX cannot express, with the reason.
     """
-    model.require_whole()
+    model.require_complete()
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
-        raise UnsupportedError(f"the opset is {opset}, expected {OLDEST_OPSET} to {NEWEST}")
+        raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
     lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
     graph = model.graph

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ir_exec.onnx.export.carriers import is_carried, onnx_code, to_carrier
-from ir_exec.onnx.export.kernel_types import RESULT_TYPES, kernel_type
+from ir_exec.onnx.export.kernel_types import kernel_type, result_type
 from ir_exec.types import Array, ElementType
 
 if TYPE_CHECKING:
@@ -211,8 +211,7 @@ class Writer:
                     names[place] = self.cast(names[place], kernel, name)
         outputs = tuple(self.fresh(f"{name}/{operator}") for _ in range(count))
         if codes is None:
-            implied = RESULT_TYPES.get(operator)
-            codes = [implied or shared] + [RESULT_TYPES.get(f"{operator}:{i}") or shared for i in range(1, count)]
+            codes = [(None if domain else result_type(operator, position)) or shared for position in range(count)]
         self.node(
             operator, names, outputs, name=self.node_name(f"{name}/{operator}"), domain=domain, attributes=attributes
         )

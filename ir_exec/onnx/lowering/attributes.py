@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
 from ir_exec.errors import InvalidAttributeError, Report
+from ir_exec.hints import closest_names, did_you_mean
 from ir_exec.onnx.lowering.versions import Attribute, Version
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
         InvalidAttributeError: For any other name.
     """
     if value not in choices:
-        raise InvalidAttributeError(f"{name} is {value!r}, expected {', '.join(choices)}")
+        raise InvalidAttributeError(f"{name} is", actual=repr(value), expected=", ".join(choices))
     return choices[value]
 
 
@@ -114,8 +114,7 @@ def _unknown(name: str, version: Version) -> InvalidAttributeError:
 
 
 def _ignored(name: str, version: Version) -> InvalidAttributeError:
-    near = get_close_matches(name, version.attributes, n=1)
-    hint = f"did you mean {near[0]}?" if near else None
+    hint = did_you_mean(closest_names(name, version.attributes))
     message = f"{version} has no attribute {name}; it is ignored"
     return InvalidAttributeError(message, code=Code.unknown_attribute, severity="warning", hint=hint)
 
@@ -124,12 +123,16 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
     from onnx import AttributeProto
 
     kind = AttributeProto.AttributeType.Name(attribute.type)
-    if kind != declared.kind:
+    if kind != declared.type_name:
         # An empty list has no inherent type: exporters write different ones.
-        if declared.kind in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
+        if declared.type_name in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
-        message = f"attribute {attribute.name} has type {kind}, expected {declared.kind}"
-        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            f"attribute {attribute.name} has type",
+            actual=kind,
+            expected=declared.type_name,
+            code=Code.invalid_attribute,
+        )
     match kind:
         case "INT":
             return bool(attribute.i) if declared.annotation == "bool" else attribute.i

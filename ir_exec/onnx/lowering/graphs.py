@@ -19,7 +19,6 @@ from ir_exec.errors import (
     Report,
     ResourceError,
     Severity,
-    ShapeError,
     UnsupportedError,
     internal_error,
     raise_error,
@@ -110,7 +109,7 @@ class Call:
             if found is None:
                 continue
             severity = shapes if found.of_shape else "error"
-            error = ShapeError(f"the input {found.message}", code=Code.value_info, severity=severity)
+            error = found.error("the input ", severity=severity)
             if severity == "error":
                 raise error
             self.warn(error)
@@ -203,8 +202,13 @@ class Converter:
     def body(self, graph: GraphProto, inputs: Many[GraphValue], outer: NameScope) -> list[GraphValue]:
         scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
-            message = f"the body {graph.name!r} has {len(graph.input)} inputs, expected {len(inputs)}"
-            raise GraphError(message, code=Code.body_port_map)
+            raise GraphError(
+                f"the body {graph.name!r} has",
+                actual=len(graph.input),
+                detail="inputs",
+                expected=len(inputs),
+                code=Code.body_port_map,
+            )
         for declared, value in zip(graph.input, inputs, strict=True):
             scope.set(declared.name, value)
         return self.graph(graph, scope)
@@ -254,7 +258,7 @@ class Converter:
         """Report a declared type that contradicts the inferred one."""
         found = contradiction(name, self.declarations[name], value)
         if found is not None:
-            self.report(ShapeError(found.message, code=Code.value_info, location=place_of(node, position)))
+            self.report(found.error(location=place_of(node, position)))
 
     def _stand_in(self, name: str) -> GraphValue:
         declared = self.declarations.get(name)

@@ -29,25 +29,31 @@ def check_inputs(version: Version, inputs: list[GraphValue]) -> list[GraphValue]
     while inputs and inputs[-1] is None and len(inputs) > version.least_inputs:
         inputs = inputs[:-1]
     if not version.least_inputs <= len(inputs) <= version.most_inputs:
-        names = ", ".join(one.name for one in version.inputs)
-        message = f"expected {_count(version)} inputs ({names}), found {len(inputs)}"
-        raise GraphError(message, code=Code.wrong_number_of_inputs)
+        names = ", ".join(declared.name for declared in version.inputs)
+        raise GraphError(
+            "the node has",
+            actual=len(inputs),
+            detail="inputs",
+            expected=_count(version),
+            reason=f" ({names})",
+            code=Code.wrong_number_of_inputs,
+        )
     _check_kinds(version, inputs)
     return inputs
 
 
 def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
     for position, value in enumerate(inputs):
-        name, kind, is_optional = version.input_at(position)
-        if kind == "GraphValue" or (value is None and is_optional):
+        name, value_class, is_optional = version.input_at(position)
+        if value_class == "GraphValue" or (value is None and is_optional):
             continue
         if value is None:
             raise GraphError(f"the input {name} is missing", code=Code.wrong_number_of_inputs, port=name)
-        if isinstance(value, Narrow) and kind == "Value":
+        if isinstance(value, Narrow) and value_class == "Value":
             raise UnsupportedError("its element type does not exist in IR")
-        if isinstance(value, Value) != (kind == "Value"):
-            found, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
-            raise GraphError(f"the input {name} is {found}, expected {expected}", code=Code.wrong_port, port=name)
+        if isinstance(value, Value) != (value_class == "Value"):
+            actual, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
+            raise GraphError(f"the input {name} is", actual=actual, expected=expected, code=Code.wrong_port, port=name)
 
 
 def _count(version: Version) -> str:
@@ -55,7 +61,7 @@ def _count(version: Version) -> str:
     return str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"{least} or more"
 
 
-def locate_at_node(error: IRError, place: Location, names: Mapping[str, str]) -> IRError:
+def locate_at_node(error: IRError, node: Location, names: Mapping[str, str]) -> IRError:
     """The error at the innermost node, in place of the layer that was built for it.
 
     The port of a layer becomes the input of the node.
@@ -65,9 +71,11 @@ def locate_at_node(error: IRError, place: Location, names: Mapping[str, str]) ->
     """
     port = error.location.port
     if error.location.kind == "node":
-        return error.located(place)
+        return error.located(node)
     own = None if port is None else names.get(port)
-    message = error.message
-    if port is not None and own is not None and len(port) >= _LEAST_WORD:
-        message = re.sub(rf"\b{re.escape(port)}\b", own, message)
-    return error.changed(message=message, location=place.filled_from(replace(error.location, port=own)))
+    error = error.changed(location=node.filled_from(replace(error.location, port=own)))
+    if port is None or own is None or len(port) < _LEAST_WORD:
+        return error
+    texts = {part: getattr(error, part) for part in ("message", "actual", "expected")}
+    word = re.compile(rf"\b{re.escape(port)}\b")
+    return error.changed(**{part: word.sub(own, text) for part, text in texts.items() if text is not None})

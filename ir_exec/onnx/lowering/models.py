@@ -178,16 +178,26 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
         before = opsets.get(domain, one.version)
         opsets[domain] = one.version
         if one.version < 1:
-            message = f"version {one.version} of the domain {shown_domain(domain)} is imported, expected 1 or more"
-            report(GraphError(message, code=Code.opset_import))
+            report(
+                GraphError(
+                    f"the imported version of the domain {shown_domain(domain)} is",
+                    actual=one.version,
+                    expected="1 or more",
+                    code=Code.opset_import,
+                )
+            )
         elif before != one.version:
             message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
             report(GraphError(f"{message}; the last one is used", code=Code.opset_import, severity="warning"))
         if domain == STANDARD and one.version > NEWEST:
-            message = (
-                f"version {one.version} of the domain {shown_domain(domain)} is unknown, expected at most {NEWEST}"
+            report(
+                GraphError(
+                    f"the imported version of the domain {shown_domain(domain)} is",
+                    actual=one.version,
+                    expected=f"at most {NEWEST}",
+                    code=Code.opset_import,
+                )
             )
-            report(GraphError(message, code=Code.opset_import))
     return opsets
 
 
@@ -243,7 +253,9 @@ class _Inputs:
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
         if kind == "map":
             hint = "give the features as a tensor: apply DictVectorizer before the model"
-            raise UnsupportedError(f"the input {name!r} is a map, expected a tensor: IR has no maps", hint=hint)
+            raise UnsupportedError(
+                f"the input {name!r} is a map", expected="a tensor", reason=": IR has no maps", hint=hint
+            )
         message = f"the input {name!r} has type {kind}: the number of its tensors must be known"
         if kind not in ("sequence", "optional"):
             raise UnsupportedError(message)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
@@ -19,11 +18,10 @@ from ir_exec.model import (
     Loaded,
     Model,
     ModelPort,
-    PartialModel,
     Runner,
     ShapeLike,
     ShapesByPort,
-    Specialised,
+    Specialized,
     as_shape,
     find_port,
 )
@@ -49,11 +47,12 @@ class OnnxFile(NamedTuple):
     path: str | None = None
 
 
-class OnnxModel(PartialModel):
+class OnnxModel(Model):
     """An ONNX model whose nodes need shapes or values of inputs that the file does not declare.
 
     Its graph has Parameters in place of values that are not yet known. `reshape` to shapes that determine all nodes
-    completes it, and so does `specialised` for the inputs of a call.
+    completes it, and so does `specialised` for the inputs of a call. A complete model may make
+    assumptions about the inputs.
 
     Args:
         found: The result of its conversion, if the caller has it.
@@ -95,7 +94,7 @@ class OnnxModel(PartialModel):
         )
         super().__init__(loaded, model.types)
         self._places = converted.outputs
-        self.has_assumptions = self._is_by_shapes = converted.has_assumptions and not self.is_partial
+        self._has_assumptions = self._is_by_shapes = converted.has_assumptions and not self.is_partial
         if self.is_partial:
             # Inputs and outputs are those of the file.
             graph, ends = model.graph, max(_flat(list(converted.outputs.values())), default=-1) + 1
@@ -122,7 +121,15 @@ class OnnxModel(PartialModel):
         return {one.name: one.type for one in graph.input if one.name not in initialized}
 
     @property
-    def lists(self) -> list[str]:
+    def specializer(self) -> OnnxModel | None:
+        return self if self.is_partial or self._has_assumptions else None
+
+    @property
+    def has_general_model(self) -> bool:
+        return not self.is_partial
+
+    @property
+    def list_inputs(self) -> list[str]:
         found = self._declared().items() if self.is_partial else ()
         return [name for name, type in found if type.WhichOneof("value") != "tensor_type"]
 
@@ -165,7 +172,7 @@ class OnnxModel(PartialModel):
         vars(self).update(vars(made))
         return self
 
-    def require_whole(self) -> None:
+    def require_complete(self) -> None:
         if self._missing is not None:
             raise self._missing
 
@@ -175,15 +182,15 @@ class OnnxModel(PartialModel):
         Raises:
             NotKnownError: If the model is partial.
         """
-        self.require_whole()
+        self.require_complete()
         super().save(path, compress_to_fp16=compress_to_fp16)
 
     def specialised(self, inputs: Any) -> Model:
         if not self.is_partial:
             return self
-        return self.specialise(self.bound(inputs)).model
+        return self.specialize(self.bind(inputs)).model
 
-    def bound(self, inputs: Any) -> dict[str, Any]:
+    def bind(self, inputs: Any) -> dict[str, Any]:
         from ir_exec.runtime.arguments import bind_values  # not needed for reading a file
 
         types = self._declared()
@@ -193,7 +200,7 @@ class OnnxModel(PartialModel):
         values = bind_values(inputs, ports)
         return {port.name: _bound(one, port, types[port.name]) for one, port in zip(values, ports, strict=True)}
 
-    def specialise(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialised:
+    def specialize(self, bound: Mapping[str, Any], run: Runner | None = None) -> Specialized:
         arrays = dict(_arrays(bound))
         for has_shapes in (True,) if self._is_by_shapes else (False, True):
             demands = Demands(arrays, run or run_once, has_shapes=has_shapes)
@@ -207,7 +214,7 @@ class OnnxModel(PartialModel):
             self._is_by_shapes = has_shapes
             depends = self._depends(bound, has_shapes, demands.used)
             made.model.lowered_from = self._file.path
-            return Specialised(made.model, depends, partial(_placed, made.inputs))
+            return Specialized(made.model, depends, partial(_placed, made.inputs))
         raise AssertionError("the last attempt raises what it lacks")
 
     def _given_by(self, bound: Mapping[str, Any], has_shapes: bool) -> dict[str, Given]:
@@ -236,16 +243,16 @@ class OnnxModel(PartialModel):
                 found.append((port.name, "rank"))
         return tuple(found)
 
-    def content(self) -> bytes:
+    def content(self) -> Iterator[bytes | memoryview]:
+        yield from super().content()
+        yield self._file.proto.SerializeToString(deterministic=True)
         stats = [os.stat(path) for path in _files_of(self._file)]
-        files = repr([(one.st_size, one.st_mtime_ns) for one in stats]).encode()
-        content: bytes = self._file.proto.SerializeToString(deterministic=True)
-        return content + files
+        yield repr([(file.st_size, file.st_mtime_ns) for file in stats]).encode()
 
     def with_weights_inside(self) -> Self:
         from onnx.external_data_helper import load_external_data_for_model
 
-        made = copy(self)
+        made = super().with_weights_inside()
         if _files_of(self._file):
             proto = type(self._file.proto)()
             proto.CopyFrom(self._file.proto)
@@ -341,8 +348,12 @@ def _bound(value: Any, port: ModelPort, declared: TypeProto) -> Any:
         declared = declared.optional_type.elem_type
     if declared.WhichOneof("value") == "sequence_type":
         if not isinstance(value, (list, tuple)):
-            message = f"input {port.name!r} is {type(value).__name__}, expected a list of tensors"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"input {port.name!r} is",
+                actual=type(value).__name__,
+                expected="a list of tensors",
+                code=Code.unknown_input,
+            )
         inner = declared.sequence_type.elem_type
         return [_bound(one, port._replace(name=f"{port.name}/{at}"), inner) for at, one in enumerate(value)]
     expected = tensor_type_of(declared)

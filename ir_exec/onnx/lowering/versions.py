@@ -46,13 +46,13 @@ class Attribute(NamedTuple):
 
     Attributes:
         parameter: The parameter of the function; "" for an attribute without effect.
-        kind: Its type in a file.
+        type_name: Its type in AttributeProto.
         default: `inspect.Parameter.empty` if it is required.
     """
 
     parameter: str
     annotation: str
-    kind: str
+    type_name: str
     default: Any
 
     @property
@@ -64,12 +64,12 @@ class VersionInput(NamedTuple):
     """An input of a version.
 
     Attributes:
-        kind: `Value`, `Sequence`, or `GraphValue` for either.
+        value_class: `Value`, `Sequence`, or `GraphValue` for either.
         is_optional: True if the function accepts None for it.
     """
 
     name: str
-    kind: str
+    value_class: str
     is_optional: bool
 
 
@@ -124,18 +124,18 @@ class Version:
     @cached_property
     def _positional(self) -> list[inspect.Parameter]:
         kinds = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
-        return [one for one in self._parameters if one.kind in kinds]
+        return [parameter for parameter in self._parameters if parameter.kind in kinds]
 
     @cached_property
     def _keywords(self) -> Mapping[str, inspect.Parameter]:
         """The parameters for attributes by their names in files, those of a TypedDict too."""
         keywords = []
-        for one in self._parameters:
-            if one.kind is one.KEYWORD_ONLY and one.name not in self._context:
-                keywords.append(one.replace(annotation=_spell_annotation(one.annotation)))
-            elif one.kind is one.VAR_KEYWORD:
-                keywords += _members(one.annotation, self.function)
-        return {one.name.rstrip("_"): one for one in keywords}
+        for parameter in self._parameters:
+            if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in self._context:
+                keywords.append(parameter.replace(annotation=_spell_annotation(parameter.annotation)))
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                keywords += _members(parameter.annotation, self.function)
+        return {parameter.name.rstrip("_"): parameter for parameter in keywords}
 
     @cached_property
     def attributes(self) -> Mapping[str, Attribute]:
@@ -146,17 +146,17 @@ class Version:
         """
         keywords, signature = self._keywords, self.signature
         if signature is None:
-            return {name: self._attribute(one, one.default) for name, one in keywords.items()}
+            return {name: self._attribute(parameter, parameter.default) for name, parameter in keywords.items()}
         attributes = {}
         for name, declared in signature.attributes.items():
             if name in (*self.unused, *WITHOUT_EFFECT):
-                attributes[name] = Attribute("", "", declared.kind, declared.default)
+                attributes[name] = Attribute("", "", declared.type_name, declared.default)
                 continue
             if name not in keywords:
                 raise TypeError(f"{self}: the function has no parameter for the attribute {name}")
             attributes[name] = self._attribute(keywords[name], _default(declared, keywords[name]))
-            if attributes[name].kind != declared.kind:
-                raise TypeError(f"{self}: attribute {name} has type {declared.kind} in files")
+            if attributes[name].type_name != declared.type_name:
+                raise TypeError(f"{self}: attribute {name} has type {declared.type_name} in files")
         return attributes
 
     @cached_property
@@ -169,7 +169,9 @@ class Version:
         Raises:
             TypeError: If neither another version nor the parameter of the function has a default.
         """
-        values = {one.parameter: one.default for one in self.attributes.values() if one.parameter}
+        values = {
+            attribute.parameter: attribute.default for attribute in self.attributes.values() if attribute.parameter
+        }
         for name, parameter in self._keywords.items():
             if name not in self.attributes:
                 values[parameter.name] = self._default_of_other_version(name, parameter)
@@ -204,24 +206,30 @@ class Version:
         """
         positional, signature = self._positional, self.signature
         if signature is None:
-            return tuple(self._input(one, one.name, is_required=one.default is one.empty) for one in positional)
+            return tuple(
+                self._input(parameter, parameter.name, is_required=parameter.default is parameter.empty)
+                for parameter in positional
+            )
         count = len(signature.inputs)
         if self.is_variadic:
             positional = [*positional, *positional[-1:] * (count - len(positional))]
         if count > len(positional):
             raise TypeError(f"{self}: the function has {len(positional)} inputs, expected {count}")
         pairs = zip(positional, signature.inputs, strict=False)
-        return tuple(self._input(one, declared.name, is_required=declared.is_required) for one, declared in pairs)
+        return tuple(
+            self._input(parameter, declared.name, is_required=declared.is_required) for parameter, declared in pairs
+        )
 
     def _input(self, parameter: inspect.Parameter, name: str, *, is_required: bool) -> VersionInput:
         annotation = _spell_annotation(parameter.annotation)
-        kind = annotation.removesuffix(" | None")
-        if kind not in ("Value", "Sequence", "GraphValue"):
+        value_class = annotation.removesuffix(" | None")
+        if value_class not in ("Value", "Sequence", "GraphValue"):
             raise TypeError(f"{self}: input {parameter.name} has the unknown annotation {annotation}")
-        accepts_none = kind != annotation or parameter.default is None
-        if not (is_required or accepts_none or kind == "GraphValue" or parameter.kind is parameter.VAR_POSITIONAL):
+        accepts_none = value_class != annotation or parameter.default is None
+        is_either = value_class == "GraphValue"
+        if not (is_required or accepts_none or is_either or parameter.kind is parameter.VAR_POSITIONAL):
             raise TypeError(f"{self}: input {parameter.name} is optional, expected None in its annotation")
-        return VersionInput(name, kind, accepts_none or (not is_required and kind == "GraphValue"))
+        return VersionInput(name, value_class, accepts_none or (not is_required and is_either))
 
     def check_signature(self) -> None:
         """Raise TypeError for annotations that are not valid for inputs or attributes."""
@@ -234,17 +242,17 @@ class Version:
     @cached_property
     def parameter_names(self) -> tuple[str, ...]:
         """The names of the inputs in the function, which layers may have as the names of ports."""
-        return tuple(one.name for one in self._positional[: len(self.inputs)])
+        return tuple(parameter.name for parameter in self._positional[: len(self.inputs)])
 
     @cached_property
     def is_variadic(self) -> bool:
-        return any(one.kind is one.VAR_POSITIONAL for one in self._positional)
+        return any(parameter.kind is parameter.VAR_POSITIONAL for parameter in self._positional)
 
     @cached_property
     def least_inputs(self) -> int:
-        pairs = zip(self._positional, self.inputs, strict=False)
-        required = [one.kind is one.POSITIONAL_OR_KEYWORD and not declared.is_optional for one, declared in pairs]
-        return max((position for position, is_required in enumerate(required, 1) if is_required), default=0)
+        named = len(self._positional) - self.is_variadic
+        required = [position for position, declared in enumerate(self.inputs[:named], 1) if not declared.is_optional]
+        return max(required, default=0)
 
     @cached_property
     def most_inputs(self) -> int:
@@ -285,7 +293,7 @@ def _members(annotation: Any, function: Callable[..., Any]) -> list[inspect.Para
     if match is None:
         return []
     members = inspect.unwrap(function).__globals__[match[1]].__annotations__
-    texts = {name: getattr(one, "__forward_arg__", one) for name, one in members.items()}
+    texts = {name: getattr(member, "__forward_arg__", member) for name, member in members.items()}
     keyword_only = inspect.Parameter.KEYWORD_ONLY
     return [inspect.Parameter(name, keyword_only, annotation=_spell_annotation(text)) for name, text in texts.items()]
 

@@ -341,7 +341,7 @@ def _tensor(held: GraphValue) -> Value:
     if isinstance(held, Missing):
         raise MissingValueError
     if not isinstance(held, Value):
-        raise UnsupportedError("the input is a sequence, expected a tensor")
+        raise UnsupportedError("the input is a sequence", expected="a tensor")
     return held
 
 
@@ -389,7 +389,7 @@ def scan(
 def _parted(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
     if not 1 <= count <= len(values):
         raise InvalidAttributeError(
-            f"num_scan_inputs is {count}, expected at most {len(values)}, the inputs of the node"
+            "num_scan_inputs is", actual=count, expected=f"at most {len(values)}", reason="the inputs of the node"
         )
     return values[: len(values) - count], values[len(values) - count :]
 
@@ -409,13 +409,21 @@ def _scan(
     outs = len(body.output) - len(states)
     if outs < 0:
         raise GraphError(
-            f"the body has {len(body.output)} outputs, expected at least {len(states)}, one for each state",
+            "the body has",
+            actual=len(body.output),
+            detail="outputs",
+            expected=f"at least {len(states)}",
+            reason="one for each state",
             code=Code.body_port_map,
         )
     for given, wanted in ((directions, count), (axes, count), (output_directions, outs), (output_axes, outs)):
         if given and len(given) != wanted:
             raise InvalidAttributeError(
-                f"{len(given)} axes or directions are given, expected {wanted}, one for each value"
+                "the node has",
+                actual=len(given),
+                detail="axes or directions",
+                expected=wanted,
+                reason="one for each value",
             )
     sliced = []
     places = []

@@ -42,9 +42,6 @@ def gru(
     linear_before_reset: bool,
     **attributes: Unpack[RecurrentAttributes],
 ) -> list[Value]:
-    if attributes["direction"] == "foward":
-        # The default in the definition of version 1.
-        attributes["direction"] = "forward"
     inputs = (x, w, r, b, lengths, h)
     return gru_layer(inputs, layout=layout, linear_before_reset=linear_before_reset, **attributes)
 

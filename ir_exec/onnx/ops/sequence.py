@@ -158,7 +158,7 @@ def split_to_sequence(data: Value, split: Value | None, *, axis: int, keepdims: 
         size = known_size(data, axis, "the size of the axis that is split")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
-            raise EvaluationError(f"the split is {each}, expected 1 or more")
+            raise EvaluationError("the split is", actual=each, expected="1 or more")
         require_few(-(-size // each))
         sizes = tuple(min(each, size - start) for start in range(0, size, each))
     parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
@@ -173,7 +173,7 @@ def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool) -> Va
         return _joined(sequence.value, axis, new_axis)
     sequence = _listed(sequence)
     if not sequence.items:
-        raise EvaluationError("the list is empty, expected tensors to join")
+        raise EvaluationError("the list is", actual="empty", expected="tensors to join")
     parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 

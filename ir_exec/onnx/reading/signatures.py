@@ -35,11 +35,11 @@ class DeclaredAttribute(NamedTuple):
     """An attribute.
 
     Attributes:
-        kind: Its type in AttributeProto.
+        type_name: Its type in AttributeProto.
         default: None if there is no default.
     """
 
-    kind: str
+    type_name: str
     is_required: bool
     default: Any
 
@@ -100,15 +100,15 @@ def _read_entry(entry: Mapping[str, Any]) -> Signature:
         kinds = types.get(variable, variable if variable[:1].islower() else "")
         is_required, is_variadic = not text.endswith(("?", "*")), text.endswith("*")
         inputs.append(DeclaredInput(name, variable, is_required, is_variadic, frozenset(kinds.split("|")) - {""}))
-    attributes = {name: _read_attribute(one) for name, one in entry.get("attributes", {}).items()}
+    attributes = {name: _read_attribute(declared) for name, declared in entry.get("attributes", {}).items()}
     return Signature(tuple(inputs), attributes, entry.get("outputs", 0))
 
 
 def _read_attribute(stored: str | list[Any]) -> DeclaredAttribute:
     if isinstance(stored, str):
         return DeclaredAttribute(stored.removesuffix("?"), not stored.endswith("?"), None)
-    kind, default = stored
-    if kind == "FLOAT":
+    type_name, default = stored
+    if type_name == "FLOAT":
         # The number that a file stores: a float of 32 bits.
         (default,) = struct.unpack("f", struct.pack("f", default))
-    return DeclaredAttribute(kind, False, tuple(default) if isinstance(default, list) else default)
+    return DeclaredAttribute(type_name, False, tuple(default) if isinstance(default, list) else default)

@@ -37,6 +37,7 @@ class _AlongAxis(Op):
     """
 
     inputs = (In("data", types=CALCULABLE_FLOAT),)
+    is_distribution = True
 
     function: ClassVar[Callable[..., Array]]
 

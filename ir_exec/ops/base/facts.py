@@ -8,14 +8,14 @@ inputs from `ElementFacts`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
 from ir_exec.ops.base.inputs import In
-from ir_exec.types import FLOAT, Array
+from ir_exec.types import FLOAT, Array, TensorType
 
 __all__ = [
     "BOUNDED",
@@ -81,7 +81,7 @@ Steps: TypeAlias = Literal["integers", "halves", "zero", "multiples", "operands"
 halfway between the levels of a quantization; equal elements, whose order is a tie."""
 
 
-class _Inputs:
+class _DeclaredInputs:
     """The declarations of inputs that facts refer to by name."""
 
     inputs: ClassVar[tuple[In, ...]] = ()
@@ -92,7 +92,7 @@ class _Inputs:
         return cls.inputs[min(position, len(cls.inputs) - 1)]
 
 
-class NumericFacts(_Inputs):
+class NumericFacts(_DeclaredInputs):
     """The base of `Op` that declares its numeric facts.
 
     Attributes:
@@ -137,7 +137,7 @@ class NumericFacts(_Inputs):
         """The sum of the magnitudes of the terms of each element of the first output; None without sums.
 
         A rounding error is relative to the magnitudes of the terms, which may cancel. By default the magnitudes are
-        `evaluate` of those of the `term_inputs`, or those of the argument if `accuracy.argument` is not 0.
+        `evaluate` of the magnitudes of the `term_inputs`; if `accuracy.argument` is not 0, those of the argument.
 
         Args:
             inputs: The arrays of one run, whose types `infer` accepts, but with f64 for all floats.
@@ -155,7 +155,7 @@ class NumericFacts(_Inputs):
         return np.asarray(output[0] if isinstance(output, tuple) else output)
 
 
-class ElementFacts(_Inputs):
+class ElementFacts(_DeclaredInputs):
     """The base of `Op` that declares the way of elements from the inputs to the outputs.
 
     Attributes:
@@ -163,8 +163,10 @@ class ElementFacts(_Inputs):
             broadcast together.
         moved_inputs: Inputs whose elements are the elements of the outputs, also if operators select or blend them, as
             an average does. If an operator declares none, they are all inputs of `is_data_movement` that may be floats.
-        shape_inputs: Inputs of sizes, axes or positions, which determine the shapes of the outputs, or must suit those
-            of other inputs.
+        changes_order: The output has the elements of the first input in another order; see `preserves_order`.
+        is_distribution: The elements of the output along an axis are probabilities, or their logarithms.
+        arranging_inputs: Inputs of axes or positions, which arrange or select elements, and must suit the shapes of
+            other inputs. `sized_by` has the inputs of sizes.
         neutral: The value of the second of two inputs for which the output is the first one.
         absorbing: The value of either of two inputs for which the output is this value.
         is_idempotent: The output of two equal inputs is this input.
@@ -174,7 +176,9 @@ class ElementFacts(_Inputs):
 
     is_elementwise: ClassVar[bool] = False
     moved_inputs: ClassVar[tuple[str, ...]] = ()
-    shape_inputs: ClassVar[tuple[str, ...]] = ()
+    changes_order: ClassVar[bool] = False
+    is_distribution: ClassVar[bool] = False
+    arranging_inputs: ClassVar[tuple[str, ...]] = ()
     neutral: ClassVar[float | None] = None
     absorbing: ClassVar[float | None] = None
     is_idempotent: ClassVar[bool] = False
@@ -197,3 +201,28 @@ class ElementFacts(_Inputs):
         if self.moved_inputs:
             return declared.name in self.moved_inputs
         return self.is_data_movement and self.reads_elements(position) and bool(declared.types & FLOAT)
+
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        """The axis of an input along which products with weights, the other input, are summed; None without one.
+
+        Args:
+            rank: The rank of the input.
+        """
+        return None
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        """Pairs of sizes that `infer` requires to be equal, for a search of sizes that it accepts.
+
+        By default they are the sizes of all inputs that are read, aligned at the last axis, except for sizes of 1.
+
+        Args:
+            types: The types of all inputs, whose sizes `infer` may reject.
+
+        Raises:
+            ValueError: If a size is dynamic.
+            IndexError: If a rank is too small.
+        """
+        read = [input_type for position, input_type in enumerate(types) if self.reads_elements(position)]
+        first, *others = [input_type.shape.static[::-1] for input_type in read]
+        for sizes in others:
+            yield from [pair for pair in zip(first, sizes, strict=False) if 1 not in pair]

@@ -44,7 +44,7 @@ class GraphFacts:
             whether or not the operator has them. One message reports those that it does not have.
         declared_as_f32: Outputs that converters and quantizers declare as f32 for any element type.
         sized_by: Inputs whose elements determine the sizes of the outputs, which may exceed all sizes of the inputs.
-            The other inputs of `shape_inputs` only arrange or select elements.
+            `arranging_inputs` has those that only arrange or select elements.
         preserves_order: The only output has the elements of the first input in their order, in another shape or element
             type.
     """
@@ -54,3 +54,14 @@ class GraphFacts:
     declared_as_f32: ClassVar[tuple[str, ...]] = ()
     sized_by: ClassVar[tuple[str, ...]] = ()
     preserves_order: ClassVar[bool] = False
+
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        """The axes of a matrix or of filters along which products are summed; None for other inputs.
+
+        Weights that are compressed by channels have one scale for all elements along these axes.
+
+        Args:
+            position: The position of the input.
+            rank: The rank of the input.
+        """
+        return None

@@ -44,6 +44,10 @@ InputTypes: TypeAlias = Sequence[TensorType | None]
 class Domain:
     """The elements that an input accepts."""
 
+    def names(self) -> tuple[str, ...]:
+        """The inputs and attributes of the operator that determine the elements."""
+        return ()
+
 
 @dataclass(frozen=True)
 class ValueRange(Domain):
@@ -84,18 +88,23 @@ class PowerBase(ValueRange):
     defined_above: float | None = 0
     exponent: str = "b"
 
+    def names(self) -> tuple[str, ...]:
+        return (self.exponent,)
+
 
 @dataclass(frozen=True)
 class Usual(Domain):
-    """The same number in every element, such as a threshold or a step, that suits inputs of any shape."""
+    """A number for every element, such as a threshold or a step, that suits inputs of any shape."""
 
     value: float
     text: str
 
 
 FIRST_AXIS = Usual(0, "an axis")
+"""An axis that every input of rank 1 or more has."""
 
 SCORES = ValueRange(0, 1, "scores")
+"""Probabilities of classes."""
 
 
 @dataclass(frozen=True)
@@ -114,14 +123,28 @@ class AxisIndices(Domain):
     reserved: int = 0
     selects_slices: bool = False
 
+    def names(self) -> tuple[str, ...]:
+        return tuple([name for name in (self.axis, self.below) if isinstance(name, str) and name])
+
     def limit(self, op: Any, types: InputTypes) -> Dim | None:
-        """The number of indices; None if the first input has no such axis, or its rank is not known."""
+        """The number of indices; None if the first input has no such axis, or its rank is not known.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         if self.below:
             return Dim(max(_first_number(op, types, self.below), 1))
         size = _size_along(op, types[0], _get_axis(op, types, self.axis))
         if size is None or not self.reserved:
             return size
         return Dim(max(size.lo - self.reserved, 1), max(size.hi - self.reserved, 1))
+
+
+def selects_slices(inputs: Sequence[In]) -> bool:
+    """Return True if the second of these inputs has indices of slices of the first one, as tokens of a table's rows."""
+    domain = inputs[1].domain if len(inputs) > 1 else None
+    return isinstance(domain, AxisIndices) and domain.selects_slices
 
 
 @dataclass(frozen=True)
@@ -132,7 +155,12 @@ class IndexTuples(AxisIndices):
     """
 
     def limit(self, op: Any, types: InputTypes) -> Dim | None:
-        """The least number of indices along one of the axes; None if a rank is not known."""
+        """The least number of indices along one of the axes; None if a rank is not known.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         indices = _dims_of(types[1])
         first = int(getattr(op, "batch_dims", 0))
         sizes = (_dims_of(types[0]) or ())[first : first + max(indices[-1].lo, 1)] if indices else ()
@@ -151,8 +179,16 @@ class Lengths(Domain):
     of: str
     axis: int | str
 
+    def names(self) -> tuple[str, ...]:
+        return (self.of, self.axis) if isinstance(self.axis, str) else (self.of,)
+
     def limit(self, op: Any, types: InputTypes) -> int:
-        """The length of the longest sequence, at least 1."""
+        """The length of the longest sequence, at least 1.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         size = _size_along(op, _type_of(op, types, self.of), _get_axis(op, types, self.axis))
         return 1 if size is None else max(size.lo, 1)
 
@@ -167,8 +203,16 @@ class BagOffsets(Domain):
 
     of: str
 
+    def names(self) -> tuple[str, ...]:
+        return (self.of,)
+
     def limit(self, op: Any, types: InputTypes) -> int:
-        """The number of elements of the list; 1 for each dim that is dynamic."""
+        """The number of elements of the list; 1 for each dim that is dynamic.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         count = 1
         for dim in _dims_of(_type_of(op, types, self.of)) or ():
             count *= max(dim.lo, 1)
@@ -185,8 +229,16 @@ class SegmentIds(Domain):
 
     count: str
 
+    def names(self) -> tuple[str, ...]:
+        return (self.count,)
+
     def limit(self, op: Any, types: InputTypes) -> int:
-        """The number of segments, at least 1."""
+        """The number of segments, at least 1.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         return max(_first_number(op, types, self.count), 1)
 
 
@@ -206,8 +258,16 @@ class BoxCorners(Domain):
 
     scale: str = ""
 
+    def names(self) -> tuple[str, ...]:
+        return (self.scale,) if self.scale else ()
+
     def extent(self, op: Any, types: InputTypes) -> float:
-        """The greatest coordinate."""
+        """The greatest coordinate.
+
+        Args:
+            op: The operator.
+            types: The types of its inputs.
+        """
         if not self.scale:
             return 1.0
         sizes = [max(dim.lo, 1) for dim in _dims_of(types[0]) or ()]

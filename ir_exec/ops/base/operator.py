@@ -32,8 +32,8 @@ from types import CodeType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
-from ir_exec.ops.base.attributes import Field, fields_of
+from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.ops.base.attributes import AttributeValueError, Field, fields_of
 from ir_exec.ops.base.facts import ElementFacts, NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.graph_facts import GraphFacts
@@ -53,8 +53,8 @@ CONTEXT = frozenset({"weights", "state", "bodies"})
 class Op(GraphFacts, NumericFacts, ElementFacts):
     """The base of all operators, which are immutable; the module's docstring describes a class.
 
-    `NumericFacts` adds the facts from which the tolerances between two implementations follow, `ElementFacts` those
-    from which generated inputs follow, `GraphFacts` those about versions, notations and sizes.
+    Other packages read the facts of three bases: `NumericFacts` for tolerances between two implementations,
+    `ElementFacts` for generated inputs, `GraphFacts` for files, engines and compression.
 
     Attributes: Bounds of the output from bounds of the inputs
         increasing_in: Inputs in which no element of the output decreases when elements of the input increase and the
@@ -131,7 +131,6 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
 
     expected_attributes: ClassVar[tuple[str, ...]] = ()
     rounds: ClassVar[bool] = False
-    is_data_movement: ClassVar[bool] = False
     fills_with_lowest: ClassVar[bool] = False
     is_discontinuous: ClassVar[bool] = False
 
@@ -261,8 +260,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
                 try:
                     values[field.name] = field.parse(text)
                 except ValueError as error:
-                    message = f"attribute {field.attribute}={text!r}: {error}"
-                    report(InvalidAttributeError(message, code=Code.invalid_attribute))
+                    report(_attribute_error(field.attribute, text, str(error)))
                     sound = False
             elif field.is_required:
                 message = f"attribute {field.attribute} is missing"
@@ -273,8 +271,11 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         if sound:
             try:
                 operator.check_attributes()
+            except AttributeValueError as error:
+                report(InvalidAttributeError.of(error.fault))
+                sound = False
             except ValueError as error:
-                report(InvalidAttributeError(str(error), code=Code.invalid_attribute))
+                report(InvalidAttributeError(str(error)))
                 sound = False
         return operator if sound else None
 
@@ -338,8 +339,7 @@ for _former in FORMER_FLAGS:
 def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[type[IRError], Fault]]:
     """The faults of inputs with these element types, cached: most layers of an operator have the same ones."""
     if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
-        message = _count_message(cls.inputs, cls.least_inputs, len(kinds))
-        return [(GraphError, Fault(message, Code.wrong_number_of_inputs))]
+        return [(GraphError, _count_error(cls.inputs, cls.least_inputs, len(kinds)).fault)]
     faults: list[tuple[type[IRError], Fault]] = []
     seen: dict[str, ElementType] = {}
     for position, kind in enumerate(kinds):
@@ -349,14 +349,20 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[t
         name = cls.input_name(position)
         if kind not in declared.types:
             expected = ", ".join(one.name for one in ElementType if one in declared.types)
-            message = f"{name} is {kind}, expected one of {expected}"
-            fault = Fault(message, Code.element_type_not_taken, location=Location(port=name))
-            faults.append((ElementTypeError, fault))
+            refused = ElementTypeError(f"{name} is", actual=kind, expected=f"one of {expected}", port=name)
+            faults.append((ElementTypeError, refused.fault))
             continue
         like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
         if like is not None and seen.setdefault(like, kind) is not kind:
-            message = f"{name} is {kind}, expected {seen[like]} as {like} is"
-            faults.append((ElementTypeError, Fault(message, Code.element_types_differ, location=Location(port=name))))
+            differing = ElementTypeError(
+                f"{name} is",
+                actual=kind,
+                expected=seen[like],
+                reason=f" as {like} is",
+                code=Code.element_types_differ,
+                port=name,
+            )
+            faults.append((ElementTypeError, differing.fault))
         seen.setdefault(declared.name, kind)
     return faults
 
@@ -473,12 +479,26 @@ def _keywords(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
 
 
-def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
+def _count_error(inputs: tuple[In, ...], least: int, count: int) -> GraphError:
     variadic = bool(inputs) and inputs[-1].variadic
     names = ", ".join(
         f"{one.name}..." if one.variadic else f"[{one.name}]" if one.optional else one.name for one in inputs
     )
     most = "more" if variadic else str(len(inputs))
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"
-    plural = "input" if expected == "1" else "inputs"
-    return f"expected {expected} {plural} ({names}), found {found}" if inputs else f"expected no inputs, found {found}"
+    return GraphError(
+        "the layer has",
+        actual=count,
+        detail="input" if count == 1 else "inputs",
+        expected=expected if inputs else "none",
+        reason=f" ({names})" if inputs else None,
+        code=Code.wrong_number_of_inputs,
+    )
+
+
+def _attribute_error(name: str, text: str, reason: str) -> InvalidAttributeError:
+    """The error IR302 for the text of an attribute that a step rejects; most reasons begin with `expected`."""
+    expected = reason.removeprefix("expected ")
+    if expected == reason:
+        return InvalidAttributeError(f"attribute {name}={text!r}: {reason}")
+    return InvalidAttributeError(f"attribute {name} is", actual=repr(text), expected=expected)

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
+from ir_exec.hints import closest_names, did_you_mean
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS, internal_operator
 
 if TYPE_CHECKING:
@@ -223,9 +224,8 @@ def resolve(type_name: str, version: str) -> type[Op]:
         raise _no_opset(type_name, version)
     row = _table().get(key)
     if row is None:
-        near = nearest_types(key)
-        hint = f"did you mean {_table()[near].name}?" if near else None
-        raise GraphError(f"no opset has an operator of type {type_name}", code=Code.unknown_type, hint=hint)
+        message = f"no opset has an operator of type {type_name}"
+        raise GraphError(message, code=Code.unknown_type, hint=did_you_mean(nearest_types(key)))
     if number not in row.opsets:
         raise GraphError(
             f"{type_name} is not in {version}; it is in {_ranges(row.opsets)}", code=Code.type_not_in_opset
@@ -256,15 +256,13 @@ MOST_COMPARED = 8
 
 
 @lru_cache(maxsize=1024)
-def nearest_types(key: str) -> str | None:
-    """The known type with the most similar spelling."""
-    import difflib  # rarely needed
-
+def nearest_types(key: str) -> tuple[str, ...]:
+    """The known type with the most similar spelling; none if no spelling is similar."""
     if len(key) < SHORT:
-        return next(iter(difflib.get_close_matches(key, _table(), n=1)), None)
+        return tuple([_table()[known].name for known in closest_names(key, _table())])
     shared = Counter(known for pair in _pairs(key) for known in _types_by_pair().get(pair, ()))
     best = sorted(shared, key=lambda known: -shared[known] / (len(known) + len(key)))[:MOST_COMPARED]
-    return next(iter(difflib.get_close_matches(key, best, n=1)), None)
+    return tuple([_table()[known].name for known in closest_names(key, best)])
 
 
 @cache
@@ -283,8 +281,9 @@ def _pairs(key: str) -> set[str]:
 
 def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
-        message = f"unknown opset {version}, expected opset1 to opset{LAST_OPSET}"
-        return GraphError(message, code=Code.unknown_opset)
+        return GraphError(
+            "unknown opset", actual=version, expected=f"opset1 to opset{LAST_OPSET}", code=Code.unknown_opset
+        )
     internal = internal_operator(type_key(type_name), version)
     if internal is not None:
         message = f"{type_name} of {version!r} is {internal.description}"

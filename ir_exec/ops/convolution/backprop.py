@@ -5,7 +5,7 @@ Every element of the data is multiplied with a filter, and the products are summ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any
 
@@ -46,9 +46,13 @@ class _Transposed(Convolving):
         In("filters", types=CALCULABLE, like="data"),
         In("output_shape", types=INTEGER, optional=True),
     )
-    shape_inputs = ("output_shape",)
     term_inputs = ("data", "filters")
     sized_by = ("output_shape",)
+
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        """The input channels, which precede the output channels, and the windows."""
+        is_filters = self.input_name(position) == "filters"
+        return (self.filter_axes - 2, *range(self.filter_axes, rank)) if is_filters else None
 
     output_padding: NonNegatives = ()
 
@@ -74,7 +78,11 @@ class _Transposed(Convolving):
         self._check_lengths(spatial_rank, **steps)
         if named is not None and len(named) != spatial_rank:
             raise ShapeError(
-                f"output_shape has {len(named)} elements, expected {spatial_rank}, one for each spatial axis",
+                "output_shape has",
+                actual=len(named),
+                detail="elements",
+                expected=spatial_rank,
+                reason="one for each spatial axis",
                 code=Code.dims_differ,
                 port="output_shape",
             )
@@ -157,6 +165,13 @@ class ConvolutionBackpropData(_Transposed):
             output_shape.
     """
 
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        return 1 - position
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types[:2])
+        yield data[1], filters[0]
+
     def _channels(self, data: Shape, filters: Shape) -> Dim:
         if data.dims is not None and filters.dims is not None:
             merge_dims(data[1], filters[0], "the channels of data and filters", port="filters")
@@ -183,6 +198,10 @@ class GroupConvolutionBackpropData(_Transposed):
 
     filter_axes = 3
 
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types[:2])
+        yield data[1], filters[0] * filters[1]
+
     def _channels(self, data: Shape, filters: Shape) -> Dim:
         return grouped_channels(data, filters, channels=1, outputs=2)
 
@@ -201,6 +220,7 @@ def _named_dims(output_shape: TensorType) -> list[Dim] | None:
 def _named_sizes(output_shape: Array, spatial_rank: int) -> tuple[int, ...]:
     sizes = ints(output_shape)
     if len(sizes) != spatial_rank or any(size < 0 for size in sizes):
-        message = f"output_shape is {list(sizes)}, expected {spatial_rank} sizes of 0 or more"
-        raise EvaluationError(message, port="output_shape")
+        raise EvaluationError(
+            "output_shape is", actual=list(sizes), expected=f"{spatial_rank} sizes of 0 or more", port="output_shape"
+        )
     return sizes

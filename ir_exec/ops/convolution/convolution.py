@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -50,6 +50,9 @@ class Convolving(Windowed):
         """The elements of one filter."""
         filters = inputs[[declared.name for declared in self.inputs].index("filters")]
         return int(prod(filters.shape[self.filter_axes - 1 :]))
+
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        return tuple(range(self.filter_axes - 1, rank)) if self.input_name(position) == "filters" else None
 
     def _spatial_rank(self, data: TensorType, filters: TensorType, declared: int | None = None) -> int | None:
         """The number of spatial axes, from the inputs, else `declared`, else from the attributes; None if unknown."""
@@ -125,6 +128,13 @@ class Convolution(Convolving):
     inputs = (In("data", types=CALCULABLE, domain=ImagePixels()), In("filters", types=CALCULABLE, like="data"))
     term_inputs = ("data", "filters")
 
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        return 1
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types)
+        yield data[1], filters[1]
+
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)
         if spatial_rank is None:
@@ -169,6 +179,10 @@ class GroupConvolution(Convolving):
     term_inputs = ("data", "filters")
 
     filter_axes = 3
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        data, filters = (input_type.shape.static for input_type in types)
+        yield data[1], filters[0] * filters[2]
 
     def infer(self, data: TensorType, filters: TensorType) -> TensorType:
         spatial_rank = self._spatial_rank(data, filters)

@@ -43,7 +43,6 @@ class Eye(Op):
         In("diagonal_index", types=INDEX),
         In("batch_shape", types=INDEX, optional=True),
     )
-    shape_inputs = ("num_rows", "num_columns", "batch_shape")
     sized_by = ("num_rows", "num_columns", "batch_shape")
 
     output_type: Annotated[ElementTypeName, among(NUMERIC | BOOLEAN, "a numeric element type or boolean")]
@@ -70,7 +69,7 @@ class Eye(Op):
         batch = () if batch_shape is None else tuple(batch_shape.tolist())
         for name, size in (("num_rows", rows), ("num_columns", columns), *(("batch_shape", size) for size in batch)):
             if size < 0:
-                raise EvaluationError(f"{name} is {size}, expected 0 or more", port=name)
+                raise EvaluationError(f"{name} is", actual=size, expected="0 or more", port=name)
         # The diagonal is clipped to the range of indices that NumPy accepts.
         matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
         return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()

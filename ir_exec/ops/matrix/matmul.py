@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import prod
 from typing import Any
@@ -17,7 +17,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
-from ir_exec.ops.base.shapes import broadcast_shapes
+from ir_exec.ops.base.shapes import broadcast_shapes, require_least_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
@@ -63,16 +63,16 @@ class MatMul(Op):
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         kind = element_type_of((a, b))
         for name, tensor in (("a", a), ("b", b)):
-            if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
+            require_least_rank(tensor, 1, name)
         if a.shape.dims is None or b.shape.dims is None:
             return TensorType(kind, Shape.unknown())
         *batch_a, rows_a, columns_a = _matrix_dims(a.shape, self.transpose_a, (Dim.of(1), *a.shape))
         *batch_b, rows_b, columns_b = _matrix_dims(b.shape, self.transpose_b, (*b.shape, Dim.of(1)))
         if columns_a & rows_b is None:
             raise ShapeError(
-                f"a has {_count(columns_a, 'column')} ({_shape_text(a.shape, self.transpose_a)}), "
-                f"b has {_count(rows_b, 'row')} ({_shape_text(b.shape, self.transpose_b)}), expected equal sizes",
+                f"a {_shape_text(a.shape, self.transpose_a)} and b {_shape_text(b.shape, self.transpose_b)} have",
+                actual=f"{_count(columns_a, 'column')} and {_count(rows_b, 'row')}",
+                expected="equal sizes",
                 code=Code.dims_differ,
             )
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))
@@ -87,6 +87,21 @@ class MatMul(Op):
     def count_terms(self, inputs: Sequence[Array]) -> int:
         rows_first = self.transpose_a and inputs[0].ndim > 1
         return int(inputs[0].shape[-2 if rows_first else -1])
+
+    def channel_axis(self, position: int, rank: int) -> int | None:
+        return self._summed_axis(position, rank) if rank else None
+
+    def weight_axes(self, position: int, rank: int) -> tuple[int, ...] | None:
+        return (self._summed_axis(position, rank),) if rank > 1 else None
+
+    def _summed_axis(self, position: int, rank: int) -> int:
+        is_last = (not self.transpose_a, self.transpose_b)[position]
+        return rank - 1 if is_last or rank == 1 else rank - 2
+
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        left, right = (list(matrices.shape.static) for matrices in types)
+        yield left[self._summed_axis(0, len(left))], right[self._summed_axis(1, len(right))]
+        yield from [pair for pair in zip(left[-3::-1], right[-3::-1], strict=False) if 1 not in pair]
 
     def evaluate(self, a: Array, b: Array) -> Array:
         left, right = widened(a), widened(b)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
 from math import prod
@@ -68,6 +68,12 @@ class Concat(Op):
         dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
         return TensorType(kind, Shape(dims))
 
+    def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
+        first, *others = [part.shape.static for part in types]
+        joined = self.axis % len(first)
+        for sizes in others:
+            yield from [pair for axis, pair in enumerate(zip(first, sizes, strict=True)) if axis != joined]
+
     def evaluate(self, *inputs: Array) -> Array:
         rows = prod(inputs[0].shape[: self.axis]) if inputs[0].size >= 4 * thresholds.MANY_ROWS else 0
         if rows < 4 * thresholds.MANY_ROWS:
@@ -124,7 +130,7 @@ class Split(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS))
-    shape_inputs = ("axis",)
+    arranging_inputs = ("axis",)
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -176,7 +182,7 @@ class VariadicSplit(Op):
     """
 
     inputs = (In("data"), In("axis", types=INTEGER, domain=FIRST_AXIS), In("split_lengths", types=INTEGER))
-    shape_inputs = ("axis", "split_lengths")
+    arranging_inputs = ("axis", "split_lengths")
     increasing_in = ("data",)
     may_alias = True
     is_data_movement = True
@@ -187,7 +193,7 @@ class VariadicSplit(Op):
         require_rank(axis, (0, 1), "axis")
         if axis.shape.dims is not None and 1 not in axis.shape.size:
             raise ShapeError(
-                f"axis has shape {axis.shape}, expected a scalar or [1]", code=Code.wrong_rank, port="axis"
+                "axis has shape", actual=axis.shape, expected="a scalar or [1]", code=Code.wrong_rank, port="axis"
             )
         require_rank(split_lengths, 1, "split_lengths")
         along, lengths = known_int(axis), known_ints(split_lengths)
@@ -230,12 +236,16 @@ def _count(split_lengths: TensorType) -> int:
 def _part_dims(lengths: tuple[int, ...], dim: Dim) -> list[Dim]:
     if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
         raise ShapeError(
-            f"split_lengths {list(lengths)} contain a negative length, expected at most one -1", port="split_lengths"
+            "split_lengths is", actual=list(lengths), expected="at most one negative length, -1", port="split_lengths"
         )
     given = sum(length for length in lengths if length >= 0)
     if given > dim.hi or (-1 not in lengths and given < dim.lo):
         raise ShapeError(
-            f"split_lengths {list(lengths)} sum up to {given}, the axis has {dim} elements", port="split_lengths"
+            f"the sum of split_lengths {list(lengths)} is",
+            actual=given,
+            expected=dim,
+            reason="the size of the axis",
+            port="split_lengths",
         )
     return [dim - given if length == -1 else Dim(length) for length in lengths]
 

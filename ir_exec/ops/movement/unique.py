@@ -63,7 +63,7 @@ class Unique(Op):
 
     inputs = (In("data"), In("axis", types=INDEX, optional=True))
     moved_inputs = ("data",)
-    shape_inputs = ("axis",)
+    arranging_inputs = ("axis",)
     outputs = ("unique", "first", "inverse", "counts")
     is_discontinuous = True
 

@@ -130,7 +130,7 @@ class LSTMCell1(LSTM, _Cell):
     including their float type. Specification: sequence/lstm-cell-1.
     """
 
-    inputs = (*LSTMCell4.inputs, In("p", types=X.types, optional=True))
+    inputs = (*LSTMCell4.inputs, In("p", types=X.types, optional=True, only_shape=True))
     outputs = ("hidden_state", "cell_state")
 
     weights_format: Annotated[Literal["fico", "icof", "ifco", "ifoc", "iofc"], LOWER] = "fico"

@@ -149,7 +149,7 @@ class _IndicesOnlyNms(_BoxNms):
         In("iou_threshold", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0.5, "a threshold")),
         In("score_threshold", types=CALCULABLE_FLOAT, optional=True, domain=Usual(0.1, "a threshold")),
     )
-    shape_inputs = ("max_output_boxes_per_class",)
+    arranging_inputs = ("max_output_boxes_per_class",)
     outputs = ("selected_indices",)
     number_ranks: ClassVar[tuple[int, ...]] = (0,)
     pads_to_static = True

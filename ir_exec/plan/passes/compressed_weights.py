@@ -10,12 +10,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Sequence
 from math import prod
-from typing import NamedTuple
 
 import numpy as np
 
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import chain_of
+from ir_exec.graph.compressed import CompressedWeight, WeightMismatch, describe_weight
+from ir_exec.graph.constant_parts import has_exact_conversion, read_numbers, stored_constant
+from ir_exec.graph.weight_encodings import FLOAT_CODES
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import decode, is_packed, packed_size
@@ -23,34 +24,37 @@ from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multiply_rows, take_rows
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.plan.graph import Fusion
+from ir_exec.plan.graph import Fusion, Skipped
+from ir_exec.plan.passes.fold import constant_values
 from ir_exec.plan.passes.prepack import HoldsInput, replaced
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 
 __all__ = ["CompressedWeights"]
 
 _CODES = element_types("u4 i4 nf4 f4e2m1 u8 i8 f8e4m3 f8e5m2 f16 bf16")
-_BY_TABLE = element_types("nf4 f4e2m1 f8e4m3 f8e5m2")
 _FLOATS = element_types("f16 bf16 f32")
+_PASS = "use_compressed_weights"
 
 
-class _Chain(NamedTuple):
-    """A constant and its expansion by layers: (codes - zero) * scale, in another shape, possibly transposed.
+class _WeightFitError(Exception):
+    """The reason why a constant is expanded.
 
     Attributes:
-        first: The element type of the first conversion of the codes, which may round them.
+        node: The layer that does not fit.
+        expected: A description of what fits.
+        actual: What it is.
     """
 
-    codes: Const
-    first: ElementType
-    zero: Array | None
-    scale: Array | None
-    shape: tuple[int, ...]
-    is_transposed: bool
+    def __init__(self, node: Node, expected: str, actual: str) -> None:
+        super().__init__(expected)
+        self.node, self.expected, self.actual = node, expected, actual
 
 
 class CompressedWeights:
-    """The chains of one graph whose ends are not stored as constants.
+    """The compressed weights of one graph that are not stored as constants.
+
+    Attributes:
+        skipped: Weights that are expanded in each run, with the reason.
 
     Args:
         types: The types of all values, in the run.
@@ -64,15 +68,22 @@ class CompressedWeights:
         self._weights = weights
         self._types = types
         self._operator = operator
-        self._made = {output: node for node in graph.nodes for output in node.outputs}
-        self._found: dict[Node, Node] = {}
-        if sys.byteorder == "little":
-            for node in graph.nodes:
-                place = {"MatMul": 1, "Gather": 0}.get(node.type)
-                if place is not None and node.is_whole and node.inputs[place] not in kept:
-                    found = self._product(node) if node.type == "MatMul" else self._rows(node)
-                    if found is not None:
-                        self._found[node] = found
+        self._fused: dict[Node, Node] = {}
+        self.skipped: list[Skipped] = []
+        if sys.byteorder != "little":
+            return
+        constants: set[Value] | None = None
+        for node in graph.nodes:
+            port = _weight_port(node)
+            if port is None or not node.is_whole or node.inputs[port] in kept:
+                continue
+            try:
+                self._fused[node] = self._product(node) if port else self._rows(node)
+            except _WeightFitError as reason:
+                constants = constant_values(graph) if constants is None else constants
+                value = node.inputs[port]
+                if value in constants and not isinstance(value.node.op, Const):
+                    self.skipped.append(Skipped(_PASS, reason.node, reason.expected, reason.actual))
 
     def replaced(self, nodes: list[Node], results: Collection[Value]) -> list[Node]:
         """The nodes of a plan with nodes for compressed weights, without layers that are then unused.
@@ -80,153 +91,174 @@ class CompressedWeights:
         Args:
             results: The values read at the end.
         """
-        return replaced(nodes, self._found, results)
+        return replaced(nodes, self._fused, results)
 
-    def _product(self, node: Node) -> Node | None:
-        data, weight = node.values_in
-        if any(self._kind(value) is not ElementType.f32 for value in (data, weight)):
-            return None
-        chain = self._chain(weight)
-        if chain is None:
-            return None
-        transposed = bool(vars(node.op)["transpose_b"]) != chain.is_transposed
-        matrix = self._matrix(chain, in_rows=transposed)
-        if matrix is None or (not transposed and len(chain.shape) != 2):
-            return None
-        shape = self._types[weight.number].shape
-        op = CompressedMatMul(self._operator(node), shape, matrix, chain.shape[:-2], transposed)
-        return Fusion([node], op, [data]).fused("use_compressed_weights")
+    def _product(self, node: Node) -> Node:
+        data, value = node.values_in
+        self._require_f32(node, data)
+        weight = self._describe(node, value)
+        shape, is_transposed = self._matrix_shape(weight)
+        in_rows = bool(vars(node.op)["transpose_b"]) != is_transposed
+        if not in_rows and len(shape) != 2:
+            raise _WeightFitError(node, "one matrix, or summed axes at the end", f"a weight of shape {list(shape)}")
+        matrix = self._matrix(node, weight, shape, in_rows=in_rows)
+        op = CompressedMatMul(self._operator(node), self._types[value.number].shape, matrix, shape[:-2], in_rows)
+        return Fusion([node], op, [data]).fused(_PASS)
 
-    def _rows(self, node: Node) -> Node | None:
+    def _rows(self, node: Node) -> Node:
         table, indices, axis = node.values_in
-        chain = self._chain(table)
-        place = self._constant(axis)
-        if chain is None or chain.is_transposed or len(chain.shape) != 2 or place is None or place.size != 1:
-            return None
-        matrix = self._matrix(chain, in_rows=True)
-        if matrix is None or int(place.reshape(())) not in (0, -2) or vars(node.op).get("batch_dims"):
-            return None
-        shape = self._types[table.number].shape
-        op = CompressedGather(self._operator(node), shape, place, matrix)
-        return Fusion([node], op, [indices]).fused("use_compressed_weights")
+        weight = self._describe(node, table)
+        shape, is_transposed = self._matrix_shape(weight)
+        number = self._read(axis)
+        if is_transposed or len(shape) != 2 or vars(node.op).get("batch_dims"):
+            raise _WeightFitError(node, "a table of rows without batches", f"a weight of shape {list(shape)}")
+        if number is None or number.size != 1 or int(number.reshape(())) not in (0, -2):
+            raise _WeightFitError(node, "a Gather of rows", "another axis")
+        matrix = self._matrix(node, weight, shape, in_rows=True)
+        op = CompressedGather(self._operator(node), self._types[table.number].shape, number, matrix)
+        return Fusion([node], op, [indices]).fused(_PASS)
 
-    def _kind(self, value: Value) -> ElementType:
-        return self._types[value.number].element_type
+    def _require_f32(self, node: Node, *values: Value) -> None:
+        for value in values:
+            kind = self._types[value.number].element_type
+            if kind is not ElementType.f32:
+                raise _WeightFitError(node, "f32 in the run", kind.name)
 
-    def _chain(self, value: Value) -> _Chain | None:
-        """The chain that ends in a value, which is f32 in the run."""
-        if self._kind(value) is not ElementType.f32 or not self._types[value.number].shape.is_static:
-            return None
-        found = chain_of(value)
-        if found is None or found.table is not None or found.limits is not None:
-            return None
-        shape = self._types[value.number].shape.static
-        is_transposed, first = False, ElementType.f32
-        numbers: dict[str, Array] = {}
-        for node in found.line:
-            if self._kind(node.outputs[0]) is not ElementType.f32 and node.type in ("Convert", "Multiply", "Subtract"):
-                return None
-            if node.type == "Convert":
-                if not self._is_exact(node):
-                    return None
-                first = vars(node.op)["destination_type"]
+    def _describe(self, reader: Node, value: Value) -> CompressedWeight:
+        """The description of a weight that is f32 in the run, and so are all steps of its arithmetic."""
+        self._require_f32(reader, value)
+        weight = describe_weight(value)
+        if isinstance(weight, WeightMismatch):
+            raise _WeightFitError(*weight)
+        if weight.limits is not None or weight.table is not None:
+            special = weight.value.node if weight.limits is None else weight.limits
+            raise _WeightFitError(special, "codes with a scale and a zero point", "a codebook or FakeQuantize")
+        for node in weight.line:
+            if node.type in ("Convert", "Multiply", "Subtract"):
+                self._require_f32(node, *node.outputs)
+            is_in_table = weight.element_type in FLOAT_CODES and node is _first_conversion(weight)
+            if node.type == "Convert" and not is_in_table and not has_exact_conversion(node):
+                raise _WeightFitError(node, "a conversion without rounding", "a conversion that rounds")
+        if not weight.line or weight.element_type not in _CODES:
+            raise _WeightFitError(
+                weight.codes, f"codes of {' '.join(sorted(kind.name for kind in _CODES))}", weight.element_type.name
+            )
+        return weight
+
+    def _matrix_shape(self, weight: CompressedWeight) -> tuple[tuple[int, ...], bool]:
+        """The shape of the weight, before a Transpose if the last layers swap its axes, and True if they do."""
+        end, scaled_shape = (self._types[value.number].shape for value in (weight.value, weight.scaled_value))
+        if (
+            not scaled_shape.is_static
+            or not end.is_static
+            or len(end) < 2
+            or not weight.size
+            or prod(end.static) != weight.size
+        ):
+            raise _WeightFitError(weight.value.node, "as many elements as codes, with at least two axes", str(end))
+        shape, is_transposed = end.static, False
+        scaled = [position for position, node in enumerate(weight.line) if node.type in ("Multiply", "Subtract")]
+        for position, node in enumerate(weight.line):
+            if node.type == "Reshape" and scaled and scaled[0] < position < scaled[-1]:
+                raise _WeightFitError(node, "Multiply right after Subtract", "a Reshape between them")
+            if node.type != "Transpose":
                 continue
-            first = ElementType.f32
-            if node.type in ("Reshape", "Transpose"):
-                if numbers:
-                    return None
-                if node.type == "Transpose":
-                    order = self._constant(node.values_in[1])
-                    is_swap = order is not None and order.tolist() in ([1, 0], []) and len(shape) == 2
-                    if is_transposed or not is_swap or self._types[node.outputs[0].number].shape.static != shape:
-                        return None
-                    is_transposed, shape = True, shape[::-1]
-                continue
-            operand = found.scale if node.type == "Multiply" else found.zero
-            number = None if operand is None else self._constant(operand)
-            if number is None:
-                return None
-            numbers[node.type] = number
-        codes = found.constant
-        if len(shape) < 2 or not prod(shape):
-            return None
-        if codes.element_type not in _CODES or prod(codes.shape.static) != prod(shape):
-            return None
-        return _Chain(codes, first, numbers.get("Subtract"), numbers.get("Multiply"), shape, is_transposed)
+            order = self._read(node.values_in[1])
+            is_swap = order is not None and order.tolist() in ([1, 0], []) and len(shape) == 2
+            is_last = not is_transposed and self._types[node.outputs[0].number].shape.static == shape
+            if not is_swap or not is_last or (scaled and position > scaled[0]):
+                raise _WeightFitError(node, "one Transpose of two axes, after all other layers", "another Transpose")
+            is_transposed, shape = True, shape[::-1]
+        return shape, is_transposed
 
-    def _is_exact(self, node: Node) -> bool:
-        """Return True if a Convert keeps every value, or rounds values of a table."""
-        target: ElementType = vars(node.op)["destination_type"]
-        if target is ElementType.f32:
-            return True
-        made = self._made.get(node.values_in[0])
-        kind = made.op.element_type if made is not None and isinstance(made.op, Const) else None
-        return target in _FLOATS and kind is not None and (kind is target or 0 < kind.bits <= 8)
-
-    def _constant(self, value: Value) -> Array | None:
+    def _read(self, value: Value | None) -> Array | None:
         """A constant before conversions, as stored; integers of less than a byte as bytes."""
-        node = self._made.get(value)
-        while node is not None and node.type == "Convert" and self._is_exact(node):
-            node = self._made.get(node.values_in[0])
-        if node is None or not isinstance(node.op, Const):
+        op = None if value is None else stored_constant(value)
+        if op is None:
             return None
-        op = node.op
         kind = op.element_type
         if kind not in _FLOATS and not (kind.is_integer and kind.name not in ("u1", "u2", "u3", "u6")):
             return None
         array = self._weights.read(kind, op.shape.static, op.offset, op.size)
         return array.view(np.int8 if kind.is_signed else np.uint8) if is_packed(kind) else array
 
-    def _matrix(self, chain: _Chain, *, in_rows: bool) -> CompressedMatrix | None:
-        """The stored matrix [rows, columns] of a chain; all axes except the last are rows."""
-        stored, shape = chain.codes.shape.static, chain.shape
+    def _numbers(self, weight: CompressedWeight, value: Value) -> Array:
+        """The scale or the zero point of a weight: as stored, or f32 if layers compute it."""
+        numbers = self._read(value)
+        if numbers is not None:
+            return numbers
+        numbers = read_numbers(value, self._weights)
+        if numbers.nbytes > packed_size(weight.element_type, weight.size):
+            raise _WeightFitError(value.node, "fewer bytes of scales than of codes", f"{numbers.nbytes:,} bytes")
+        return numbers
+
+    def _matrix(
+        self, reader: Node, weight: CompressedWeight, shape: tuple[int, ...], *, in_rows: bool
+    ) -> CompressedMatrix:
+        """The stored matrix [rows, columns] of a weight; all axes except the last are rows."""
+        scaled = self._types[weight.scaled_value.number].shape.static
         rows, columns = prod(shape[:-1]), shape[-1]
         # The groups are a separate axis, before the last one or before the axes of the rows.
-        if stored[-1] != columns and not (in_rows and prod(stored[:-2]) == rows):
-            return None
-        if not in_rows and len(stored) not in (2, 3):
-            return None
-        try:
-            scale, zero = (self._by_group(number, stored, rows, in_rows) for number in (chain.scale, chain.zero))
-        except ValueError:
-            return None
-        kind = chain.codes.element_type
-        if stored[-1] % 2 and kind.bits in (4, 16) and (kind.bits == 4 or len(stored) > 2):
-            # Elements in one word would belong to different groups.
-            return None
-        order = self._weights.order
-        table = None
-        if kind in _BY_TABLE:
-            every = decode(kind, (256, 8 // kind.bits), np.arange(256, dtype=np.uint8), order)
-            table = converted(converted(every, chain.first), ElementType.f32)
-        return CompressedMatrix.of(
-            self._stored(chain.codes).reshape(rows, -1),
+        is_grouped = in_rows and prod(scaled[:-2]) == rows
+        if (scaled[-1] != columns and not is_grouped) or (not in_rows and len(scaled) not in (2, 3)):
+            raise _WeightFitError(reader, "codes with groups along the summed axis", f"codes of shape {list(scaled)}")
+        kind = weight.element_type
+        if scaled[-1] % 2 and kind.bits in (4, 16) and (kind.bits == 4 or len(scaled) > 2):
+            raise _WeightFitError(weight.codes, "the elements of a byte or word in one group", f"shape {list(scaled)}")
+        scale, zero = (
+            None if value is None else _by_group(reader, self._numbers(weight, value), scaled, rows, in_rows)
+            for value in (weight.scale, weight.zero)
+        )
+        matrix = CompressedMatrix.of(
+            self._stored(weight.constant).reshape(rows, -1),
             kind,
             columns,
             scale=scale,
             zero=zero,
-            high_first=order.high_nibble_first,
-            table=table,
+            high_first=self._weights.order.high_nibble_first,
+            table=self._table(weight),
         )
+        if matrix is None:
+            raise _WeightFitError(weight.codes, "codes that the kernels decode", f"{kind.name} of shape {list(shape)}")
+        return matrix
+
+    def _table(self, weight: CompressedWeight) -> Array | None:
+        """The f32 values of all 256 bytes, for float codes of at most 8 bits."""
+        kind = weight.element_type
+        if kind not in FLOAT_CODES:
+            return None
+        every = decode(kind, (256, 8 // kind.bits), np.arange(256, dtype=np.uint8), self._weights.order)
+        conversion = _first_conversion(weight)
+        first = ElementType.f32 if conversion is None else vars(conversion.op)["destination_type"]
+        return converted(converted(every, first), ElementType.f32)
 
     def _stored(self, op: Const) -> Array:
         # As bytes, since files rarely align constants, and an array that is not aligned would be copied.
         size = packed_size(op.element_type, prod(op.shape.static))
         return np.frombuffer(self._weights.slice(op.offset, size), np.uint8)
 
-    def _by_group(self, numbers: Array | None, stored: tuple[int, ...], rows: int, in_rows: bool) -> Array | None:
-        """Numbers for elements of the shape `stored` as [rows, groups] or [groups, columns].
 
-        Raises:
-            ValueError: For unequal numbers in a group.
-        """
-        if numbers is None:
-            return None
-        if numbers.ndim > len(stored):
-            raise ValueError
-        if in_rows:
-            return np.broadcast_to(numbers, (*stored[:-1], 1)).reshape(rows, -1)
-        return np.broadcast_to(numbers, (*stored[:-2], 1, stored[-1])).reshape(-1, stored[-1])
+def _by_group(reader: Node, numbers: Array, scaled: tuple[int, ...], rows: int, in_rows: bool) -> Array:
+    """Scales or zero points for elements of the shape `scaled` as [rows, groups] or [groups, columns]."""
+    shared = (*scaled[:-1], 1) if in_rows else (*scaled[:-2], 1, scaled[-1])
+    try:
+        return np.broadcast_to(numbers, shared).reshape((rows, -1) if in_rows else (-1, scaled[-1]))
+    except ValueError:
+        message = f"scales of shape {list(numbers.shape)}"
+        raise _WeightFitError(reader, f"equal numbers in a group, {list(shared)}", message) from None
+
+
+def _weight_port(node: Node) -> int | None:
+    """The position of the weight of a product or a look-up; None for other nodes."""
+    # Names, since importing the classes would load modules of operators that the model does not have.
+    if node.type == "MatMul":
+        return 1
+    return 0 if node.type == "Gather" else None
+
+
+def _first_conversion(weight: CompressedWeight) -> Node | None:
+    """The Convert of the codes; for float codes, its rounding is part of the table of their values."""
+    return next((node for node in reversed(weight.line) if node.type == "Convert"), None)
 
 
 class CompressedMatMul(HoldsInput):

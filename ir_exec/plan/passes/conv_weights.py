@@ -19,7 +19,7 @@ from ir_exec.kernels.conv.variants import convolver
 from ir_exec.kernels.conv.winograd import TransformedFilters, WinogradConvolver, is_worth_transforming
 from ir_exec.kernels.elementwise import apply_elementwise
 from ir_exec.ops import In, Op
-from ir_exec.ops.convolution.convolution import Convolving
+from ir_exec.ops.convolution.convolution import Convolution, Convolving, GroupConvolution
 from ir_exec.plan.graph import Fusion
 from ir_exec.plan.passes.fuse_batch_norm import BATCH_NORM, known_vectors
 from ir_exec.plan.passes.prepack import (
@@ -35,16 +35,16 @@ from ir_exec.types import Array, ElementType, Shape, TensorType
 
 __all__ = ["ChannelSum", "PackedFilters", "channel_sums", "filter_form"]
 
-CONVOLUTIONS = {"Convolution": 2, "GroupConvolution": 3}
-"""The number of filter axes before the spatial ones."""
-
-_BY_CHANNEL = {*CONVOLUTIONS, BATCH_NORM, "Add", "Subtract", "Multiply"}
-
 _MOST_SUMMANDS = 64
 """Maximum number of layers and summands of a sum, to bound the time of the search."""
 
 _LARGE = 1e30
 """Magnitude at which sums of filters, and of their products, may become infinite."""
+
+
+def _is_convolution(node: Node) -> bool:
+    """Return True for a convolution whose filters may be packed or summed."""
+    return isinstance(node.op, Convolution | GroupConvolution)
 
 
 class PackedLayout(NamedTuple):
@@ -189,7 +189,7 @@ class ChannelSum(NamedTuple):
     @property
     def values(self) -> list[Value]:
         """The filters in the graph."""
-        return [node.values_in[1] for node in self.nodes if node.type in CONVOLUTIONS]
+        return [node.values_in[1] for node in self.nodes if _is_convolution(node)]
 
     def scaled(self, constants: Sequence[Array | None]) -> Array:
         """The filters with which `widest` computes everything except the shift."""
@@ -237,9 +237,9 @@ def channel_sums(
     """
     sums: dict[Node, ChannelSum] = {}
     for node in nodes:
-        filters = constants[node.values_in[1].number] if node.type in CONVOLUTIONS and node not in sums else None
+        filters = constants[node.values_in[1].number] if _is_convolution(node) and node not in sums else None
         found, last = None, None if filters is None else _only_reader(node, readers)
-        while filters is not None and last is not None and last.type in _BY_CHANNEL:
+        while filters is not None and last is not None and last.outputs:
             summands = _Summands(node, filters, readers, constants, types, operator)
             if not summands.take(last.outputs[0], np.ones(1)):
                 break
@@ -263,7 +263,7 @@ class _Summands:
         operator: Callable[[Node], Op],
     ) -> None:
         self._data = node.values_in[0]
-        self._layout = filters.shape[: CONVOLUTIONS[node.type]]
+        self._layout = filters.shape[: _filter_axes(node)]
         self._axes = filters.ndim - len(self._layout)
         self._readers = readers
         self._constants = constants
@@ -285,9 +285,9 @@ class _Summands:
         node = value.node
         self._nodes[node] = None
         is_much = len(self._nodes) + len(self._terms) > _MOST_SUMMANDS
-        if is_much or node.type not in _BY_CHANNEL or not is_of_floats(node, self._operator(node), self._types):
+        if is_much or not is_of_floats(node, self._operator(node), self._types):
             return False
-        if node.type in CONVOLUTIONS:
+        if _is_convolution(node):
             data, filters = node.values_in
             known = self._known(filters)
             self._terms.append((node, factor))
@@ -300,6 +300,9 @@ class _Summands:
             value, mean, scale, beta = norm
             self._shift = self._shift + factor * (beta - mean * scale.astype(np.float64))
             return self.take(value, factor * scale)
+        # Names, since importing the classes would load modules of operators that the model does not have.
+        if node.type not in ("Add", "Subtract", "Multiply"):
+            return False
         first, second = node.values_in
         vectors = self._vector(first), self._vector(second)
         if node.type == "Multiply":
@@ -389,10 +392,9 @@ def filter_form(
     Args:
         nodes: The readers.
     """
-    kinds = {node.type for node in nodes}
-    if kinds not in ({"Convolution"}, {"GroupConvolution"}):
+    if len({node.type for node in nodes}) > 1 or not _is_convolution(nodes[0]):
         return None
-    grouped = array.shape if kinds == {"GroupConvolution"} else (1, *array.shape)
+    grouped = array.shape if _filter_axes(nodes[0]) == GroupConvolution.filter_axes else (1, *array.shape)
     axes = len(grouped) - 3
     are_known = True
     for node in nodes:
@@ -416,6 +418,12 @@ def filter_form(
         return _Holder(lambda op: PackedConvolution(op, shape, plain, transformed=transformed), transformed)
 
     return PackedLayout(array.size // 3**axes * 4**axes, not are_known, hold)
+
+
+def _filter_axes(node: Node) -> int:
+    """The number of filter axes before the spatial ones."""
+    assert isinstance(node.op, Convolving), "the node is a convolution"
+    return node.op.filter_axes
 
 
 def _are_usual(filters: Array) -> bool:

@@ -126,7 +126,7 @@ LAYER_NORM = FusionRule(
     (_FROM_MOMENTS | (_FROM_MVN | _FROM_MEAN).perhaps(lambda value: value + _BIAS)).of_rank("x"),
     inputs=("x", "weight", "bias"),
     operator=lambda match: LayerNorm(epsilon=_epsilon(match)),
-    anchors=frozenset({"ReduceMean", "MVN"}),
+    anchors=RMS_NORM.anchors | {"MVN"},
 )
 """An MVN along the last axis times a weight, optionally plus a bias; or the RMSNorm of x - mean; or in TensorFlow, x ·
 scale + (bias - mean · scale) with scale = weight / √(variance + epsilon).

@@ -55,7 +55,7 @@ def _contains(match: Match, value: Value) -> bool:
     if "activated" not in match.values:
         return True
     activation = match.operator(match.values["activated"])
-    lowest, highest = (0.0, np.inf) if activation.type_name == "ReLU" else (activation.min, activation.max)
+    lowest, highest = getattr(activation, "min", 0.0), getattr(activation, "max", np.inf)
     return bool(np.all(_limit(match, "input_low") >= lowest) and np.all(_limit(match, "input_high") <= highest))
 
 

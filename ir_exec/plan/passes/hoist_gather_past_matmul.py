@@ -57,6 +57,7 @@ def _hoist_past_matmul(
 
 def _product(graph: PlanGraph, node: Node, fixed: Collection[int]) -> Node | None:
     """The MatMul of a Gather from a fixed value, not along its last axis, by a known matrix."""
+    # The pattern, by the names that `PlanGraph.kind` gives.
     if graph.kind(node) != "Gather" or node.values_in[0].number not in fixed:
         return None
     product = graph.only_reader(node.outputs[0])

@@ -73,4 +73,5 @@ def use_compressed_weights(graph: PlanGraph, constants: ModelConstants) -> PlanG
     if constants.compressed is not None:
         results = [node.values_in[0] for node in constants.setting.graph.results]
         graph.set_nodes(constants.compressed.replaced(graph.nodes, results))
+        graph.skipped += constants.compressed.skipped
     return graph

@@ -287,6 +287,7 @@ class PackedMatrices(PackedWeights):
 
 def may_have_sums(graph: Graph) -> bool:
     """Return True if there are convolutions that may be merged with other layers."""
+    # Names, since importing the classes would load modules of operators that the model does not have.
     return any(node.type in ("Convolution", "GroupConvolution") for node in graph.nodes)
 
 

@@ -13,55 +13,49 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from math import prod
-from typing import Literal
+from typing import NamedTuple
 
-from ir_exec.errors import IRError
-from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, chain_of, numbers_of
+from ir_exec.graph import Graph, Node
+from ir_exec.graph.compressed import CompressedWeight, ZeroPoint, describe_weight, find_weight
+from ir_exec.graph.weight_encodings import types_of_mode
 from ir_exec.ir import Weights
+from ir_exec.ops.base.inputs import selects_slices
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.text.folders.folder import FolderPart
-from ir_exec.types import ElementType
 
-__all__ = ["PackedWeight", "ZeroPoint", "format_differences", "packed_weights", "types_of_mode"]
-
-ZeroPoint = Literal["none", "middle", "other"]
-"""`middle`: every zero point is the middle of an unsigned type (8 of u4): the weights are symmetric."""
+__all__ = ["PackedWeight", "format_differences", "packed_weights"]
 
 _FEWEST = 256
 """Minimum number of elements of weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class PackedWeight:
-    """A constant that is a weight.
+class PackedWeight(NamedTuple):
+    """A constant that is a weight, and its use.
 
     Attributes:
-        group_size: The number of elements that share a scale; None if a scale covers a whole channel or tensor, and
-            without scales.
-        is_scaled: True if the graph multiplies the constant by scales.
-        uses: The types of the layers that read the weight.
+        weight: The constant and the layers that expand it.
+        zero_point: The kind of its zero points.
+        is_table: A layer looks up rows of the weight, as an embedding does.
     """
 
-    node: Node
-    element_type: ElementType
-    shape: tuple[int, ...]
-    group_size: int | None
-    is_scaled: bool
+    weight: CompressedWeight
     zero_point: ZeroPoint
-    uses: frozenset[str]
+    is_table: bool
 
     @property
-    def count(self) -> int:
-        """The number of elements."""
-        return prod(self.shape)
+    def type_name(self) -> str:
+        """The name of the element type."""
+        return self.weight.element_type.name
 
     @property
-    def is_symmetric(self) -> bool:
-        """True if zero is stored as the middle of the range."""
-        return self.zero_point != "other"
+    def rows(self) -> int:
+        """The length of the first axis."""
+        return self.weight.stored_shape[0]
+
+    @property
+    def is_scaled(self) -> bool:
+        """True if the graph multiplies the constant by scales."""
+        return self.weight.scale is not None
 
 
 def packed_weights(part: FolderPart) -> list[PackedWeight]:
@@ -69,72 +63,25 @@ def packed_weights(part: FolderPart) -> list[PackedWeight]:
     if part.loaded is None:
         return []
     graphs = [part.loaded.graph, *(body.graph for node in part.nodes for body in node.bodies)]
-    found = {weight.node: weight for graph in graphs for weight in _of_graph(graph, part.loaded.weights)}
-    return [found[node] for node in part.nodes if node in found]
+    packed = {row.weight.codes: row for graph in graphs for row in _find_in_graph(graph, part.loaded.weights)}
+    return [packed[node] for node in part.nodes if node in packed]
 
 
-def _of_graph(graph: Graph, weights: Weights | None) -> Iterator[PackedWeight]:
+def _find_in_graph(graph: Graph, weights: Weights | None) -> Iterator[PackedWeight]:
     """The weights of a graph without its bodies."""
     nodes = [*graph.nodes, *graph.unreachable]
-    users: dict[Value, set[str]] = {}
-    for node in nodes:
-        for value in node.values_in:
-            users.setdefault(value, set()).add(node.type)
+    tables = {node.inputs[0] for node in nodes if node.inputs and selects_slices(node.op_class.inputs)}
     inside: set[Node] = set()
     for node in reversed(nodes):
-        chains = [] if node in inside else [chain_of(value) for value in node.values_in]
-        for chain in chains:
-            if chain is not None and chain.codes not in inside:
-                inside.update(chain.nodes)
-                if prod(chain.constant.shape.static) >= _FEWEST:
-                    yield _packed(chain, weights, frozenset(users.get(chain.value, ())))
+        for weight in () if node in inside else map(find_weight, node.values_in):
+            if weight is not None and weight.codes not in inside:
+                inside.update(weight.nodes)
+                if weight.size >= _FEWEST:
+                    yield PackedWeight(weight, weight.zero_point(weights), weight.value in tables)
     for node in nodes:
-        if node in inside or not isinstance(node.op, Const) or not node.op.shape.is_static:
-            continue
-        shape, kind = node.op.shape.static, node.op.element_type
-        if prod(shape) >= _FEWEST:
-            uses = frozenset(users.get(node.outputs[0], ()))
-            yield PackedWeight(node, kind, shape, None, is_scaled=False, zero_point="none", uses=uses)
-
-
-def _packed(chain: CompressedWeight, weights: Weights | None, uses: frozenset[str]) -> PackedWeight:
-    kind, shape = chain.element_type, chain.constant.shape.static
-    zero_point = _zero_point(chain, weights)
-    return PackedWeight(chain.codes, kind, shape, chain.group_size, chain.scale is not None, zero_point, uses)
-
-
-def _zero_point(chain: CompressedWeight, weights: Weights | None) -> ZeroPoint:
-    if chain.zero is None:
-        return "none"
-    try:
-        array = None if weights is None else numbers_of(chain.zero, weights)
-    except (IRError, ValueError):
-        array = None
-    if array is None or not array.size:
-        return "other"
-    middle = 0 if chain.element_type.is_signed else 2 ** (chain.element_type.bits - 1)
-    if (array == middle).all():
-        return "middle" if middle else "none"
-    return "other"
-
-
-_MODES = {
-    "int4": frozenset({"i4", "u4"}),
-    "int8": frozenset({"i8", "u8"}),
-    "nf4": frozenset({"nf4"}),
-    "e2m1": frozenset({"f4e2m1"}),
-    "mxfp4": frozenset({"f4e2m1"}),
-    "mxfp8": frozenset({"f8e4m3", "f8e5m2"}),
-    "nvfp4": frozenset({"f4e2m1"}),
-    "fp8": frozenset({"f8e4m3", "f8e5m2"}),
-    "fp4": frozenset({"f4e2m1"}),
-}
-"""The element types of the modes of NNCF, by the prefixes of their names."""
-
-
-def types_of_mode(mode: str | None) -> frozenset[str] | None:
-    """Return the element types of a mode of NNCF, `int4_asym`; None for an unknown mode."""
-    return next((kinds for name, kinds in _MODES.items() if mode and mode.startswith(name)), None)
+        plain = describe_weight(node.outputs[0]) if isinstance(node.op, Const) and node not in inside else None
+        if isinstance(plain, CompressedWeight) and plain.size >= _FEWEST:
+            yield PackedWeight(plain, "none", plain.value in tables)
 
 
 _RATIO_TOLERANCE = 0.1
@@ -151,18 +98,16 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
     kinds = types_of_mode(mode)
     if kinds is None or part.loaded is None:
         return
-    own = [weight for weight in weights if weight.element_type.name in kinds]
+    own = [weight for weight in weights if weight.type_name in kinds]
     if not own:
-        found = ", ".join(sorted({weight.element_type.name for weight in weights})) or "none"
+        found = ", ".join(sorted({weight.type_name for weight in weights})) or "none"
         yield f"mode is {mode}, but the weights of the graph have {found}"
         return
     yield from _symmetry(mode, own)
     group = declared("group_size")
     if group is not None and re.fullmatch(r"-?\d+", group):
         wanted = int(group) if int(group) > 0 else None
-        sizes = Counter({weight.group_size: 0 for weight in own})
-        for weight in own:
-            sizes[weight.group_size] += 1
+        sizes = Counter(row.weight.group_size for row in own)
         others = {size: count for size, count in sizes.items() if size != wanted}
         for size, count in others.items():
             what = "whole channels" if size is None else f"groups of {size}"
@@ -175,7 +120,7 @@ def format_differences(part: FolderPart, weights: Sequence[PackedWeight]) -> Ite
 
 
 def _symmetry(mode: str, own: Sequence[PackedWeight]) -> Iterator[str]:
-    asymmetric = sum(not weight.is_symmetric for weight in own)
+    asymmetric = sum(weight.zero_point == "other" for weight in own)
     if mode.endswith("_sym") and asymmetric:
         yield f"mode is {mode}, but {asymmetric} of {len(own)} weights have zero points"
     elif mode.endswith("_asym") and all(weight.zero_point == "none" for weight in own):
@@ -187,12 +132,10 @@ def _share(own: Sequence[PackedWeight], weights: Sequence[PackedWeight], *, all_
 
     Embeddings and the last layer count only if all layers were compressed.
     """
-    tables = {weight.shape[0] for weight in weights if "Gather" in weight.uses}
+    lengths = {row.rows for row in weights if row.is_table}
     counted = [
-        weight
-        for weight in weights
-        if weight.is_scaled and (all_layers or not ("Gather" in weight.uses or weight.shape[0] in tables))
+        row.weight for row in weights if row.is_scaled and (all_layers or not (row.is_table or row.rows in lengths))
     ]
-    total = sum(weight.count for weight in counted)
-    chosen = {weight.node for weight in own}
-    return sum(weight.count for weight in counted if weight.node in chosen) / total if total else None
+    total = sum(weight.size for weight in counted)
+    main = {row.weight.codes for row in own}
+    return sum(weight.size for weight in counted if weight.codes in main) / total if total else None

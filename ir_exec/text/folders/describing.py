@@ -157,9 +157,9 @@ def _cache_bytes(part: FolderPart | None) -> int | None:
 def _formats(part: str, weights: list[PackedWeight]) -> list[WeightFormat]:
     """The formats of the weights, sorted by the number of elements, largest first."""
     counts: Counter[tuple[ElementType, int | None, bool | None]] = Counter()
-    for weight in weights:
-        symmetric = weight.is_symmetric if weight.is_scaled else None
-        counts[weight.element_type, weight.group_size, symmetric] += weight.count
+    for one in weights:
+        symmetric = one.zero_point != "other" if one.is_scaled else None
+        counts[one.weight.element_type, one.weight.group_size, symmetric] += one.weight.size
     total = sum(counts.values())
     return [
         WeightFormat(

@@ -8,7 +8,7 @@ from typing import Any
 from ir_exec.errors import IRError
 from ir_exec.graph import Node, Value
 from ir_exec.kernels.limits import limited_memory
-from ir_exec.ops.base.inputs import AxisIndices
+from ir_exec.ops.base.inputs import selects_slices
 from ir_exec.text.folders.folder import MOST_CONSTANT_BYTES, Folder, FolderPart, constant_of
 from ir_exec.text.ops.base import TextOp, strings_of
 from ir_exec.text.ops.splitting import chars_of_bytes
@@ -120,21 +120,17 @@ def embedding_of(part: FolderPart | None) -> tuple[Node, int, int] | None:
     for node in part.loaded.graph.nodes:
         if node.op is not None and node.op.preserves_order and node.inputs and node.inputs[0] in reached:
             reached |= set(node.outputs)
-        if _looks_up_rows(node) and len(node.inputs) > 1 and node.inputs[1] in reached and node.inputs[0] is not None:
+        if (
+            selects_slices(node.op_class.inputs)
+            and len(node.inputs) > 1
+            and node.inputs[1] in reached
+            and node.inputs[0] is not None
+        ):
             table = part.types[node.inputs[0].number].shape
             if table.rank == 2 and table.is_static:
                 rows, columns = table.static
                 return node, rows, columns
     return None
-
-
-def _looks_up_rows(node: Node) -> bool:
-    """Return True if the second input has indices of rows of the first one."""
-    op = node.op
-    if op is None or len(op.inputs) < 2:
-        return False
-    domain = op.inputs[1].domain
-    return isinstance(domain, AxisIndices) and domain.selects_slices
 
 
 def logits_of(part: FolderPart | None) -> tuple[Node, int] | None:

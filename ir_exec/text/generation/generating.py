@@ -142,9 +142,13 @@ class Pipeline:
                 return frozenset({value})
             if isinstance(value, list) and value:
                 if not all(isinstance(token, int) for token in value):
-                    message = f"eos_token_id is {repr(value)[:60]}, expected a list of tokens"
-                    place = self.folder.settings[file].place("eos_token_id")
-                    raise EvaluationError(message, code=Code.bad_value).located(place)
+                    raise EvaluationError(
+                        "eos_token_id is",
+                        actual=repr(value)[:60],
+                        expected="a list of tokens",
+                        code=Code.bad_value,
+                        location=self.folder.settings[file].place("eos_token_id"),
+                    )
                 return frozenset(value)
         part = self.folder.parts.get("tokenizer")
         text = part.rt_info("eos_token_id") if part is not None else None
@@ -292,8 +296,11 @@ class Pipeline:
         """
         given = dict(inputs or {})
         if (language or task) and self.folder.kind != "speech":
-            message = f"a language or task is given for the kind {self.folder.kind!r}, expected a speech model"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                f"a language or task is given for the kind {self.folder.kind!r}",
+                expected="a speech model",
+                code=Code.bad_value,
+            )
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)
             return decoder, first[0]

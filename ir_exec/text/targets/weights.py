@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, Location
 from ir_exec.text.folders.compression import PackedWeight, packed_weights
 from ir_exec.text.folders.folder import FolderPart
 from ir_exec.text.targets.documents import GENAI_ON_NPU, finding
@@ -18,20 +19,22 @@ _EXPORT = "export with --weight-format int4 --sym --group-size 128 (or -1) --rat
 
 def weights_on_npu(part: FolderPart) -> Iterator[IRError]:
     """Report weights other than symmetric 4-bit weights with groups of 128 or whole channels; one finding per kind."""
-    four = [weight for weight in packed_weights(part) if weight.element_type.bits == 4]
+    four = [packed for packed in packed_weights(part) if packed.weight.element_type.bits == 4]
     if part.loaded is None:
         return
     if not four:
-        message = "no weights have 4 bits, expected 4-bit weights for NPUs"
-        yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
+        yield _warning("no weights have 4 bits", part.place, expected="4-bit weights")
         return
     yield from _formats(four)
     yield from _zero_points(four)
     yield from _groups(four)
     ratio = part.rt_info("nncf", "weight_compression", "ratio")
     if ratio is not None and not _is_one(ratio):
-        message = f"the ratio of 4-bit weights is {ratio}, expected 1.0 for NPUs"
-        yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
+        yield _warning("the ratio of 4-bit weights is", part.place, actual=ratio, expected="1.0")
+
+
+def _warning(message: str, location: Location, hint: str = _EXPORT, **parts: Any) -> IRError:
+    return finding(message, location, GENAI_ON_NPU, "warning", hint, reason=" for NPUs", **parts)
 
 
 def _is_one(text: str) -> bool:
@@ -42,43 +45,44 @@ def _is_one(text: str) -> bool:
 
 
 def _formats(weights: list[PackedWeight]) -> Iterator[IRError]:
-    others = [weight for weight in weights if weight.element_type.name not in _NAMED]
-    for kind in sorted({weight.element_type.name for weight in others}):
-        first = next(weight for weight in others if weight.element_type.name == kind)
-        message = f"weights have the format {kind}, expected int4 or nf4 for NPUs"
-        yield finding(message, first.node.location, GENAI_ON_NPU, "warning", _EXPORT)
-    nf4 = [weight for weight in weights if weight.element_type.name == "nf4"]
-    grouped = next((weight for weight in nf4 if weight.group_size is not None), None)
+    others = [packed for packed in weights if packed.type_name not in _NAMED]
+    for type_name in sorted({packed.type_name for packed in others}):
+        first = next(packed for packed in others if packed.type_name == type_name)
+        yield _warning("weights have the format", first.weight.codes.location, actual=type_name, expected="int4 or nf4")
+    nf4 = [packed for packed in weights if packed.type_name == "nf4"]
+    grouped = next((packed for packed in nf4 if packed.weight.group_size is not None), None)
     if grouped is not None:
-        message = f"nf4 weights have groups of {grouped.group_size}, expected channel-wise scales for NPUs"
-        yield finding(message, grouped.node.location, GENAI_ON_NPU, "warning", "export with --group-size -1")
+        yield _warning(
+            "nf4 weights have groups of",
+            grouped.weight.codes.location,
+            "export with --group-size -1",
+            actual=grouped.weight.group_size,
+            expected="channel-wise scales",
+        )
     elif nf4:
         message = "nf4 weights need an NPU of Core Ultra Series 2 or newer: it is not known which NPU is used"
-        yield finding(message, nf4[0].node.location, GENAI_ON_NPU, "info")
+        yield finding(message, nf4[0].weight.codes.location, GENAI_ON_NPU, "info")
 
 
 def _zero_points(weights: list[PackedWeight]) -> Iterator[IRError]:
-    asymmetric = [weight for weight in weights if weight.zero_point == "other"]
+    asymmetric = [packed for packed in weights if packed.zero_point == "other"]
     if asymmetric:
-        message = (
-            f"{len(asymmetric)} of {len(weights)} 4-bit weights have zero points and are asymmetric, "
-            "expected symmetric weights for NPUs"
-        )
-        yield finding(message, asymmetric[0].node.location, GENAI_ON_NPU, "warning", _EXPORT)
-    middle = [weight for weight in weights if weight.zero_point == "middle"]
+        message = f"{len(asymmetric)} of {len(weights)} 4-bit weights have zero points and are asymmetric"
+        yield _warning(message, asymmetric[0].weight.codes.location, expected="symmetric weights")
+    middle = [packed for packed in weights if packed.zero_point == "middle"]
     if middle:
         message = (
             f"{len(middle)} of {len(weights)} 4-bit weights are symmetric with a zero point at the middle of u4: "
             "it is not known whether NPUs support this format"
         )
-        yield finding(message, middle[0].node.location, GENAI_ON_NPU, "info")
+        yield finding(message, middle[0].weight.codes.location, GENAI_ON_NPU, "info")
 
 
 def _groups(weights: list[PackedWeight]) -> Iterator[IRError]:
-    integers = [weight for weight in weights if weight.element_type.name in ("i4", "u4") and weight.is_scaled]
-    sizes = {weight.group_size for weight in integers} - {None, _GROUP}
+    integers = [packed for packed in weights if packed.type_name in ("i4", "u4") and packed.is_scaled]
+    sizes = {packed.weight.group_size for packed in integers} - {None, _GROUP}
     for size in sorted(size for size in sizes if size is not None):
-        same = [weight for weight in integers if weight.group_size == size]
+        same = [packed for packed in integers if packed.weight.group_size == size]
         share = f"{len(same)} of {len(weights)} 4-bit weights"
-        message = f"{share} have groups of {size}, expected {_GROUP} or whole channels for NPUs"
-        yield finding(message, same[0].node.location, GENAI_ON_NPU, "warning", _EXPORT)
+        expected = f"{_GROUP} or whole channels"
+        yield _warning(f"{share} have groups of", same[0].weight.codes.location, actual=size, expected=expected)

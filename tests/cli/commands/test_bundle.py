@@ -122,7 +122,7 @@ def test_more_reports_than_a_bundle_has_members(tmp_path: Path, monkeypatch: pyt
     def start(*arguments: object) -> None:
         raise AssertionError("the model has been run")
 
-    monkeypatch.setattr("ir_exec.debug.reduction.bundling.for_calls", start)
+    monkeypatch.setattr("ir_exec.debug.reduction.bundling.bind_calls", start)
     for count in (95, 120):
         result = run("bundle", GNN, *INPUTS, "--output", tmp_path / "c.zip", *options[: 2 * count])
         assert result.exit_code == 2

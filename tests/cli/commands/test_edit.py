@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 import ir_exec
 from ir_exec import build
 from ir_exec.cli import main
-from ir_exec.graph.compressed import CompressedWeight, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
+from ir_exec.graph.decoding import decode_weight
 from tests.helpers.facts import mentions
 
 
@@ -175,7 +176,7 @@ def linear(path: Path) -> np.ndarray:
 
 
 def weight_of(model: ir_exec.Model) -> CompressedWeight:
-    (found,) = compressed_weights(model.graph).values()
+    (found,) = find_compressed_weights(model.graph).values()
     return found
 
 
@@ -185,13 +186,13 @@ def test_weights_in_a_format(path: Path) -> None:
     found = weight_of(model)
     assert model.weights is not None
     assert (found.format(model.weights), found.group_size, found.codes.name) == ("int4_sym", 16, "w")
-    assert np.abs(found.expand(model.weights) - weight).max() < 0.5
+    assert np.abs(decode_weight(found, model.weights) - weight).max() < 0.5
     np.savez(path.with_name("in.npz"), x=np.float32([[*range(64)]]))
     errors = []
     for options in (("--inputs", str(path.with_name("in.npz"))), ()):
         model = edited(path, "--weights", "int4_sym", *options)
         assert model.weights is not None
-        error = weight_of(model).expand(model.weights) - weight
+        error = decode_weight(weight_of(model), model.weights) - weight
         errors.append((error**2 * np.arange(64) ** 2).sum())
     assert errors[0] < errors[1]
 

@@ -143,6 +143,19 @@ class TestTerms:
         assert found is not None
         assert found.tolist() == [[4, 5, 5], [4, 4, 1]]
 
+    def test_updates_that_are_subtracted(self) -> None:
+        x, indices, updates = np.float32([1, -2, 4]), np.int64([[0], [0], [2]]), np.float32([1, -3, 5])
+
+        def make(x: Value, reduction: str) -> Value:
+            return build.scatter_nd_update(x, indices, updates, reduction=reduction, name="sum")
+
+        magnitudes = {
+            reduction: cancelling_terms(self.node(partial(make, reduction=reduction), 3), [x, indices, updates])
+            for reduction in ("sub", "sum", "none")
+        }
+        assert magnitudes.pop("none") is None
+        assert [array.tolist() for array in magnitudes.values() if array is not None] == [[5, 2, 9]] * 2
+
     def test_normalization(self) -> None:
         x, axes = np.float32([[1, 1, 3, 3], [-2, 0, 0, 2]]), np.array([1])
 

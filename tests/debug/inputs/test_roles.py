@@ -111,6 +111,11 @@ INDICES: dict[str, tuple[Callable[[Value], Value], int, int]] = {
         0,
         6,
     ),
+    "of the type of another layer": (
+        lambda x: build.gather(TABLE, build.add(x, build.convert_like(np.int32(50), x)), np.int64(0)),
+        0,
+        9,
+    ),
     "shifted": (lambda x: build.gather(TABLE, build.add(x, np.int64(50)), np.int64(0)), 0, 9),
     "columns": (lambda x: build.gather(TABLE, x, np.int64(1)), 0, 3),
     "counted from the end where they are negative": (
@@ -227,6 +232,7 @@ DOMAINS: dict[str, tuple[Callable[[Value], Value], float, float]] = {
     "power": (lambda x: build.power(x, number(0.3)), 0.4, 2),
     "arc sine": (build.asin, -0.91, 0.91),
     "area cosine": (build.acosh, 1, 3),
+    "inverse error function": (build.erfinv, -0.91, 0.91),
 }
 
 
@@ -288,6 +294,40 @@ def test_integers_that_may_become_indices_unseen_are_0_and_1() -> None:
     assert arrays["x"].max() == 1
     arrays, _ = drawn(model(build.add(x, np.int64(1))))
     assert arrays["x"].max() > 1
+
+
+def test_axes_that_every_input_has() -> None:
+    axes = build.parameter("1", "i64", name="axes")
+    network = model(build.reduce_sum(scores(), axes))
+    for attempt in range(4):
+        arrays = Drawer(network, attempt).arrays(0)
+        assert arrays["axes"].max() <= 1
+        compile_model(network)(arrays)
+
+
+@pytest.mark.parametrize("position", [0, 1])
+def test_only_the_first_output_of_a_selection_has_elements_of_the_input(position: int) -> None:
+    ids = build.parameter("2,8", "i64", name="ids")
+    selected = build.topk(ids, np.int64(3), axis=1, mode="max", sort="value")[position]
+    _, records = drawn(model(build.gather(TABLE, selected, np.int64(0))))
+    assert records["ids"].role == ("index" if position == 0 else "within")
+
+
+def test_boxes_are_not_made_of_sums() -> None:
+    images = build.parameter("1,3,8,8", "f32", name="images")
+    strides = {"strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0], "dilations": [1, 1]}
+    boxes = build.reshape(
+        build.convolution(images, np.ones((4, 3, 2, 2), np.float32), **strides), [1, 16, 4], special_zero=False
+    )
+    selected = build.non_max_suppression(
+        boxes,
+        np.ones((1, 1, 16), np.float32),
+        max_output_boxes_per_class=np.int64(3),
+        iou_threshold=number(0.5),
+        score_threshold=number(0),
+    )
+    _, records = drawn(model(selected[0]))
+    assert records["images"].role == "image"
 
 
 def test_a_shape_that_the_data_has() -> None:

@@ -98,6 +98,27 @@ def test_an_interrupted_report() -> None:
         quantization_report(QUANTIZED, PLAIN, [TOKENS], progress=progress)
 
 
+def test_an_interrupted_search_keeps_the_smallest_set_so_far() -> None:
+    limit = float(quantization_report(QUANTIZED, PLAIN, [TOKENS]).total.loss) / 3
+    complete = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit)
+    layers = len(complete.layers)
+    steps: list[str] = []
+
+    def progress(step: str) -> None:
+        steps.append(step)
+        # After each layer, the quantized model and all kept layers, the first smaller set is tried.
+        if len(steps) == layers + 3:
+            raise KeyboardInterrupt
+
+    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, progress=progress)
+    assert not found.minimal
+    assert found.keep is not None
+    assert complete.keep is not None
+    assert len(complete.keep) <= len(found.keep) <= layers
+    assert found.kept is not None
+    assert float(found.kept.loss) <= limit
+
+
 def test_outputs_that_are_no_logits() -> None:
     plain = plain_model("y")
     found = quantization_report(quantized_model(plain), plain, [TOKENS, {"tokens": np.array([[3, 4]])}])

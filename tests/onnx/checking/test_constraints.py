@@ -242,6 +242,8 @@ def test_a_violation_is_one_error_at_the_node(row: tuple[str, int, str, str, str
 
 VALID: list[tuple[str, int, str]] = [
     ("float[2] x", 28, "y = Mod(x, x)"),
+    # The definition of this version misspells its default direction.
+    ("float[2,1,3] x, float[1,6,3] w, float[1,6,2] r", 1, "y = GRU<hidden_size = 2>(x, w, r)"),
     ("float[2] x", 13, "y = Mod<fmod = 1>(x, x)"),
     ("int32[2] x", 13, "y = Mod(x, x)"),
     (X, 13, "y, z = Split<axis = 2>(x)"),

@@ -101,3 +101,26 @@ def test_codebooks_are_exact(kind: str) -> None:
     model = build.model([build.add(x, build.convert(stored, "f32"))], [x])
     zeros = np.zeros((4, 16), np.float32)
     np.testing.assert_array_equal(run(lower_model(model), [zeros])[0], expected(model, zeros))
+
+
+@pytest.mark.parametrize("real", ["f16", "f32"])
+def test_scales_and_zero_points_that_layers_compute(real: str) -> None:
+    codes = build.convert(build.constant(RANDOM.integers(0, 256, (8, 64)).astype(np.uint8)), real)
+    zero = build.reshape(
+        build.convert(build.constant(RANDOM.integers(0, 256, 8).astype(np.uint8)), real), [8, 1], special_zero=False
+    )
+    wide = build.convert(build.constant(RANDOM.uniform(0.01, 0.1, (8, 1)).astype(np.float16)), "f32")
+    weights = build.multiply(build.subtract(codes, zero), build.convert(wide, real))
+    model, x = product(build.convert(weights, "f32") if real == "f16" else weights, 64)
+    exported = lower_model(model)
+    assert node_types(exported) == ["DequantizeLinear", "Transpose", "MatMul"]
+    np.testing.assert_allclose(run(exported, [x])[0], expected(model, x), rtol=1e-5, atol=1e-4)
+
+
+def test_a_scale_that_f16_rounds_stays_a_product() -> None:
+    """A product of f16 is computed in f32: no scale of f16 is equal."""
+    codes = build.convert(build.constant(RANDOM.integers(0, 256, (8, 64)).astype(np.uint8)), "f16")
+    scale = build.multiply(build.constant([[0.1]], "f16"), build.constant(RANDOM.uniform(0.5, 1, (8, 1)), "f16"))
+    model, _ = product(build.convert(build.multiply(codes, scale), "f32"), 64)
+    exported = lower_model(model)
+    assert "DequantizeLinear" not in node_types(exported)

@@ -33,7 +33,7 @@ def test_stored_signatures_are_current() -> None:
 @pytest.mark.parametrize("version", VERSIONS, ids=str)
 def test_function_accepts_defaults_and_required_attributes(version: Version) -> None:
     arguments: dict[str, Any] = dict(version.defaults)
-    required = {one.parameter for one in version.attributes.values() if one.is_required}
+    required = {attribute.parameter for attribute in version.attributes.values() if attribute.is_required}
     assert not required & set(arguments)
     arguments |= dict.fromkeys([*required, *[name for name in CONTEXT if version.takes(name)]])
     signature = inspect.signature(version.function)
@@ -61,7 +61,7 @@ def test_version_without_attribute_has_its_later_default() -> None:
     assert by_name["Selu-1"].defaults["alpha"] == np.float32(1.6732)
 
 
-def test_function_without_parameter_of_attribute_is_rejected() -> None:
+def test_function_without_parameter_of_attribute_raises() -> None:
     def function(data: Any) -> Any: ...
 
     with pytest.raises(TypeError, match=naming("ScatterND-16", "reduction")):

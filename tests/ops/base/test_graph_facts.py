@@ -22,6 +22,7 @@ from tests.conformance.case import Case
 from tests.conformance.checks import families, table
 from tests.conformance.ours import operator
 from tests.helpers.operators import inferred, make
+from tests.ops.base.samples import Sample, all_samples_by_class, samples_by_class
 
 STRING = element_types("string")
 
@@ -58,15 +59,15 @@ def list_choices(cls: type[Op], name: str) -> set[str]:
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
 def test_the_older_version_is_the_previous_one(cls: type[Op]) -> None:
-    versions = [one.since for one in registered() if one.type_name == cls.type_name]
+    versions = [version.since for version in registered() if version.type_name == cls.type_name]
     assert get_older_class(cls).since == max(since for since in versions if since < cls.since)
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_differences_of_attributes_from_the_older_version_are_declared(cls: type[Op]) -> None:
+def test_the_facts_list_attributes_that_the_older_version_lacks(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
-    fields, older_fields = ({field.name for field in one.fields()} for one in (cls, older))
+    fields, older_fields = ({field.name for field in version.fields()} for version in (cls, older))
     assert fields - older_fields == {name for name, _ in cls.older.without}
     assert older_fields <= fields
     refused = {(name, text) for name in fields & older_fields for text in list_choices(cls, name)}
@@ -74,7 +75,7 @@ def test_differences_of_attributes_from_the_older_version_are_declared(cls: type
 
 
 @pytest.mark.parametrize("cls", replaceable(), ids=name_class)
-def test_differences_of_inputs_from_the_older_version_are_declared(cls: type[Op]) -> None:
+def test_the_facts_list_inputs_that_the_older_version_lacks(cls: type[Op]) -> None:
     older = get_older_class(cls)
     assert cls.older is not None
     count = len(cls.inputs) if cls.older.inputs is None else cls.older.inputs
@@ -151,8 +152,9 @@ def test_all_versions_of_a_type_have_the_same_notation(type_name: str) -> None:
 @pytest.mark.parametrize("cls", with_redundant_attributes(), ids=name_class)
 def test_redundant_attributes_are_missing_in_an_operator_of_the_family(cls: type[Op]) -> None:
     names = cls.redundant_attributes.split()
-    family = [one for one in with_redundant_attributes() if one.redundant_attributes == cls.redundant_attributes]
-    fields = [{field.attribute for field in one.fields()} for one in family]
+    names_of_family = cls.redundant_attributes
+    family = [member for member in with_redundant_attributes() if member.redundant_attributes == names_of_family]
+    fields = [{field.attribute for field in member.fields()} for member in family]
     assert len(set(names)) == len(names)
     assert [name for name in names if all(name in attributes for attributes in fields)] == []
 
@@ -186,20 +188,20 @@ def sizing_inputs(cls: type[Op]) -> set[str]:
     return names
 
 
-def computed() -> list[type[Op]]:
+def deterministic_classes() -> list[type[Op]]:
     """The operators whose outputs follow from their inputs."""
     return [cls for cls in cases_by_class() if cls.deterministic]
 
 
 @pytest.mark.parametrize("cls", cases_by_class(), ids=name_class)
-def test_inputs_that_size_the_output_are_declared(cls: type[Op]) -> None:
+def test_the_facts_list_inputs_that_size_the_output(cls: type[Op]) -> None:
     sizing = sizing_inputs(cls)
     assert set(cls.sized_by) <= sizing
     is_of_characters = all(declared.types == STRING for declared in cls.inputs)
     assert is_of_characters or sizing - set(cls.sized_by) <= _ARRANGING
 
 
-@pytest.mark.parametrize("cls", computed(), ids=name_class)
+@pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
 def test_outputs_of_other_inputs_are_bounded_by_their_sizes(cls: type[Op]) -> None:
     for case in cases_by_class()[cls] if not cls.sized_by and sizing_inputs(cls) & _ARRANGING else ():
         bound = prod(max(size, 1) for array in case.inputs for size in array.shape)
@@ -218,8 +220,8 @@ def find_values(cls: type[Op], case: Case) -> tuple[list[object], list[object]] 
     return left, right
 
 
-@pytest.mark.parametrize("cls", computed(), ids=name_class)
-def test_operators_that_preserve_the_order_of_elements_are_declared(cls: type[Op]) -> None:
+@pytest.mark.parametrize("cls", deterministic_classes(), ids=name_class)
+def test_the_facts_list_operators_that_preserve_the_order_of_elements(cls: type[Op]) -> None:
     pairs = [find_values(cls, case) for case in cases_by_class()[cls] if len(cls.outputs) == 1]
     if cls.preserves_order:
         # 1 is the same number in each element type.
@@ -238,3 +240,61 @@ def test_integers_divided_by_zero_are_an_error(cls: type[Op]) -> None:
     is_divisor = isinstance(cls.inputs[1].domain, Divisor)
     with pytest.raises(EvaluationError) if is_divisor else contextlib.nullcontext():
         make(cls.type_name, cls.since).evaluate(ones, zeros)
+
+
+_MOST_WEIGHTS = 64
+"""Elements of weights, each of which is changed."""
+
+
+def weighted_samples(cls: type[Op]) -> list[tuple[Sample, int, tuple[int, ...]]]:
+    """Small samples of floats, with the position of weights and the axes along which products are summed."""
+    rows = []
+    for sample in all_samples_by_class()[cls]:
+        for position, array in enumerate(sample.inputs):
+            axes = sample.layer.weight_axes(position, array.ndim)
+            if axes is not None and ElementType.of(array).is_float and 0 < array.size <= _MOST_WEIGHTS:
+                rows.append((sample, position, axes))
+    return rows
+
+
+def with_weights() -> list[type[Op]]:
+    return [cls for cls in samples_by_class() if weighted_samples(cls)]
+
+
+def reached_outputs(sample: Sample, position: int, index: tuple[int, ...]) -> frozenset[int]:
+    """The elements of the output that change with an element of the weights."""
+    arrays = [np.ones_like(array) if ElementType.of(array).is_float else array for array in sample.inputs]
+    changed = arrays[position].copy()
+    changed[index] = 3
+    before, after = (
+        sample.evaluate([*arrays[:position], weights, *arrays[position + 1 :]])
+        for weights in (arrays[position], changed)
+    )
+    return frozenset(np.flatnonzero(before[0] != after[0]).tolist())
+
+
+@pytest.mark.parametrize("cls", with_weights(), ids=name_class)
+def test_products_are_summed_along_the_axes_of_weights(cls: type[Op]) -> None:
+    summed, all_axes = set(), set()
+    for sample, position, axes in weighted_samples(cls):
+        weights = sample.inputs[position]
+        channels: dict[tuple[int, ...], set[int]] = {}
+        rows: dict[tuple[int, tuple[int, ...]], list[frozenset[int]]] = {}
+        for index in np.ndindex(weights.shape):
+            outputs = reached_outputs(sample, position, index)
+            channel = tuple(number for axis, number in enumerate(index) if axis not in axes)
+            channels.setdefault(channel, set()).update(outputs)
+            for axis in axes:
+                rows.setdefault((axis, index[:axis] + index[axis + 1 :]), []).append(outputs)
+        assert sum(map(len, channels.values())) == len(set().union(*channels.values()))
+        all_axes |= {(position, axis) for axis in axes if weights.shape[axis] > 1}
+        summed |= {
+            (position, axis) for (axis, _), sets in rows.items() if sum(map(len, sets)) > len(set().union(*sets))
+        }
+    assert summed == all_axes
+
+
+def test_products_of_constants_have_weight_axes() -> None:
+    product = [cls for cls in with_weights() if cls.multiply_adds is not Op.multiply_adds]
+    assert set(product) == set(with_weights())
+    assert {cls for cls in samples_by_class() if cls.channel_axis is not Op.channel_axis} <= set(product)

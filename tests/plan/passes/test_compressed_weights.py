@@ -10,6 +10,9 @@ import numpy as np
 import pytest
 
 import ir_exec
+from ir_exec import build
+from ir_exec.build.compress import Compression, compress_weights
+from ir_exec.build.weight_formats import FORMATS
 from ir_exec.types import Array, ElementType
 from tests.conformance.build import IRFile
 from tests.conformance.networks import networks
@@ -353,3 +356,91 @@ def test_numbers_that_a_conversion_rounds_are_no_compressed_weights() -> None:
     net.result(net.op("MatMul", net.parameter("3,64"), weights, transpose_a="false", transpose_b="false"))
     found = compiled(net.file(), weight_mode="keep")([x])[0]
     assert_close(found, x @ wide.astype(np.float16).astype(np.float32))
+
+
+def split_by_a_reshape(kind: str, x: Array = X) -> IRFile:
+    """The groups are an axis only between two Reshapes."""
+    net, shape = Network(), (ROWS, COLUMNS // GROUP)
+
+    def reshaped(data: Output, *to: int) -> Output:
+        return net.op("Reshape", data, net.const(np.array(to)), special_zero="false")
+
+    split = net.converted(reshaped(net.const(codes(kind, (ROWS, COLUMNS))), *shape, GROUP))
+    rows = reshaped(net.op("Multiply", split, net.const(numbers((*shape, 1)))), ROWS, COLUMNS)
+    return net.product(net.converted(rows, "f32"), transposed=True, x=x)
+
+
+@pytest.mark.parametrize("kind", [*INTEGERS, "nf4", "f8e4m3"])
+def test_groups_that_a_reshape_of_codes_makes(kind: str) -> None:
+    file = split_by_a_reshape(kind)
+    assert_not_expanded(file)
+    assert_close(output(file, weight_mode="keep"), output(file))
+
+
+def reason_layers(file: IRFile) -> list[str]:
+    """The layers because of which weights are expanded in each run."""
+    passes = compiled(file, weight_mode="keep").explain().passes
+    return [near.layer for one in passes if one.name == "use_compressed_weights" for near in one.skipped]
+
+
+def test_the_layer_because_of_which_a_weight_is_expanded() -> None:
+    assert reason_layers(grouped("u4")) == []
+    net = Network()
+    halved = net.op("Divide", net.converted(codes("u8", (ROWS, COLUMNS)), "f32"), net.const(np.float32(2)))
+    divided = net.product(halved, transposed=True, x=X)
+    assert len(reason_layers(divided)) == 1
+    net = Network()
+    weights = net.decompressed(codes("u8", (ROWS, COLUMNS)), numbers((1, COLUMNS)), None)
+    assert len(reason_layers(net.product(weights, transposed=True, x=X))) == 1
+
+
+def test_codes_that_no_kernel_decodes_are_the_reason() -> None:
+    x = build.parameter([3, COLUMNS], "f32", name="x")
+    stored = build.constant(np.ones((ROWS, COLUMNS), np.int64), "u2", name="codes")
+    weights = build.multiply(build.convert(stored, "f32"), np.float32(0.5))
+    model = build.model(build.result(build.matmul(x, weights, transpose_b=True), name="y"))
+    passes = ir_exec.compile_model(model, weight_mode="keep").explain().passes
+    assert [near.layer for step in passes for near in step.skipped] == ["codes"]
+
+
+def test_a_product_of_two_inputs_has_no_reason() -> None:
+    net = NetworkText()
+    data = net.parameter("3,64")
+    net.result(net.op("MatMul", data, net.parameter("64,5"), transpose_a="false", transpose_b="false"))
+    assert reason_layers(net.file(X[:, 0], np.ones((64, 5), np.float32))) == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_format_of_the_quantizer(name: str) -> None:
+    """Powers of two as scales are f32 in the run."""
+    x = build.parameter([3, COLUMNS], "f32", name="x")
+    weight = build.constant(given(ROWS, COLUMNS), name="weight")
+    model = build.model(build.result(build.matmul(x, weight, transpose_b=True), name="y"))
+    compressed, _ = compress_weights(model, Compression(name, GROUP, all_layers=True))
+    kept, expanded = (ir_exec.compile_model(compressed, weight_mode=mode) for mode in ("keep", "expand"))
+    (product,) = [layer for layer in kept.explain().layers if layer.type == "MatMul"]
+    assert product.made_by == "use_compressed_weights"
+    data = given(3, COLUMNS)
+    assert_close(kept([data])[0], expanded([data])[0])
+
+
+@pytest.mark.parametrize("kind", ["f4e2m1", "u4"])
+def test_scales_of_scales(kind: str) -> None:
+    net, shape = Network(), (ROWS, COLUMNS // GROUP)
+    scales = net.op("Multiply", net.converted(codes("f8e4m3", (*shape, 1)), "f32"), net.const(np.float32(0.37)))
+    weights = net.op("Multiply", net.converted(codes(kind, (*shape, GROUP)), "f32"), scales)
+    rows = net.op("Reshape", weights, net.const(np.array((ROWS, COLUMNS))), special_zero="false")
+    file = net.product(rows, transposed=True, x=X)
+    assert_not_expanded(file)
+    assert reason_layers(file) == []
+    assert_close(output(file, weight_mode="keep"), output(file))
+
+
+def test_computed_scales_that_are_larger_than_the_codes() -> None:
+    net = Network()
+    scales = net.op("Multiply", net.converted(numbers((ROWS, 4, 1)), "f32"), net.const(np.float32(0.37)))
+    weights = net.op("Multiply", net.converted(codes("u4", (ROWS, 4, 4)), "f32"), scales)
+    rows = net.op("Reshape", weights, net.const(np.array((ROWS, 16))), special_zero="false")
+    file = net.product(rows, transposed=True, x=given(3, 16))
+    assert len(reason_layers(file)) == 1
+    assert_close(output(file, weight_mode="keep"), output(file))

@@ -22,7 +22,7 @@ def unpacked(
     merged: list[int] | None = None,
     order: str = "weights first",
 ) -> build.Value:
-    """Weights behind the layers that NNCF writes."""
+    """Weights after the layers that NNCF writes."""
     dtype = np.uint8 if kind.startswith("u") else np.int8
     weights = build.convert(build.constant(np.ones(shape, dtype), kind), "f16")
     if zero_point is not None:
@@ -58,7 +58,7 @@ def test_group_sizes(
     weights = unpacked(shape, scale, merged=merged, order=order)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
     (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert (found.element_type.name, found.shape, found.group_size) == ("i4", tuple(shape), group)
+    assert (found.type_name, found.weight.stored_shape, found.weight.group_size) == ("i4", tuple(shape), group)
     assert found.is_scaled
     assert found.zero_point == "none"
 
@@ -66,30 +66,30 @@ def test_group_sizes(
 def test_a_scale_for_each_element(tmp_path: Path) -> None:
     build.model(build.result(unpacked([16, 64], [16, 64]), name="y")).save(tmp_path / "net.xml")
     (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert found.group_size == 1
+    assert found.weight.group_size == 1
 
 
 @pytest.mark.parametrize(
-    ("kind", "value", "zero_point", "is_symmetric"),
+    ("kind", "value", "zero_point"),
     [
-        ("u4", 8, "middle", True),
-        ("u4", 3, "other", False),
-        ("u4", None, "none", True),
-        ("i4", 0, "none", True),
-        ("i4", 1, "other", False),
-        ("u8", 128, "middle", True),
-        ("u8", 8, "other", False),
+        ("u4", 8, "middle"),
+        ("u4", 3, "other"),
+        ("u4", None, "none"),
+        ("i4", 0, "none"),
+        ("i4", 1, "other"),
+        ("u8", 128, "middle"),
+        ("u8", 8, "other"),
     ],
 )
-def test_zero_points(kind: str, value: int | None, zero_point: str, is_symmetric: bool, tmp_path: Path) -> None:
+def test_zero_points(kind: str, value: int | None, zero_point: str, tmp_path: Path) -> None:
     weights = unpacked([16, 64], [16, 1], kind=kind, zero_point=value)
     build.model(build.result(weights, name="y")).save(tmp_path / "net.xml")
     (found,) = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert (found.zero_point, found.is_symmetric) == (zero_point, is_symmetric)
+    assert found.zero_point == zero_point
 
 
 def test_weights_without_scales(tmp_path: Path) -> None:
     language_model().save(tmp_path / "net.xml")
     weights = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert {(one.element_type.name, one.group_size, one.is_scaled) for one in weights} == {("f32", None, False)}
-    assert {use for one in weights for use in one.uses} == {"Gather", "MatMul"}
+    assert {(one.type_name, one.weight.group_size, one.is_scaled) for one in weights} == {("f32", None, False)}
+    assert {one.is_table for one in weights} == {False, True}

@@ -9,9 +9,9 @@ from difflib import SequenceMatcher
 from hashlib import sha256
 
 from ir_exec.graph import Graph, Node, Value
-from ir_exec.graph.compressed import CompressedWeight, chain_of, compressed_weights
+from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights, find_weight
 from ir_exec.ir import Weights
-from ir_exec.ops.base.registry import canonical, type_key
+from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const
 
 __all__ = ["Side", "is_generated", "paired", "plain_attributes"]
@@ -50,7 +50,7 @@ class Side:
     def fold_conversions(self) -> None:
         """Fold constants that are stored in a shorter float type, like compressed weights."""
         for node in self.nodes:
-            chain = None if canonical(node.type) != "Convert" or not node.outputs else chain_of(node.outputs[0])
+            chain = None if not node.op_class.is_conversion or not node.outputs else find_weight(node.outputs[0])
             if chain is None or chain.line != (node,) or not chain.element_type.is_float:
                 continue
             if len(self.consumers[chain.codes.outputs[0]]) == 1 and chain.codes not in self.folded:
@@ -61,7 +61,7 @@ class Side:
         """Bypass FakeQuantize layers: remove them and their limits from `nodes`."""
         inside = {node for chain in self.folded.values() for node in chain.nodes}
         for node in (*self.graph.nodes, *self.graph.unreachable):
-            is_range = canonical(node.type) == "FakeQuantize" and node not in inside and None not in node.inputs
+            is_range = node.op_class.steps == "levels" and node not in inside and None not in node.inputs
             if is_range and all(isinstance(value.node.op, Const) for value in node.values_in[1:]):
                 self.ranges.append(node)
         self._index()
@@ -247,7 +247,7 @@ def paired(a: Side, b: Side) -> dict[Node, Node]:
     if a.folded or b.folded:
         a.fold_conversions()
         b.fold_conversions()
-    has_ranges = [any(canonical(node.type) == "FakeQuantize" for node in side.nodes) for side in (a, b)]
+    has_ranges = [any(node.op_class.steps == "levels" for node in side.nodes) for side in (a, b)]
     if has_ranges[0] != has_ranges[1]:
         (a if has_ranges[0] else b).pass_ranges()
     pairs = _LayerPairs(a, b)
@@ -263,7 +263,7 @@ def _unfold(pairs: _LayerPairs) -> bool:
     Pairs are also unfolded if neither weight is compressed.
     """
     mine, theirs = pairs.a.folded, pairs.b.folded
-    alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and _same_layers(mine[a], theirs[b])]
+    alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and mine[a].has_same_layers(theirs[b])]
     kept = [
         (a, b)
         for a, b in pairs.found.items()
@@ -281,12 +281,6 @@ def _unfold(pairs: _LayerPairs) -> bool:
     return any(alone)
 
 
-def _same_layers(a: CompressedWeight, b: CompressedWeight) -> bool:
-    return a.element_type is b.element_type and [type_key(one.type) for one in a.nodes] == [
-        type_key(one.type) for one in b.nodes
-    ]
-
-
 def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
     """The compressed weights of a graph by constant of codes, if no other layer reads their intermediate values."""
     readers: dict[Node, set[Node]] = defaultdict(set)
@@ -294,7 +288,7 @@ def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
         for value in node.values_in:
             readers[value.node].add(node)
     found = {}
-    for chain in compressed_weights(graph).values():
+    for chain in find_compressed_weights(graph).values():
         inside = set(chain.nodes)
         if all(readers[node] <= inside for node in inside if node is not chain.value.node):
             found[chain.codes] = chain

@@ -23,7 +23,7 @@ from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.references.torch_hooks import FIRST_INPUT, INPUTS, OUTPUTS
 from ir_exec.debug.comparison.report import ComparedLayer, ComparedModule, Comparison, Unmatched
 from ir_exec.debug.traces.walk import Visit, Walker
-from ir_exec.debug.values.entries import Entry, entries_of
+from ir_exec.debug.values.entries import Entry, class_of_type, entries_of
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
@@ -322,32 +322,11 @@ class RecordingReference(ArraysReference):
         return common_module(modules) if modules else None
 
 
-_MOVING = frozenset(
-    {
-        "Broadcast",
-        "Concat",
-        "Const",
-        "Convert",
-        "Gather",
-        "Pad",
-        "Parameter",
-        "Reshape",
-        "ShapeOf",
-        "Slice",
-        "Split",
-        "Squeeze",
-        "StridedSlice",
-        "Tile",
-        "Transpose",
-        "Unsqueeze",
-        "VariadicSplit",
-    }
-)
-
-
 def _computes(layer: ComparedLayer) -> bool:
     """Return True for layers that compute floats; shapes, masks, and moved elements do not count."""
-    return layer.type not in _MOVING and (layer.element_type or "f32").startswith(("f", "bf"))
+    cls = class_of_type(layer.type)
+    is_moved = cls.is_data_movement is True or cls.rounds
+    return not is_moved and (layer.element_type or "f32").startswith(("f", "bf"))
 
 
 def _module(path: str, at: Sequence[ComparedLayer], faults: Sequence[ComparedLayer]) -> ComparedModule:

@@ -33,7 +33,6 @@ from ir_exec.ir import default_weights_path
 from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
-from ir_exec.ops.base.registry import canonical
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
 from ir_exec.report.text import list_names
 from ir_exec.runtime.precision import Precision, as_declared
@@ -45,9 +44,6 @@ __all__ = [
     "what_to_run",
 ]
 
-
-_UNSEEN = ("Const", "Parameter", "Result", "Assign")
-"""Types of layers whose values are known without a probe, or that have no values."""
 
 _MOST_SPLITS = 40
 """Maximum sets of probes that are halved because OpenVINO refuses them."""
@@ -323,7 +319,9 @@ class OpenVINOReference(ReferenceState):
 
 
 def _can_be_seen(entry: Entry) -> bool:
-    if entry.scope or canonical(entry.type) in _UNSEEN:
+    cls = entry.op_class
+    # Values that are known without a probe, and layers without values.
+    if entry.scope or entry.is_constant or cls.is_parameter or cls.is_result or issubclass(cls, AssignsVariable):
         return False
     kind = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
     return not kind.is_known or kind.bits == 0 or kind.bits >= 8

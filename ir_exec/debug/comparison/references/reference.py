@@ -14,7 +14,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
 from ir_exec.debug.traces.tracing import INDEX, Trace, TracedValue
 from ir_exec.debug.traces.walk import Visit, Walker, Where
-from ir_exec.debug.values.entries import Entry, Key, entries_of
+from ir_exec.debug.values.entries import Entry, Key, class_of_type, entries_of
 from ir_exec.debug.values.files import Spill, nearest
 from ir_exec.debug.values.stored_arrays import read_npy, read_npz
 from ir_exec.errors import EvaluationError
@@ -56,7 +56,7 @@ class Reference(Protocol):
         settings: Settings of the file or of the runtime that change its outputs beyond the tolerance.
         failure: The reason why requested values are missing, None if all are available.
         is_refused: True if the runtime refuses the file: then no value is available.
-        is_partial: True if it has a selection of values, in which outputs may be missing.
+        is_filtered: True if it has a selection of values, in which outputs may be missing.
         computes_in: The element type of the computation, if coarser than that of its values.
         shares_names: True if its values have the names of the model's: it was made from the same file or model.
     """
@@ -68,7 +68,7 @@ class Reference(Protocol):
     rounds: int
     failure: str | None
     is_refused: bool
-    is_partial: bool
+    is_filtered: bool
     computes_in: ElementType | None
     shares_names: bool
 
@@ -126,7 +126,7 @@ class Lowered(Protocol):
 class ReferenceState:
     """The attributes of a reference, before its first run."""
 
-    def __init__(self, title: str, *, runtime: str | None = None, rounds: int = 0, is_partial: bool = False) -> None:
+    def __init__(self, title: str, *, runtime: str | None = None, rounds: int = 0, is_filtered: bool = False) -> None:
         self.title = title
         self.runtime = runtime
         self.notes: list[str] = []
@@ -134,7 +134,7 @@ class ReferenceState:
         self.rounds = rounds
         self.failure: str | None = None
         self.is_refused = False
-        self.is_partial = is_partial
+        self.is_filtered = is_filtered
         self.computes_in: ElementType | None = None
         self.shares_names = False
 
@@ -251,7 +251,7 @@ class TraceReference(ReferenceState):
     def __init__(self, source: Trace | str | os.PathLike[str]) -> None:
         self._trace = source if isinstance(source, Trace) else Trace(source)
         title = "a trace in memory" if self._trace.folder is None else os.fspath(self._trace.folder)
-        super().__init__(title, is_partial=self._trace.index.filtered)
+        super().__init__(title, is_filtered=self._trace.index.filtered)
         if not self._trace.index.complete:
             self.notes.append(f"the trace is not complete: {self._trace.index.error}")
         self._values: dict[tuple[Key, tuple[int, ...]], TracedValue] = {}
@@ -269,7 +269,9 @@ class TraceReference(ReferenceState):
 
     def inputs(self) -> dict[str, Array]:
         names = self._trace.index.inputs
-        values = [value for value in self._trace.index.values if value.type == "Parameter" and not value.scope]
+        values = [
+            value for value in self._trace.index.values if class_of_type(value.type).is_parameter and not value.scope
+        ]
         if len(values) != len(names):
             return {}
         return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
@@ -304,7 +306,7 @@ class ArraysReference(ReferenceState):
         outputs: Sequence[str] = (),
         kinds: Mapping[str, str | None] | None = None,
     ) -> None:
-        super().__init__(title, is_partial=True)
+        super().__init__(title, is_filtered=True)
         self._arrays = dict(arrays)
         self._outputs = list(outputs)
         self._kinds = kinds or {}
@@ -353,7 +355,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     if path.suffix == ".npz":
         return dict(read_npz(path))
     if (path / INDEX).exists():
-        raise EvaluationError(f"{path} is a trace, expected .npy files", code=Code.unknown_input)
+        raise EvaluationError(f"{path} is a trace", expected=".npy files", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
     found: dict[str, Array | Path] = {}
     names = kinds_of(entries)

@@ -1,4 +1,4 @@
-"""Models for older readers: layers in older versions of their operators with the same meaning."""
+"""Models for older readers: operators replaced by their older versions with the same meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.report.numbers import format_count
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["in_older_versions"]
+__all__ = ["downgrade_operators"]
 
 IsReadable: TypeAlias = Callable[[str, str], bool]
 """Return True if the reader supports a type of an opset: `("Pad", "opset12")`."""
@@ -28,7 +28,7 @@ IsReadable: TypeAlias = Callable[[str, str], bool]
 _MOST_NAMED = 10
 
 
-def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Model:
+def downgrade_operators(model: Model, is_readable: IsReadable, reader: str) -> Model:
     """Return the model with every layer in a version that a reader supports; supported layers are unchanged.
 
     Args:
@@ -43,8 +43,8 @@ def in_older_versions(model: Model, is_readable: IsReadable, reader: str) -> Mod
     infer_types(graph, weights=model.weights, seen=types)
     rewriting = _Rewriting(is_readable, types, document)
     layers, edges = rewriting.network(graph, document.layers, document.edges)
-    if rewriting.left:
-        raise _left(rewriting.left, reader, document.path)
+    if rewriting.unsupported:
+        raise _error(rewriting.unsupported, reader, document.path)
     changed = document.model_copy(update={"layers": layers, "edges": edges})
     weights = ArrayWeights(rewriting.arrays, model.weights) if rewriting.arrays else model.weights
     return Model(Loaded(changed, build_graph(changed, weights, report=raise_error), weights, changed))
@@ -54,7 +54,7 @@ class _Rewriting:
     """The rewriting of a model for an older opset.
 
     Attributes:
-        left: The nodes without an older equivalent, with the reason.
+        unsupported: The nodes without an older equivalent, with the reason.
         arrays: The arrays of new constants, by offset.
     """
 
@@ -62,7 +62,7 @@ class _Rewriting:
         self._is_readable = is_readable
         self._types = types
         self._next_id = max((int(layer.id) for layer in document.all_layers()), default=-1) + 1
-        self.left: list[tuple[Node, str]] = []
+        self.unsupported: list[tuple[Node, str]] = []
         self.arrays: dict[int, Array] = {}
 
     def network(
@@ -119,7 +119,7 @@ class _Rewriting:
             older = cls.older
             why = f"version {since} is the oldest" if older is None else self._refusal(node, op, older)
             if older is None or why is not None:
-                self.left.append((node, why or ""))
+                self.unsupported.append((node, why or ""))
                 return layer
             since = older.since
             cls = resolve(layer.type, f"opset{since}")
@@ -166,8 +166,8 @@ def _position(op: Op, name: str) -> int:
     return [one.name for one in op.inputs].index(name)
 
 
-def _left(left: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:
-    named = [f'{node.type} "{node.name}" ({why})' for node, why in left[:_MOST_NAMED]]
-    named += [f"{len(left) - _MOST_NAMED} more"] if len(left) > _MOST_NAMED else []
-    message = f"{format_count(len(left), 'layer')} cannot be written for {reader}: {'; '.join(named)}"
+def _error(unsupported: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:
+    named = [f'{node.type} "{node.name}" ({why})' for node, why in unsupported[:_MOST_NAMED]]
+    named += [f"{len(unsupported) - _MOST_NAMED} more"] if len(unsupported) > _MOST_NAMED else []
+    message = f"{format_count(len(unsupported), 'layer')} cannot be written for {reader}: {'; '.join(named)}"
     return GraphError(message, code=Code.newer_than_target, location=Location(path))

@@ -13,7 +13,7 @@ import pytest
 
 import ir_exec
 from ir_exec import build
-from ir_exec.build.older import in_older_versions
+from ir_exec.build.downgrade import downgrade_operators
 from ir_exec.errors import GraphError
 from ir_exec.ops.base.registry import opset_number
 from tests.helpers.facts import naming
@@ -110,21 +110,21 @@ REFUSED: dict[str, tuple[Callable[[], build.Value], int, str]] = {
 def test_values_stay_the_same(name: str, tmp_path: Path) -> None:
     make, last, version = CASES[name]
     model = build.model(build.result(make(), name="y"))
-    older = in_older_versions(model, up_to(last), f"opset{last}")
+    downgraded = downgrade_operators(model, up_to(last), f"opset{last}")
     type_name = name.partition(" ")[0].partition("-")[0]
-    (layer,) = [layer for layer in older.document.layers if layer.type == type_name]
+    (layer,) = [layer for layer in downgraded.document.layers if layer.type == type_name]
     assert layer.version == version
-    assert all(up_to(last)(layer.type, layer.version or "") for layer in older.document.layers)
+    assert all(up_to(last)(layer.type, layer.version or "") for layer in downgraded.document.layers)
     port = model.inputs[0]
     values = np.random.default_rng(0).integers(-3, 4, port.shape.static).astype(port.element_type.dtype)
     expected = ir_exec.compile_model(model)([values])["y"]
-    np.testing.assert_array_equal(ir_exec.compile_model(older)([values])["y"], expected)
-    older.save(tmp_path / "older.xml")
-    assert ir_exec.check_model(tmp_path / "older.xml").ok
+    np.testing.assert_array_equal(ir_exec.compile_model(downgraded)([values])["y"], expected)
+    downgraded.save(tmp_path / "model.xml")
+    assert ir_exec.check_model(tmp_path / "model.xml").ok
     np.save(tmp_path / "in.npy", values)
     program = (
         "import sys, numpy, openvino; folder = sys.argv[1]\n"
-        "compiled = openvino.Core().compile_model(folder + '/older.xml', 'CPU', {'INFERENCE_PRECISION_HINT': 'f32'})\n"
+        "compiled = openvino.Core().compile_model(folder + '/model.xml', 'CPU', {'INFERENCE_PRECISION_HINT': 'f32'})\n"
         "numpy.save(folder + '/out.npy', compiled([numpy.load(folder + '/in.npy')])[0])\n"
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True, timeout=120)
@@ -138,7 +138,7 @@ def test_what_no_older_version_says_is_named(name: str) -> None:
     value.layer.name = "here"
     model = build.model(build.result(value, name="y"))
     with pytest.raises(GraphError, match=naming(f"opset{last}")) as caught:
-        in_older_versions(model, up_to(last), f"opset{last}")
+        downgrade_operators(model, up_to(last), f"opset{last}")
     assert caught.value.code == "IR119"
     assert '"here"' in caught.value.message
     assert why in caught.value.message
@@ -149,8 +149,8 @@ def test_bodies_too() -> None:
     x = build.parameter([2], name="x")
     found = build.if_(condition, lambda: build.squeeze(build.unsqueeze(x, 0), 0), lambda: build.relu(x))
     model = build.model(build.result(found, name="y"))
-    older = in_older_versions(model, up_to(14), "opset14")
-    versions = {layer.version for layer in older.document.all_layers() if layer.type == "Squeeze"}
+    downgraded = downgrade_operators(model, up_to(14), "opset14")
+    versions = {layer.version for layer in downgraded.document.all_layers() if layer.type == "Squeeze"}
     assert versions == {"opset1"}
     inputs = {"condition": np.array(True), "x": np.ones(2, np.float32)}
-    np.testing.assert_array_equal(ir_exec.compile_model(older)(inputs)["y"], inputs["x"])
+    np.testing.assert_array_equal(ir_exec.compile_model(downgraded)(inputs)["y"], inputs["x"])
