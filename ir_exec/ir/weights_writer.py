@@ -63,7 +63,7 @@ class WeightsWriter:
         key = offset, size
         if key not in self._written:
             content = self._read(key)
-            equal = self._equal.find(key)
+            equal = self._equal.find(key, content)
             self._written[key] = self._write(content) if equal is None else self._written[equal]
         return self._written[key]
 
@@ -102,7 +102,7 @@ _Range: TypeAlias = tuple[int, int]
 
 
 class _EqualRanges:
-    """An index of ranges by their bytes, which are read only as far as needed.
+    """An index of ranges by their bytes, which are read only as far as needed: reading may convert them.
 
     The first range of a size is not read, and of others a sample. Ranges with equal samples are compared, and hashed
     if they differ: the cost is linear in their bytes.
@@ -111,46 +111,57 @@ class _EqualRanges:
     def __init__(self, read: Callable[[_Range], memoryview]) -> None:
         self._read = read
         self._by_size: dict[int, _Range] = {}
-        self._by_sample = _DigestIndex(self._hash_sample)
-        self._by_content = _DigestIndex(lambda key: hashlib.sha256(read(key)).digest())
+        self._by_sample = _DigestIndex(_hash_sample)
+        self._by_content = _DigestIndex(_hash)
 
-    def find(self, key: _Range) -> _Range | None:
+    def find(self, key: _Range, content: memoryview) -> _Range | None:
         """Return an earlier range with equal bytes; without one, add the range."""
         first = self._by_size.setdefault(key[1], key)
         if first == key:
             return None
-        self._by_sample.add(first)
-        candidate = self._by_sample.add(key)
+        if first not in self._by_sample:
+            self._by_sample.add(first, self._read(first))
+        candidate = self._by_sample.add(key, content)
         if candidate == key:
             return None
-        if key[1] <= 3 * _SAMPLE or _are_equal(self._read(candidate), self._read(key)):
+        if key[1] <= 3 * _SAMPLE:
             return candidate
-        self._by_content.add(candidate)
-        equal = self._by_content.add(key)
+        candidate_content = self._read(candidate)
+        if _are_equal(candidate_content, content):
+            return candidate
+        if candidate not in self._by_content:
+            self._by_content.add(candidate, candidate_content)
+        equal = self._by_content.add(key, content)
         return None if equal == key else equal
-
-    def _hash_sample(self, key: _Range) -> bytes:
-        content, size = self._read(key), key[1]
-        if size <= 3 * _SAMPLE:
-            return hashlib.sha256(content).digest()
-        starts = 0, (size - _SAMPLE) // 2, size - _SAMPLE
-        return hashlib.sha256(b"".join([content[start : start + _SAMPLE] for start in starts])).digest()
 
 
 class _DigestIndex:
     """The first range of each size and digest."""
 
-    def __init__(self, compute_digest: Callable[[_Range], bytes]) -> None:
+    def __init__(self, compute_digest: Callable[[memoryview], bytes]) -> None:
         self._compute_digest = compute_digest
         self._first: dict[tuple[int, bytes], _Range] = {}
         self._added: set[_Range] = set()
 
-    def add(self, key: _Range) -> _Range:
-        """Add a range, and return the first one with its digest; an added range is returned without its digest."""
-        if key in self._added:
-            return key
+    def __contains__(self, key: _Range) -> bool:
+        return key in self._added
+
+    def add(self, key: _Range, content: memoryview) -> _Range:
+        """Add a range, and return the first one with its size and digest."""
         self._added.add(key)
-        return self._first.setdefault((key[1], self._compute_digest(key)), key)
+        return self._first.setdefault((key[1], self._compute_digest(content)), key)
+
+
+def _hash_sample(content: memoryview) -> bytes:
+    size = len(content)
+    if size <= 3 * _SAMPLE:
+        return _hash(content)
+    starts = 0, (size - _SAMPLE) // 2, size - _SAMPLE
+    return hashlib.sha256(b"".join([content[start : start + _SAMPLE] for start in starts])).digest()
+
+
+def _hash(content: memoryview) -> bytes:
+    return hashlib.sha256(content).digest()
 
 
 def _are_equal(left: memoryview, right: memoryview) -> bool:

@@ -119,3 +119,20 @@ def test_digest_of_chunks(tmp_path: Path, size: int) -> None:
 def test_file_without_constants_has_no_digest(tmp_path: Path) -> None:
     with (tmp_path / "m.bin").open("w+b") as file, WeightsWriter(None, file) as writer:
         assert writer.finish() is None
+
+
+def test_constants_of_one_size_are_read_once(tmp_path: Path) -> None:
+    """Reading may convert a constant, for example to f16."""
+    offsets: list[int] = []
+    stored = random_bytes(0, 5 * SIZE)
+
+    class Source:
+        def slice(self, offset: int, size: int) -> memoryview:
+            offsets.append(offset)
+            return memoryview(stored)[offset : offset + size]
+
+    with (tmp_path / "m.bin").open("w+b") as file, WeightsWriter(Source(), file) as writer:
+        for start in range(0, 5 * SIZE, SIZE):
+            writer.add(start, SIZE)
+    # The first one is read again when another one has its size.
+    assert sorted(offsets) == [0, *range(0, 5 * SIZE, SIZE)]
