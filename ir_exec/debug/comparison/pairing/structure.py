@@ -38,12 +38,16 @@ class Side:
         weights: None if the .bin does not exist.
         folded: The chains of compressed weights, by the constant of codes.
         ranges: Bypassed FakeQuantize layers.
+        has_compressed_weights: False without `weights`.
+        sources: By the value of a folded weight its codes, and by that of a bypassed FakeQuantize layer its input.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
         self.graph = graph
         self.weights = weights
-        self.folded = {} if weights is None else _foldable(graph)
+        compressed_weights = {} if weights is None else find_compressed_weights(graph)
+        self.has_compressed_weights = bool(compressed_weights)
+        self.folded = _foldable(graph, compressed_weights.values()) if compressed_weights else {}
         self.ranges: list[Node] = []
         self._index()
 
@@ -81,8 +85,8 @@ class Side:
         for node in self.ranges:
             hidden |= {node, *(value.node for value in node.values_in[1:])}
         self.nodes = [node for node in (*self.graph.nodes, *self.graph.unreachable) if node not in hidden]
-        self._sources = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
-        self._sources |= {node.outputs[0]: node.values_in[0] for node in self.ranges}
+        self.sources = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
+        self.sources |= {node.outputs[0]: node.values_in[0] for node in self.ranges}
         self.consumers: dict[Value, list[tuple[Node, int]]] = defaultdict(list)
         for node in self.nodes:
             for position, value in enumerate(self.inputs(node)):
@@ -91,8 +95,8 @@ class Side:
 
     def source(self, value: Value | None) -> Value | None:
         """Return the codes of a folded weight, the input of a bypassed FakeQuantize, or else the value itself."""
-        while value in self._sources:
-            value = self._sources[value]
+        while value in self.sources:
+            value = self.sources[value]
         return value
 
     def inputs(self, node: Node) -> tuple[Value | None, ...]:
@@ -281,14 +285,14 @@ def _unfold(pairs: _LayerPairs) -> bool:
     return any(alone)
 
 
-def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
+def _foldable(graph: Graph, weights: Iterable[CompressedWeight]) -> dict[Node, CompressedWeight]:
     """The compressed weights of a graph by constant of codes, if no other layer reads their intermediate values."""
     readers: dict[Node, set[Node]] = defaultdict(set)
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.values_in:
             readers[value.node].add(node)
     found = {}
-    for chain in find_compressed_weights(graph).values():
+    for chain in weights:
         inside = set(chain.nodes)
         if all(readers[node] <= inside for node in inside if node is not chain.value.node):
             found[chain.codes] = chain
