@@ -96,7 +96,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     for name, module in list(sys.modules.items()):
         if name.startswith("tests."):
-            held = [one.bit_generator for one in vars(module).values() if isinstance(one, np.random.Generator)]
+            held = [var.bit_generator for var in vars(module).values() if isinstance(var, np.random.Generator)]
             _GENERATORS.extend((generator, generator.state) for generator in held)
 
 

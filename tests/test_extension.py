@@ -278,7 +278,7 @@ def test_attributes_become_values() -> None:
 def test_attributes_that_do_not_fit(attributes: dict[str, str], code: str, fault: fault_with) -> None:
     register_op("Attributes", version="extension")(Attributes)
     report = ir_exec.check_model(network("Attributes", **attributes))
-    assert [(one.code, one) for one in report.diagnostics] == [(code, fault)]
+    assert [(diagnostic.code, diagnostic) for diagnostic in report.diagnostics] == [(code, fault)]
 
 
 def test_modules_that_evaluate_their_annotations() -> None:

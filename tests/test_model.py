@@ -156,9 +156,9 @@ def test_a_reshaped_network_is_saved_as_it_is_now(tmp_path: Path) -> None:
     assert (report.errors, report.warnings) == ((), ())
     constants = [layer for layer in again.document.layers if layer.is_constant]
     assert constants
-    for one in constants:
-        ports = zip(unchanged[one.name].outputs, one.outputs, strict=True)
-        assert one.outputs == tuple(port.model_copy(update={"line": now.line}) for port, now in ports)
+    for constant in constants:
+        ports = zip(unchanged[constant.name].outputs, constant.outputs, strict=True)
+        assert constant.outputs == tuple(port.model_copy(update={"line": now.line}) for port, now in ports)
 
 
 def test_bodies_of_a_reshaped_network_are_saved_as_they_are_now(tmp_path: Path) -> None:

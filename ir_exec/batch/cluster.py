@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from distributed import Client, KilledWorker, SpecCluster
 from distributed.cfexecutor import ClientExecutor
 
-from ir_exec.batch.pools import Cargo, Pool, WorkerLostError
+from ir_exec.batch.pool import Cargo, Pool, WorkerLostError
 from ir_exec.errors import EvaluationError, IRError
 
 __all__ = ["Cluster", "connected"]

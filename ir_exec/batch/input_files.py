@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.batch.items import IMAGES, port_of_key
+from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint
@@ -76,7 +76,7 @@ def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Arr
         number = re.sub(r"\D", "", os.path.basename(path))
         port = port_of_key(name, ports) or port_of_key(f"in{number}", ports)
         if port is None:
-            names = ", ".join(one.name for one in ports) or "none"
+            names = ", ".join(port.name for port in ports) or "none"
             message = f"{path} contains a tensor for no input; the inputs are: {names}"
             raise EvaluationError(message, code=Code.unknown_input)
         found[port.name] = array

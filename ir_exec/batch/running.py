@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
-from ir_exec.batch.pools import Cargo, Pool, Processes, pool_of
+from ir_exec.batch.pool import Cargo, Pool
+from ir_exec.batch.pools import Processes, pool_of
 from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError

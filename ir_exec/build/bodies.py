@@ -94,7 +94,7 @@ def if_(
         with scope() as inside:
             returned = function()
             values = [returned] if isinstance(returned, Value) else [_value(one) for one in returned]
-            bodies.append(_Open(inside, [result(one) for one in values]))
+            bodies.append(_Open(inside, [result(value) for value in values]))
     counts = [len(body.results) for body in bodies]
     if counts[0] != counts[1]:
         raise GraphError(
@@ -258,7 +258,7 @@ def _called(
     with scope() as inside:
         counter = parameter([], ElementType.i64)
         before = [_parameter_of(type) for type in types]
-        slices = [_parameter_of(_part_type(one)) for one in parts]
+        slices = [_parameter_of(_part_type(part)) for part in parts]
         goes_on, carried, collected = body(counter, *before, *slices)
         if len(carried) != len(types):
             raise _BodyError(f"the body returns {len(carried)} carried values, expected {len(types)}")

@@ -244,7 +244,7 @@ class _Choice:
         self._importance = importance
         self._default = _checked(compression.format)
         self._layers = {pattern: _checked(name) for pattern, name in compression.layers.items()}
-        unused = [one for one in self._layers if not any(fnmatchcase(weight.name, one) for weight in weights)]
+        unused = [layer for layer in self._layers if not any(fnmatchcase(weight.name, layer) for weight in weights)]
         if unused:
             message = f"no weight matches the name {unused[0]!r}"
             raise EvaluationError(message, hint=suggested(unused[0], [weight.name for weight in weights]))
@@ -292,7 +292,7 @@ class _Choice:
             return []
         losses = {weight.name: self._loss(weight) for weight in weights}
         chosen = []
-        for weight in sorted(weights, key=lambda one: -losses[one.name]):
+        for weight in sorted(weights, key=lambda weight: -losses[weight.name]):
             if left <= 0:
                 break
             chosen.append(weight)

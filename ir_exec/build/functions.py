@@ -38,7 +38,7 @@ def function_name(type_name: str) -> str:
 def function_names() -> dict[str, str]:
     """Return the operator type of each function; types with functions of a different form are missing."""
     spelled = spelled_functions()
-    return {function_name(one): one for one in names_of_types() if spelled.get(one, one) is not None}
+    return {function_name(type): type for type in names_of_types() if spelled.get(type, type) is not None}
 
 
 def parameters_of(cls: type[Op]) -> list[Parameter]:

@@ -62,7 +62,7 @@ def model(
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
         raise GraphError("the model has no Result and would compute nothing", code=Code.no_result)
-    ends = [one if one.layer.is_result else result(one) for one in ends]
+    ends = [end if end.layer.is_result else result(end) for end in ends]
     layers = needed_layers([*ends, *sinks, *(parameters or ())])
     for layer in layers:
         if layer.scope.outer is not None and layer.constant is None:
@@ -177,7 +177,9 @@ def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[V
         version=layer.version,
         data=dict(layer.attributes),
         inputs=tuple([_port(position, value.type) for position, value in enumerate(layer.inputs)]),
-        outputs=tuple([_port(count + one.position, one.type, tensor_names.get(one, ())) for one in outputs]),
+        outputs=tuple(
+            [_port(count + output.position, output.type, tensor_names.get(output, ())) for output in outputs]
+        ),
         bodies=tuple([body.body for body in layer.bodies]),
         output_names=layer.output_names,
         rt_info=NO_RT_INFO,

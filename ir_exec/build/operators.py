@@ -185,7 +185,7 @@ def attribute_text(value: Any) -> str:
 
 def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
     """Return the inputs as values; arrays and numbers become constants."""
-    if all(type(one) is Value for one in inputs):
+    if all(type(input) is Value for input in inputs):
         return tuple(inputs)
     declared = [
         cls.inputs[min(position, len(cls.inputs) - 1)] if cls.inputs else In("") for position in range(len(inputs))

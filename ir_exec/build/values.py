@@ -208,7 +208,7 @@ def new_layer(
         tensor_names: The tensor names of the only output, or one list for each output.
     """
     # A Result stands for its input here, because files have no layers that read Results.
-    inputs = tuple([one.layer.inputs[0] if one.layer.is_result else one for one in inputs])
+    inputs = tuple([input.layer.inputs[0] if input.layer.is_result else input for input in inputs])
     layer = BuiltLayer(
         type_name,
         version or f"opset{op.since}",

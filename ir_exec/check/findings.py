@@ -87,7 +87,7 @@ def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
             attributes.add(attribute)
     if not leftovers:
         return kept
-    first = min(leftovers, key=lambda one: one.location.line or 0)
+    first = min(leftovers, key=lambda leftover: leftover.location.line or 0)
     told = ", ".join(f"{name} of {type}" for type, name in sorted(attributes))
     where = f"{len(leftovers)} times, here first" if len(leftovers) > 1 else "once"
     message = f"Model Optimizer wrote attributes that the operators do not have and readers ignore ({where}): {told}"

@@ -81,7 +81,11 @@ class Settler:
         else:
             settled = self._from_contradiction(value, inferred)
             # A reader that agrees with either type is not faulty itself.
-            readers = [one for one in readers if not fits(one.declared, inferred) and not fits(one.declared, declared)]
+            readers = [
+                reader
+                for reader in readers
+                if not fits(reader.declared, inferred) and not fits(reader.declared, declared)
+            ]
         check_readers(value, readers, settled, self._findings)
         check_edges(value, self.readers[value], settled, self._findings)
         return self._without_lost_values(value, settled)
@@ -113,7 +117,7 @@ class Settler:
         """
         readers = self.readers[value]
         shared = readers[0].declared if readers else inferred
-        if any(fits(one.declared, inferred) or not fits(one.declared, shared) for one in readers):
+        if any(fits(reader.declared, inferred) or not fits(reader.declared, shared) for reader in readers):
             return inferred
         nodes = list(dict.fromkeys(reader.node for reader in readers))
         if len(nodes) < 2 or self._findings.is_faulty(value.node):

@@ -217,7 +217,7 @@ class _OldAndNew:
     def _unknown(self, node: Node, value: Value) -> TensorType:
         """The type of an output that could not be inferred: its dims are dynamic if an input has changed."""
         before = self.before[value.number]
-        if not any(one is not None and self._blame.has_changed(one) for one in node.inputs):
+        if not any(input is not None and self._blame.has_changed(input) for input in node.inputs):
             return before.without_values()
         rank = before.rank
         return TensorType(before.element_type, Shape.unknown() if rank is None else Shape.of_rank(rank))

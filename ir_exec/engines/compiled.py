@@ -8,9 +8,10 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, make_engine
+from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
+from ir_exec.engines.registry import make_engine
 from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
@@ -22,7 +23,7 @@ from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
-from ir_exec.runtime.sessions import RunnableNetwork
+from ir_exec.runtime.runnable import RunnableNetwork
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array

@@ -20,8 +20,8 @@ def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]
     If an entry names a Parameter or an output that does not exist, missing entries are not reported as well.
     """
     layer = node.layer
-    parameters = {one.id for one in graph.parameters}
-    results = {one.id for one in graph.results}
+    parameters = {parameter.id for parameter in graph.parameters}
+    results = {result.id for result in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
     # A layer without an operator may be a misspelled Parameter or Result, which is reported elsewhere.
     unknown = {one.id for one in (*graph.nodes, *graph.unreachable) if one.op is None}

@@ -296,7 +296,7 @@ class _Builder:
         faults = list(check_port_map(node, body, graph))
         for fault in faults:
             self.report(fault.located(node.location))
-        depth = 1 + max((inner.depth for one in graph.nodes for inner in one.bodies), default=0)
+        depth = 1 + max((inner.depth for node in graph.nodes for inner in node.bodies), default=0)
         return BodyGraph(body.name, graph, None if faults else tie_body(node.layer, body, graph), depth)
 
     def check_variables(self, graph: Graph) -> None:
@@ -334,7 +334,7 @@ class _Builder:
 def _is_in_order(layers: tuple[Layer, ...], place: int) -> bool:
     """Return True if the id of a layer is between its neighbours' ids: writers number layers in file order."""
     neighbors = layers[max(place - 1, 0) : place + 2]
-    ids = [number for one in neighbors if (number := id_number(one.id)) is not None]
+    ids = [number for neighbor in neighbors if (number := id_number(neighbor.id)) is not None]
     return ids == sorted(set(ids))
 
 

@@ -11,9 +11,10 @@ from ir_exec.ir.document import Document, Layer
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder
 from ir_exec.ir.pairing import ENTRY, WeightsDigest
+from ir_exec.ir.paths import exists
 from ir_exec.ir.reader import read_document
 from ir_exec.ir.storage import lock_folder
-from ir_exec.ir.urls import exists, is_url
+from ir_exec.ir.urls import is_url
 from ir_exec.ir.weights import Weights, default_weights_path
 
 __all__ = ["ModelFiles", "Source", "WeightsSource", "differing_weights", "opened_weights", "read_files"]

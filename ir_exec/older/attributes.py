@@ -70,13 +70,13 @@ class LayerAttributes:
         """Return the attribute as a list of integers."""
         if default is not None and not self.has(name):
             return default
-        return tuple([_integer(name, one) for one in _items(self.text(name))])
+        return tuple([_integer(name, item) for item in _items(self.text(name))])
 
     def numbers(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """Return the attribute as a list of floats."""
         if default is not None and not self.has(name):
             return default
-        return tuple([_number(name, one) for one in _items(self.text(name))])
+        return tuple([_number(name, item) for item in _items(self.text(name))])
 
     def choice(self, name: str, choices: Mapping[str, _T], default: str | None = None) -> _T:
         """Return the attribute's value in `choices`, whose keys are in lower case; raise IR302 for any other text."""

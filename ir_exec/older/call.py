@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -17,10 +17,10 @@ from ir_exec.older.attributes import LayerAttributes
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, ElementType, Shape
 
-if TYPE_CHECKING:
-    from ir_exec.older.network import OlderNetwork
+__all__ = ["LayerCall", "OlderNetwork", "PortKey", "parsed_precision"]
 
-__all__ = ["LayerCall", "parsed_precision"]
+PortKey = tuple[str, str]
+"""The ids of a layer and of one of its ports."""
 
 _MOST_DIM = 2**62
 
@@ -43,6 +43,23 @@ def parsed_precision(text: str | None) -> ElementType | None:
     except ValueError:
         raise UnsupportedError(f"unknown precision {text[:40]!r}", code=Code.element_type_not_taken) from None
     return kind
+
+
+@dataclass(slots=True)
+class OlderNetwork:
+    """A network as values of the builder.
+
+    Attributes:
+        values: The values by the ports that produce them.
+        inputs: The Parameters.
+        ends: The values without readers, with their names.
+        sinks: Assigns.
+    """
+
+    values: dict[PortKey, Value] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    ends: list[tuple[str, Value]] = field(default_factory=list)
+    sinks: list[Value] = field(default_factory=list)
 
 
 class LayerCall(LayerAttributes):

@@ -215,7 +215,7 @@ class If(Op):
             if tie.position is not None:
                 result = results[tie.result]
                 if result.ndim == 0:
-                    types = [TensorType.of(one) for one in arrays]
+                    types = [TensorType.of(array) for array in arrays]
                     # Types without values are cached.
                     rank = _rank(other, [type.without_values() for type in types], tie.position)
                     rank = _rank(other, types, tie.position) if rank is None else rank

@@ -33,7 +33,7 @@ from ir_exec.model import (
 from ir_exec.plan.compiler import Tier
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
 from ir_exec.plan.pipeline import selection_of
-from ir_exec.plan.planner import Instrument
+from ir_exec.plan.records import Instrument
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import (
     bind_shapes,
@@ -49,12 +49,13 @@ from ir_exec.runtime.precision import (
     widened_type,
 )
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
-from ir_exec.runtime.sessions import RunnableNetwork, Session
+from ir_exec.runtime.runnable import RunnableNetwork
+from ir_exec.runtime.sessions import Session
 from ir_exec.runtime.specializing import Specializing
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.runtime.weight_modes import WeightMode, split_weights
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.plan.explain import PlanReport
@@ -198,13 +199,16 @@ class CompiledModel(Session):
                 return self._interpreted(specialized, None, budget, None)
             return self._prepare(self._interpreted(specialized, self._options["outputs"], budget, instrument))
 
+        def run_session(network: RunnableNetwork, arrays: Mapping[str, Array]) -> Sequence[Array]:
+            return Session(network)(arrays).to_tuple()
+
         # Invalid options are reported here, and not in the first call.
         checked_precision(self._options["precision"])
         chosen_threads(self._options["threads"])
         if self._options["max_seconds"] is not None:
             seconds(self._options["max_seconds"], "max_seconds")
         budget = _most_memory(self._options["max_memory"])
-        return Specializing(specializer, self.inputs, self.outputs, compiled, budget, general)
+        return Specializing(specializer, self.inputs, self.outputs, compiled, run_session, budget, general)
 
     @property
     def executor(self) -> Executor:

@@ -162,7 +162,7 @@ def test_operators_of_tokenizers() -> None:
     requires = check_model(folder / "llama3_tokenizer.xml").requires
     assert requires is not None
     assert Release.parse(requires.release) >= Release(2024, 0)
-    codes = [one.code for one in check_model(folder / "llama3_tokenizer.xml", target="2023.3").errors]
+    codes = [error.code for error in check_model(folder / "llama3_tokenizer.xml", target="2023.3").errors]
     assert set(codes) == {Code.newer_than_target}
     assert len(codes) > 3
 

@@ -67,7 +67,7 @@ def test_lines_are_exact_with_other_ends_of_lines(ending: str) -> None:
     text = RELU.replace("\n", ending)
     document = read(text)
     lines = text.split("\n")
-    assert [f'<layer id="{one.id}"' in lines[one.line - 1] for one in document.layers] == [True] * 3
+    assert [f'<layer id="{layer.id}"' in lines[layer.line - 1] for layer in document.layers] == [True] * 3
 
 
 def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None:

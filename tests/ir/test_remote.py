@@ -28,8 +28,9 @@ from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
 from ir_exec.ir import remote as remote_files
+from ir_exec.ir.paths import exists, local_path
 from ir_exec.ir.remote import BLOCK, LIMIT_VARIABLE, VARIABLE, RemoteFile
-from ir_exec.ir.urls import exists, is_url, local_path, replaced_suffix, suffix_of
+from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
 from tests.helpers.facts import coded, fault_with, naming
 from tests.helpers.items import weighed_network
 

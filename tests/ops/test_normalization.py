@@ -30,7 +30,7 @@ from tests.helpers.values import known, typed
 @pytest.mark.parametrize("wrong", ["gamma", "beta", "data", "mean", "variance"])
 @pytest.mark.parametrize("operator", [BatchNormInference1, BatchNormInference5])
 def test_one_element_type_for_all_of_batch_norm(operator: type[Op], wrong: str) -> None:
-    names = [one.name for one in operator.inputs]
+    names = [input.name for input in operator.inputs]
     types = [typed("2,3,4" if name == "data" else "3", "f16" if name == wrong else "f32") for name in names]
     errors: list[IRError] = []
     assert not operator(epsilon=0.0).check_inputs(types, errors.append)

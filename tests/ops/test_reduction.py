@@ -133,7 +133,7 @@ PLAIN = {
     ReduceMax: lambda elements: max(elements, default=np.iinfo(np.int32).min),
     ReduceMin: lambda elements: min(elements, default=np.iinfo(np.int32).max),
     ReduceL1: lambda elements: sum(map(abs, elements)),
-    ReduceL2: lambda elements: int(sum(one * one for one in elements) ** 0.5),
+    ReduceL2: lambda elements: int(sum(element * element for element in elements) ** 0.5),
 }
 
 

@@ -11,6 +11,7 @@ import pytest
 import ir_exec
 from ir_exec.infer import infer_body
 from ir_exec.plan import planner
+from ir_exec.plan.records import Plan
 from ir_exec.runtime import bodies
 from ir_exec.types import Array, TensorType
 from tests.conformance.build import IRFile
@@ -435,7 +436,7 @@ def test_nothing_is_found_wrong(name: str) -> None:
     net, inputs = ANSWERED[name]
     file = net.file(*inputs)
     report = ir_exec.check_model(file.xml, weights=file.weights)
-    assert [str(one) for one in report.diagnostics if one.severity == "error"] == []
+    assert [str(diagnostic) for diagnostic in report.diagnostics if diagnostic.severity == "error"] == []
 
 
 @pytest.mark.parametrize(
@@ -696,7 +697,7 @@ def test_iterations_with_inputs_of_equal_types_look_up_one_plan(
     looked_up = 0
     get = planner.Plans.get
 
-    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> planner.Plan:
+    def counted(plans: planner.Plans, *arguments: Any, **options: Any) -> Plan:
         nonlocal looked_up
         looked_up += 1
         return get(plans, *arguments, **options)

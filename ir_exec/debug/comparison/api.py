@@ -13,6 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.records import FailOn
 from ir_exec.debug.comparison.references.modules import RecordingReference, is_recording
 from ir_exec.debug.comparison.references.reference import (
     ArraysReference,
@@ -22,7 +23,7 @@ from ir_exec.debug.comparison.references.reference import (
     arrays_in,
     kinds_of,
 )
-from ir_exec.debug.comparison.report import Comparison, FailOn
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of

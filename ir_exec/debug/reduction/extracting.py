@@ -17,7 +17,7 @@ from ir_exec.errors import EvaluationError, IRError, NotKnownError, UnsupportedE
 from ir_exec.graph import Node, Value
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array

@@ -25,7 +25,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
@@ -275,7 +275,7 @@ class _Reducer:
 
     def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
-        layers = [one for one in region.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
+        layers = [node for node in region.graph.nodes if is_counted(node) and not isinstance(node.op, AssignsVariable)]
 
         def holds(kept: Sequence[Node]) -> bool:
             keep = with_variables(region, kept)

@@ -113,7 +113,9 @@ class RunReport(Record):
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:
         """Return the report with the differences from the expected outputs, by output name."""
-        outputs = tuple([one.model_copy(update={"differs": differs.get(one.name, "")}) for one in self.outputs])
+        outputs = tuple(
+            [output.model_copy(update={"differs": differs.get(output.name, "")}) for output in self.outputs]
+        )
         return self.model_copy(update={"outputs": outputs, "as_expected": not differs})
 
 

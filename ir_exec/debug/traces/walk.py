@@ -22,7 +22,7 @@ from ir_exec.graph import BodyGraph, Graph, Node
 from ir_exec.kernels.limits import LIMITS, Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import refuse_unsupported

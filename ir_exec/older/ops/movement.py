@@ -169,7 +169,7 @@ def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, strid
         # In these files 1 means that the bound is used; in current files, that it is ignored.
         given = [1 - bit for bit in _bits(layer, name)]
         masks[name] = (*given, *[0] * max(0, count - len(given)))
-    found = build.strided_slice(data, *[cast(one, ElementType.i64) for one in bounds], **masks)
+    found = build.strided_slice(data, *[cast(bound, ElementType.i64) for bound in bounds], **masks)
     return build.unsqueeze(found, vector(0)) if found.rank == 0 and layer.declared() == (1,) else found
 
 
@@ -264,5 +264,5 @@ def range_(layer: LayerCall, start: Value, stop: Value, step: Value) -> Value:
     values = of_one_type([start, stop, step])
     kind = values[0].element_type
     scalar = build.constant(np.empty(0, np.int64))
-    first, last, by = (build.reshape(one, scalar, special_zero=False) if one.rank else one for one in values)
+    first, last, by = (build.reshape(value, scalar, special_zero=False) if value.rank else value for value in values)
     return build.range(first, last, by, output_type=kind.name)

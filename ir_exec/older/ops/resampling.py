@@ -111,7 +111,7 @@ def upsampling(layer: LayerCall, data: Value) -> Value:
     """Repeat every element `scale` times along each spatial axis."""
     data, dims = _image(data)
     scale = layer.integer("scale")
-    sizes = _chosen(layer, dims, [tuple(one * scale for one in dims[2:])])
+    sizes = _chosen(layer, dims, [tuple(dim * scale for dim in dims[2:])])
     return _interpolated(data, sizes, "nearest", "half_pixel")
 
 
@@ -131,7 +131,7 @@ def interp(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
         )
     axes = list(range(2, len(dims)))
     if begin or end:
-        starts, stops = [-begin] * len(axes), [one + end for one in dims[2:]]
+        starts, stops = [-begin] * len(axes), [dim + end for dim in dims[2:]]
         data = build.slice(data, vector(*starts), vector(*stops), vector(*[1] * len(axes)), vector(*axes))
     way = "align_corners" if layer.flag("align_corners", True) else "asymmetric"
     told: dict[str, Any] = {

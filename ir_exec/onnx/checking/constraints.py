@@ -114,7 +114,7 @@ def until_opset(most: int, *constraints: Constraint) -> Constraint:
 
 
 def _first(constraints: Iterable[Constraint], facts: NodeFacts) -> IRError | None:
-    return next((error for error in (one(facts) for one in constraints) if error is not None), None)
+    return next((error for error in (constraint(facts) for constraint in constraints) if error is not None), None)
 
 
 def expected(*constraints: Constraint) -> Constraint:

@@ -55,7 +55,8 @@ def write_model(
         opset: of the standard domain, 17 or newer.
         target: "onnxruntime" for a file that may use operators of com.microsoft, and model-local functions, which
             OpenVINO does not read; "openvino" or None for a file that both read.
-        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for inspection only.
+        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.not_representable`, for
+            inspection only.
         external_data: constants are written to `NAME.onnx.data` next to the file; by default if they have 1 GiB or
         more.
 

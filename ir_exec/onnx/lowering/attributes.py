@@ -145,7 +145,7 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
         case "FLOATS":
             return tuple(attribute.floats)
         case "STRINGS":
-            return tuple(_text(one, attribute.name) for one in attribute.strings)
+            return tuple(_text(string, attribute.name) for string in attribute.strings)
         case "TENSOR":
             return attribute.t
         case "TYPE_PROTO":

@@ -166,8 +166,10 @@ def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
     """The ids of the layers that are not in the file: further Parameters, their Results, and further Results."""
     results = model.graph.results
     made = {node.id for node in model.graph.parameters[inputs:]}
-    made |= {one.id for one in results if any(value is not None and value.node.id in made for value in one.inputs)}
-    return frozenset(made | {one.id for one in results[outputs:]})
+    made |= {
+        result.id for result in results if any(value is not None and value.node.id in made for value in result.inputs)
+    }
+    return frozenset(made | {result.id for result in results[outputs:]})
 
 
 def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
@@ -311,7 +313,7 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
         if name in one.layer.output_names:
             return one.layer.inputs[0]
     is_input = tensor.layer.is_parameter and tensor.layer.name != name
-    is_output = any(one.layer.inputs[0] is tensor for one in results)
+    is_output = any(result.layer.inputs[0] is tensor for result in results)
     if not (is_input or is_output) or tensor.element_type is ElementType.string:
         return tensor
     tensor.tensor_names = tuple([other for other in tensor.tensor_names if other != name])

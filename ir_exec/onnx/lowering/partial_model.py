@@ -382,8 +382,8 @@ def _arrays(bound: Any, name: str = "") -> Iterator[tuple[str, Array]]:
 
 def _flat(layouts: Sequence[Layout]) -> list[int]:
     found: list[int] = []
-    for one in layouts:
-        found += [one] if isinstance(one, int) else _flat(one or [])
+    for layout in layouts:
+        found += [layout] if isinstance(layout, int) else _flat(layout or [])
     return found
 
 

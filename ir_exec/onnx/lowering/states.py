@@ -125,13 +125,16 @@ def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
             reads.append(_node("ReadValue", [initial], pair.past, pair, type))
         if pair.present:
             assigns.append(_node("Assign", [pair.present], f"{DOMAIN}/{place}/assigned", pair))
-    for ports, names in ((graph.input, {one.past for one in pairs}), (graph.output, {one.present for one in pairs})):
+    for ports, names in (
+        (graph.input, {pair.past for pair in pairs}),
+        (graph.output, {pair.present for pair in pairs}),
+    ):
         for place in reversed(range(len(ports))):
             if ports[place].name in names:
                 del ports[place]
-    first = _above([one.input[0] for one in reads], [*before, *graph.node])
+    first = _above([read.input[0] for read in reads], [*before, *graph.node])
     graph.node.extend([*before, *reads, *assigns])
-    pasts = {one.past for one in pairs}
+    pasts = {pair.past for pair in pairs}
     graph.node.sort(key=lambda node: _rank(node, first, pasts))
     proto.opset_import.add(domain=DOMAIN, version=1)
 

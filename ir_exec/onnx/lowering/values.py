@@ -65,7 +65,7 @@ class Sequence:
         Raises:
             UnsupportedError: If an element is not a tensor.
         """
-        found = [one for one in self.items if isinstance(one, Value)]
+        found = [item for item in self.items if isinstance(item, Value)]
         if len(found) != len(self.items):
             raise UnsupportedError("the list contains elements other than tensors of element types of IR")
         return found

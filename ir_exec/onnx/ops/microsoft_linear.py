@@ -162,4 +162,4 @@ def causal_conv_with_state(
     length = build.gather(shape_of(turned), ints(2), 0)
     state = build.slice(padded, length, build.add(length, ints(held)), ints(1), ints(2))
     results = [found, state]
-    return [build.transpose(one, ints(0, 2, 1)) for one in results] if channels_last else results
+    return [build.transpose(result, ints(0, 2, 1)) for result in results] if channels_last else results

@@ -213,7 +213,7 @@ def _by_section(angles: Value, sections: list[int]) -> Value:
     """[batch, length, angles] from [3, batch, length, angles]."""
     chosen = build.gather(angles, 0, 0)
     for index in (1, 2):
-        is_chosen = build.constant(np.array([one == index for one in sections]))
+        is_chosen = build.constant(np.array([section == index for section in sections]))
         chosen = build.select(is_chosen, build.gather(angles, index, 0), chosen)
     return chosen
 

@@ -315,7 +315,7 @@ def svm_classifier(
         )
     if not rho:
         raise InvalidAttributeError("rho is missing")
-    positive = all(one >= 0 for one in coefficients)
+    positive = all(coefficient >= 0 for coefficient in coefficients)
     if not sum(vectors_per_class):
         scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
         places = _linear_places(scores, classes, positive)

@@ -80,7 +80,7 @@ class _Nodes(NamedTuple):
         )
         if not len(self.trees):
             raise InvalidAttributeError("the ensemble has no nodes")
-        modes = np.array([chosen("nodes_modes", one, _MODES) for one in self.modes])
+        modes = np.array([chosen("nodes_modes", mode, _MODES) for mode in self.modes])
         own = np.arange(len(modes))
         inner = modes != LEAF
         yes, no = own.copy(), own.copy()
@@ -138,7 +138,7 @@ def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Ar
 
 def _precision(data: Value, *tables: Array) -> ElementType:
     """f64 if the rows or a table are f64; integers are compared as f32."""
-    wide = data.element_type is ElementType.f64 or any(one.dtype == np.float64 for one in tables)
+    wide = data.element_type is ElementType.f64 or any(table.dtype == np.float64 for table in tables)
     return ElementType.f64 if wide else ElementType.f32
 
 

@@ -389,7 +389,7 @@ def trilu(data: Value, k: Value | None, *, upper: bool) -> Value:
 def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None) -> Value:
     """Crop or pad the axes to these sizes, equally at both ends."""
     rank = known_rank(data, "the input")
-    for position, axis in enumerate(range(rank) if axes is None else [normal_axis(one, rank) for one in axes]):
+    for position, axis in enumerate(range(rank) if axes is None else [normal_axis(axis, rank) for axis in axes]):
         wanted = build.gather(as_i64(shape), ints(position), 0)
         held = build.gather(shape_of(data), ints(axis), 0)
         zero = ints(0)

@@ -112,7 +112,7 @@ class _RecurrentLayer:
         """[batch, directions, steps, hidden] and [batch, directions, hidden] in the order of ONNX."""
         if self.layout:
             return [build.transpose(y, ints(0, 2, 1, 3)), *states]
-        return [build.transpose(y, ints(2, 1, 0, 3)), *[build.transpose(one, ints(1, 0, 2)) for one in states]]
+        return [build.transpose(y, ints(2, 1, 0, 3)), *[build.transpose(state, ints(1, 0, 2)) for state in states]]
 
 
 def lstm_layer(

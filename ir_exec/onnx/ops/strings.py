@@ -177,10 +177,10 @@ def string_split(data: Value, *, delimiter: str = "", maxsplit: int | None) -> l
     strings = _strings(data, "the input")
     most = -1 if maxsplit is None else maxsplit
     parts = [text.split(delimiter or None, most) if text else [] for text in _texts(strings)]
-    counts = np.array([len(one) for one in parts], np.int64).reshape(strings.shape)
+    counts = np.array([len(part) for part in parts], np.int64).reshape(strings.shape)
     width = max(map(len, parts), default=0)
     current_limits().require(_ENTRY * width * len(parts))
-    texts = (text for one in parts for text in (*one, *[""] * (width - len(one))))
+    texts = (text for part in parts for text in (*part, *[""] * (width - len(part))))
     return [_as_strings(texts, (*strings.shape, width)), build.constant(counts)]
 
 
@@ -281,7 +281,7 @@ def _splitter(separators: Strings, tokenexp: str, texts: list[str]) -> Callable[
     if tokenexp:
         expression = _Expression(tokenexp, "tokenexp", texts)
         return lambda text: [text[start:end] for start, end in _longest_matches(expression, text)]
-    expressions = [_Expression(one, "separators", texts) for one in separators]
+    expressions = [_Expression(separator, "separators", texts) for separator in separators]
 
     def split(text: str) -> list[str]:
         parts = [text]

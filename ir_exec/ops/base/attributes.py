@@ -264,7 +264,7 @@ def _field(name: str, declared: Any, default: Any) -> Field:
         declared, *metadata = get_args(declared)
     if NoneType in get_args(declared):
         # `Literal["error"] | None`: an attribute that may be absent, and is then not written.
-        (declared,) = [one for one in get_args(declared) if one is not NoneType]
+        (declared,) = [arg for arg in get_args(declared) if arg is not NoneType]
     steps = [one for one in metadata if not isinstance(one, Named)]
     for step in steps:
         if not callable(step):

@@ -102,9 +102,9 @@ def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
 
 def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
     """The element type shared by all of these: the first that is known."""
-    for one in tensors:
-        if one is not None and one.element_type.is_known:
-            return one.element_type
+    for tensor in tensors:
+        if tensor is not None and tensor.element_type.is_known:
+            return tensor.element_type
     return ElementType.dynamic
 
 

@@ -29,20 +29,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
-from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Report
 from ir_exec.ops.base.attributes import AttributeValueError, Field, fields_of
-from ir_exec.ops.base.facts import ElementFacts, NumericFacts
+from ir_exec.ops.base.element_facts import ElementFacts
+from ir_exec.ops.base.facts import NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.graph_facts import GraphFacts
 from ir_exec.ops.base.inputs import In
-from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
+__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract"]
 
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
@@ -324,7 +324,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not accept, IR402 for an
         element type that differs from the input in `In.like`.
         """
-        kinds = tuple([one.element_type for one in types])
+        kinds = tuple([type.element_type for type in types])
         faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
         for error, fault in faults:
             report(error.of(fault))
@@ -384,26 +384,6 @@ class Family(Op):
 
     def evaluate(self, *arrays: Array) -> Any:
         return self.evaluate_inputs(**dict(zip(self._names, arrays, strict=False)))
-
-
-Class = TypeVar("Class", bound=type[Op])
-
-
-def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
-    """Register a class for operator `type_name`, introduced in opset `since`.
-
-    Raises:
-        TypeError: If the class violates the contract: a method whose parameters are not the declared inputs, an unknown
-            context, or a (type, since) that another class has already.
-    """
-
-    def decorate(cls: Class) -> Class:
-        cls.since = since
-        check_contract(cls, type_name)
-        register(cls, type_name, since)
-        return cls
-
-    return decorate
 
 
 def check_contract(cls: type[Op], type_name: str) -> None:
@@ -482,7 +462,8 @@ def _keywords(code: CodeType) -> frozenset[str]:
 def _count_error(inputs: tuple[In, ...], least: int, count: int) -> GraphError:
     variadic = bool(inputs) and inputs[-1].variadic
     names = ", ".join(
-        f"{one.name}..." if one.variadic else f"[{one.name}]" if one.optional else one.name for one in inputs
+        f"{input.name}..." if input.variadic else f"[{input.name}]" if input.optional else input.name
+        for input in inputs
     )
     most = "more" if variadic else str(len(inputs))
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"

@@ -298,7 +298,7 @@ def _cheapest_pair(
     Only the smallest of many
     operands are paired: trying all pairs would take longer than the products.
     """
-    readers = Counter([*output, *[label for one in operands for label in one.labels]])
+    readers = Counter([*output, *[label for operand in operands for label in operand.labels]])
     smallest = sorted(range(len(operands)), key=lambda position: operands[position].array.size)[:MOST_PAIRED]
     choices = []
     for first, second in combinations(sorted(smallest), 2):

@@ -65,7 +65,7 @@ class Concat(Op):
             for i, dim in enumerate(shape):
                 if i != axis:
                     dims[i] = merge_dims(dims[i], dim, f"axis {i} of the inputs", port=name)
-        dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
+        dims[axis] = sum((input.shape[axis] if input.rank is not None else Dim.any() for input in inputs), Dim(0))
         return TensorType(kind, Shape(dims))
 
     def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:

@@ -154,7 +154,7 @@ def compare_tokens(
     if first is not None and ask is not None and reference in ("openvino", "genai"):
         for name, options in (
             *OPTIONS.items(),
-            ("all of these", {k: v for one in OPTIONS.values() for k, v in one.items()}),
+            ("all of these", {k: v for option in OPTIONS.values() for k, v in option.items()}),
         ):
             tell(f"running {reference} with {name}")
             trials.append(_trial(ask, name, options, ids, ours))

@@ -260,7 +260,9 @@ class Pipeline:
         The parameters are the same as for `generate`.
         """
         start = perf_counter()
-        rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
+        rows = [
+            self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt] for prompt in prompts
+        ]
         if not rows:
             return []
         settings = self.settings().with_options(options)
@@ -394,7 +396,7 @@ class _Text:
 
     def _end_of_text(self, text: str) -> int | None:
         """The position of the first stop string; None without one."""
-        return min((at for one in self._settings.stop_strings if (at := text.find(one)) >= 0), default=None)
+        return min((at for string in self._settings.stop_strings if (at := text.find(string)) >= 0), default=None)
 
     def result(self) -> Generation:
         """Return the tokens and the text."""

@@ -279,7 +279,7 @@ def _check_type(tensor: TensorType | None, name: str, types: frozenset[ElementTy
     if tensor is None or not _is_there(tensor) or not tensor.element_type.is_known:
         return
     if tensor.element_type not in types:
-        expected = ", ".join(sorted(one.name for one in types))
+        expected = ", ".join(sorted(type.name for type in types))
         raise ElementTypeError(
             f"{name} is",
             actual=tensor.element_type,

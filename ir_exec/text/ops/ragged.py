@@ -78,7 +78,7 @@ class CombineSegments(Op):
             elif begins.rank > 0:
                 shape = begins.shape
                 rows = shape if not rows.rank else merge_shapes(rows, shape, "the rows", port=self.input_name(first))
-        data = [one.element_type for one in inputs[2:-1:3] if one.element_type.is_known]
+        data = [input.element_type for input in inputs[2:-1:3] if input.element_type.is_known]
         return (
             *ragged_type(rows, data[0] if data else ElementType.dynamic),
             *ragged_type(rows, inputs[-1].element_type),

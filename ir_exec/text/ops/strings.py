@@ -232,7 +232,7 @@ def _valid(text: bytes, mark: bytes) -> bytes:
             out.append(byte)
             at += 1
             continue
-        start = next((one for one in _STARTS if byte >> one[1] == one[0]), None)
+        start = next((start for start in _STARTS if byte >> start[1] == start[0]), None)
         if start is None:
             out += mark
             at += 1
