@@ -168,8 +168,7 @@ def _weight_mode_of_workers(
     is_divided = mode == "auto" and isinstance(pool, Processes)
     if is_divided and count_constant_bytes(model.graph) * workers > default_budget() // PACKED_SHARE:
         return "keep"
-    memory = default_budget() // workers if max_memory is None else max_memory
-    return weight_mode_of_many_runs(model, mode, precision, memory, engine)
+    return weight_mode_of_many_runs(model, mode, precision, max_memory, engine=engine, workers=workers)
 
 
 def _results(

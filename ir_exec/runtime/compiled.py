@@ -310,7 +310,7 @@ def compile_model(
             u4. With "keep", products with compressed weights and Gathers from them read the stored bytes, block by
             block; other values that take more memory than the weights are computed in every run and freed again. The
             results differ in the last digits. "auto" is "keep" if expanded weights would add more than a sixteenth of
-            `max_memory` and the model has no engine.
+            the machine's memory or a third of `max_memory`, and the model has no engine.
         max_memory: The maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
             constants together; None: the machine's memory.
         max_seconds: The maximum duration of a run; the time is checked before each layer and each iteration, and
@@ -355,7 +355,7 @@ def compile_model(
         model = read_model(model, weights=source)
     elif source is not None:
         raise EvaluationError("weights is another .bin for a model that was already read, expected None")
-    mode = weight_mode_of_many_runs(model, mode, precision, _most_memory(max_memory), engine)
+    mode = weight_mode_of_many_runs(model, mode, precision, max_memory, engine=engine)
     return compiled_with(
         model,
         max_memory=max_memory,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.model import WeightsSource, count_constant_bytes
-from ir_exec.plan.memory import byte_size
+from ir_exec.plan.memory import byte_size, default_budget
 from ir_exec.plan.passes.fold import foldable
 from ir_exec.runtime.precision import Precision, file_types, widened_type
 
@@ -31,10 +31,13 @@ WeightMode: TypeAlias = Literal["auto", "expand", "keep"]
 """`expand`: values that depend on weights alone are computed once; `keep`: weights stay in their file."""
 
 EXPANDED_SHARE = 16
-"""The divisor of the memory that limits what expanded weights add to it by default.
+"""The divisor of the machine's memory that limits what expanded weights add to it by default.
 
 A decoder of f16 needs about 40 runs until faster products outweigh the time of the expansion; one of u4 gains nothing.
 """
+
+BUDGET_SHARE = 3
+"""The divisor of `max_memory` that limits what expanded weights add to it by default: expansion takes twice as much."""
 
 EXPANDED_IN_ONE_RUN = 2**26
 """Bytes that expanded weights add by default to a model that runs once or a few times."""
@@ -83,15 +86,28 @@ def weight_mode_of_one_run(
 
 
 def weight_mode_of_many_runs(
-    model: Model, mode: WeightMode, precision: Precision, max_memory: int, engine: str | None = None
+    model: Model,
+    mode: WeightMode,
+    precision: Precision,
+    max_memory: int | None = None,
+    *,
+    engine: str | None = None,
+    workers: int = 1,
 ) -> Literal["expand", "keep"]:
-    """Return the mode for a model that runs many times in this memory.
+    """Return the mode for a model that runs many times.
 
     An engine has its own kernels for compressed weights, and "keep" makes it slower.
+
+    Args:
+        max_memory: The budget of a run, None for the memory of the machine.
+        workers: The number of processes that share this memory.
     """
     if mode == "auto" and engine is not None:
         return "expand"
-    return choose_weight_mode(model, mode, precision, max_memory // EXPANDED_SHARE)
+    most_bytes = default_budget() // EXPANDED_SHARE // workers
+    if max_memory is not None:
+        most_bytes = min(most_bytes, max_memory // BUDGET_SHARE)
+    return choose_weight_mode(model, mode, precision, most_bytes)
 
 
 def count_expanded_bytes(model: Model, precision: Precision = "f32") -> int:

@@ -24,6 +24,7 @@ from ir_exec.batch.running import Pace
 from ir_exec.batch.worker import evaluate
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.runtime import weight_modes
 from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.weight_modes import EXPANDED_SHARE
 from ir_exec.types import Array
@@ -90,7 +91,7 @@ def test_each_process_expands_the_weights_of_a_built_model_in_its_memory(
         return compiled_with(*arguments, **keywords)
 
     monkeypatch.setattr(running, "compiled_with", record)
-    monkeypatch.setattr(running, "default_budget", lambda: int(budgets * EXPANDED_SHARE * 64 * 256 * 4))
+    monkeypatch.setattr(weight_modes, "default_budget", lambda: int(budgets * EXPANDED_SHARE * 64 * 256 * 4))
     list(batch.run(model, [], jobs=jobs))
     assert options["expand_weights"] is expands
 

@@ -10,7 +10,9 @@ import pytest
 from ir_exec import Model, batch, build, compile_model, read_model
 from ir_exec.build.compress import Compression, compress_weights
 from ir_exec.errors import EvaluationError, ResourceError
+from ir_exec.runtime import weight_modes
 from ir_exec.runtime.weight_modes import (
+    BUDGET_SHARE,
     EXPANDED_SHARE,
     choose_weight_mode,
     count_expanded_bytes,
@@ -92,7 +94,7 @@ def test_auto_decides_by_the_size(most_bytes: int, mode: str) -> None:
 
 
 def test_auto_holds_for_all_calls() -> None:
-    model, budget = compressed_model(), EXPANDED * EXPANDED_SHARE
+    model, budget = compressed_model(), EXPANDED * BUDGET_SHARE
     kept, expanded = (compile_model(model, max_memory=memory) for memory in (budget - 1, budget))
     assert kept.memory_plan().constants < EXPANDED / 4
     assert expanded.memory_plan().constants >= EXPANDED
@@ -102,9 +104,15 @@ def test_auto_holds_for_all_calls() -> None:
             np.testing.assert_array_equal(compiled([x])[0], again([x])[0])
 
 
+def test_auto_depends_on_the_memory_of_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for memory, mode in ((EXPANDED * EXPANDED_SHARE, "expand"), (EXPANDED * EXPANDED_SHARE - 1, "keep")):
+        monkeypatch.setattr(weight_modes, "default_budget", lambda memory=memory: memory)
+        assert weight_mode_of_many_runs(compressed_model(), "auto", "f32") == mode
+
+
 def test_engines_expand_by_default() -> None:
-    assert weight_mode_of_many_runs(compressed_model(), "auto", "f32", EXPANDED, "onnxruntime") == "expand"
-    assert weight_mode_of_many_runs(compressed_model(), "keep", "f32", EXPANDED, "onnxruntime") == "keep"
+    assert weight_mode_of_many_runs(compressed_model(), "auto", "f32", EXPANDED, engine="onnxruntime") == "expand"
+    assert weight_mode_of_many_runs(compressed_model(), "keep", "f32", EXPANDED, engine="onnxruntime") == "keep"
 
 
 def test_an_exceeded_budget_names_the_mode() -> None:
