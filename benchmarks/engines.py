@@ -169,7 +169,7 @@ def _fed(session: Any, model: Any, inputs: list[Array]) -> dict[str, Array]:
     by_name: dict[str, Array] = {}
     for port, array in zip(model.inputs, inputs, strict=True):
         by_name.update(dict.fromkeys(port.names, array))
-    names = [one.name for one in session.get_inputs()]
+    names = [input.name for input in session.get_inputs()]
     return {name: by_name.get(name, inputs[place]) for place, name in enumerate(names)}
 
 

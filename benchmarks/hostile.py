@@ -71,7 +71,7 @@ def main() -> int:
         slow += too_slow
         print(f"{opening!r:20} {small:8.3f} s {large:8.3f} s {large / small:6.1f}x{'  TOO SLOW' * too_slow}")
     times = sorted(_seconds(raw, weights) for raw, weights in _damaged(options.files))
-    slow += sum(one > SECONDS for one in times)
+    slow += sum(time > SECONDS for time in times)
     print(f"{len(times)} damaged files: median {times[len(times) // 2]:.3f} s, slowest {times[-1]:.3f} s")
     return 1 if slow else 0
 

@@ -45,7 +45,7 @@ from ir_exec.kernels.gemm.blas import blas_is_single_threaded, prefers_tiles
 from ir_exec.kernels.gemm.panels import PackedMatrix
 from ir_exec.kernels.gemm.tiles import multiply_in_tiles
 from ir_exec.kernels.parallel import for_each
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.threads import RunThreads
 from ir_exec.tuning import thresholds
@@ -297,7 +297,7 @@ class Skeleton:
             self._target[: batch * rows * columns].reshape(batch, columns, rows).swapaxes(1, 2),
         ]
         if batch == 1:
-            first, second, results = [[one[0] for one in ways] for ways in (first, second, results)]
+            first, second, results = [[way[0] for way in ways] for ways in (first, second, results)]
         # The others are not faster, or need both matrices in another order.
         a, b, out = first[0], second[0], results[0]
         arranged = [(a, b, out), (a, second[1], out)]

@@ -195,8 +195,10 @@ def _by_name(name: str) -> dict[str, Row]:
 def _measured(*names: str) -> str:
     """Return the machines and the days of these benchmarks."""
     machines = [_read(name)["machine"] for name in names]
-    cpus = sorted({f"{one['processor']} with {one['vectors']}, {one['cores']} cores" for one in machines})
-    days = sorted({one["date"] for one in machines})
+    cpus = sorted(
+        {f"{machine['processor']} with {machine['vectors']}, {machine['cores']} cores" for machine in machines}
+    )
+    days = sorted({machine["date"] for machine in machines})
     return f"CPU: {'; '.join(cpus)}. Measured {' to '.join(dict.fromkeys((days[0], days[-1])))}."
 
 

@@ -33,7 +33,7 @@ def _shares(case: Case, seconds: float) -> Iterator[tuple[KernelVariant, float]]
     except IRError:
         return
     for variant in variants_of(layer):
-        request = next((one for one in requests(case) if variant.applies(layer, one)), None)
+        request = next((request for request in requests(case) if variant.applies(layer, request)), None)
         if request is not None:
             kernel = variant.make(layer, request)
             yield variant, _share(kernel, layer.evaluate, case.inputs, seconds)

@@ -67,7 +67,7 @@ def apply(
         ShapeError: If the model does not accept the chunks, or if the first axis of an output is not the batch.
     """
     if weights not in ("path", "value"):
-        raise EvaluationError(f'weights is {weights!r}, expected "path" or "value"')
+        raise EvaluationError("weights is", actual=repr(weights), expected='"path" or "value"')
     model = model if isinstance(model, Model) else read_model(model)
     interpreted: dict[str, Any] = {"threads": threads, "precision": precision, "outputs": outputs}
     how = interpreted
@@ -116,8 +116,12 @@ def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
     for place, port in enumerate(ports):
         array = found[place]
         if not isinstance(array, da.Array):
-            message = f"input {port.name!r} is of type {type(array).__name__}, expected a dask.array"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"input {port.name!r} is of type",
+                actual=type(array).__name__,
+                expected="a dask.array",
+                code=Code.unknown_input,
+            )
         checked(np.empty(0, array.dtype), port._replace(shape=Shape.unknown()))
     return [found[place] for place in range(len(ports))]
 
@@ -125,7 +129,7 @@ def _by_input(x: Any, ports: Sequence[ModelPort]) -> list[da.Array]:
 def _joined(arrays: list[da.Array]) -> list[da.Array]:
     for array in arrays:
         if array.ndim == 0:
-            raise ShapeError("the array has no axes, expected a batch axis", code=Code.input_array_shape)
+            raise ShapeError("the array has no axes", expected="a batch axis", code=Code.input_array_shape)
     return [array.rechunk(dict.fromkeys(range(1, array.ndim), -1)) for array in arrays]
 
 
@@ -135,12 +139,17 @@ def _batch_sizes(arrays: list[da.Array]) -> tuple[int, ...]:
     if len({array.chunks[0] for array in arrays}) > 1:
         told = ", ".join(str(array.chunks[0]) for array in arrays)
         hint = "rechunk the arrays along axis 0"
-        message = f"the chunks of the inputs differ, expected equal chunks: {told}"
-        raise ShapeError(message, code=Code.input_array_shape, hint=hint)
+        raise ShapeError(
+            "the chunks of the inputs differ",
+            expected="equal chunks",
+            reason=f": {told}",
+            code=Code.input_array_shape,
+            hint=hint,
+        )
     sizes = arrays[0].chunks[0]
     if any(math.isnan(size) for array in arrays for axis in array.chunks for size in axis):
         hint = "call x.compute_chunk_sizes() first"
-        raise ShapeError("the chunk sizes are unknown, expected known sizes", code=Code.input_array_shape, hint=hint)
+        raise ShapeError("the chunk sizes are unknown", expected="known sizes", code=Code.input_array_shape, hint=hint)
     return tuple(int(size) for size in sizes)
 
 
@@ -176,11 +185,19 @@ def _require_batch(known: list[ModelPort], opened: list[ModelPort] | None) -> No
     for place, port in enumerate(known):
         dims = port.shape.dims
         if dims is None:
-            raise ShapeError(f"output {port.name!r} has a dynamic rank, expected a static rank", code=Code.dynamic_rank)
+            raise ShapeError(
+                f"output {port.name!r} has a dynamic rank", expected="a static rank", code=Code.dynamic_rank
+            )
         first = opened[place].shape.dims if opened is not None else None
         if not dims or (first and first[0].is_static):
-            message = f"output {port.name!r} has the shape {port.shape}, expected the batch as its first axis"
-            raise ShapeError(message, code=Code.input_array_shape, hint="select other outputs with outputs=[...]")
+            raise ShapeError(
+                f"output {port.name!r} has the shape",
+                actual=port.shape,
+                expected="the batch",
+                reason=" as its first axis",
+                code=Code.input_array_shape,
+                hint="select other outputs with outputs=[...]",
+            )
 
 
 def _content(model: Model, options: Mapping[str, Any], weights: str) -> tuple[str, Any]:

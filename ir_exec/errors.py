@@ -122,6 +122,8 @@ class Fault:
         hint: A likely fix.
         related: Further locations that explain the fault, in reading order.
         source: The document that states a limit of other software.
+        actual: The faulty value, as the message states it; None if the fault is not a value.
+        expected: The allowed values, as the message states them; None if the message states none.
     """
 
     message: str
@@ -131,12 +133,25 @@ class Fault:
     location: Location = Location()
     related: tuple[Location, ...] = ()
     source: Citation | None = None
+    actual: str | None = None
+    expected: str | None = None
 
 
 class IRError(Exception):
     """The base class of all errors of ir_exec; `str(error)` is location, message and hint, as printable text.
 
+    The message is composed of its parts: `ShapeError("pads has", actual=3, detail="elements", expected=4,
+    reason="two for each axis")` has the message "pads has 3 elements, expected 4, two for each axis".
+
     Errors are immutable: `located` and `changed` return a new error of the same class.
+
+    Args:
+        message: What is wrong; with `actual`, the text before it.
+        actual: The faulty value.
+        detail: The text after the actual value, such as its unit.
+        expected: The allowed values.
+        reason: The text after the expected values, such as their origin. It follows a comma, unless it begins with
+            other punctuation or a space.
     """
 
     default_code: ClassVar[str] = Code.unspecified
@@ -145,6 +160,10 @@ class IRError(Exception):
         self,
         message: str,
         *,
+        actual: object = None,
+        detail: str | None = None,
+        expected: object = None,
+        reason: str | None = None,
         code: str | None = None,
         port: str | None = None,
         hint: str | None = None,
@@ -152,11 +171,21 @@ class IRError(Exception):
         location: Location | None = None,
         related: tuple[Location, ...] = (),
     ) -> None:
+        actual = None if actual is None else str(actual)
+        expected = None if expected is None else str(expected)
+        if actual is not None:
+            message = f"{message} {actual} {detail}" if detail else f"{message} {actual}"
+        if expected is not None:
+            message = f"{message}, expected {expected}"
+            if reason:
+                message += f", {reason}" if reason[0].isalnum() else reason
         super().__init__(message)
         place = location or Location()
         if port is not None:
             place = replace(place, port=port)
-        self._fault = Fault(message, code or self.default_code, hint, severity, place, related)
+        self._fault = Fault(
+            message, code or self.default_code, hint, severity, place, related, actual=actual, expected=expected
+        )
 
     @classmethod
     def of(cls, fault: Fault) -> Self:
@@ -174,6 +203,16 @@ class IRError(Exception):
     def message(self) -> str:
         """The description of the fault, without its location."""
         return self._fault.message
+
+    @property
+    def actual(self) -> str | None:
+        """The faulty value, as the message states it; None if the fault is not a value."""
+        return self._fault.actual
+
+    @property
+    def expected(self) -> str | None:
+        """The allowed values, as the message states them; None if the message states none."""
+        return self._fault.expected
 
     @property
     def code(self) -> str:
@@ -202,6 +241,8 @@ class IRError(Exception):
 
     def changed(self, **parts: Any) -> Self:
         """Return a new error with these parts of the fault replaced, and the same traceback, cause, context and notes.
+
+        A new message contains the values in `actual` and `expected`, or these are replaced as well.
 
         To replace a caught error: `raise error.changed(...) from error.__cause__`.
         """

@@ -229,7 +229,8 @@ class Model:
         else:
             count = len(self.graph.parameters)
             raise EvaluationError(
-                f"one shape is given for {count} inputs, expected a mapping from inputs to shapes",
+                f"one shape is given for {count} inputs",
+                expected="a mapping from inputs to shapes",
                 code=Code.unknown_input,
             )
         given = dict(self.given)
@@ -293,14 +294,17 @@ class Model:
             IRError: IR009 if the path cannot be written.
         """
         if not isinstance(path, (str, os.PathLike)):
-            raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
+            raise IRError(
+                "the path is of type", actual=type(path).__name__, expected="a path to write to", code=Code.unwritable
+            )
         # Reading does not import the modules of the writer.
         from ir_exec.ir.writer import write_document
 
         document = self.current_document()
         if not self.graph.results and any(layer.is_result for layer in document.layers):
-            message = "every output is an empty list, expected a tensor: IR has no lists"
-            raise GraphError(message, code=Code.no_result)
+            raise GraphError(
+                "every output is an empty list", expected="a tensor", reason=": IR has no lists", code=Code.no_result
+            )
         if not compress_to_fp16 or self.weights is None:
             write_document(document, self.weights, path)
             return

@@ -132,8 +132,13 @@ def chosen_port(ports: Sequence[ModelPort], key: PortKey | None, kind: str) -> M
     """Return the port with this key, or the only port if the key is None."""
     if key is None and len(ports) != 1:
         names = ", ".join(port.name for port in ports) or "none"
-        message = f"the model has {len(ports)} {kind}s, expected the name or position of one of: {names}"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the model has",
+            actual=len(ports),
+            detail=f"{kind}s",
+            expected=f"the name or position of one of: {names}",
+            code=Code.unknown_input,
+        )
     return ports[0 if key is None else find_port(ports, key, kind)]
 
 
@@ -142,8 +147,8 @@ def as_shape(shape: ShapeLike) -> Shape:
     if isinstance(shape, Shape):
         return shape
     if not isinstance(shape, (str, Sequence, np.ndarray)) or any(_is_fraction(dim) for dim in shape):
-        expected = "expected a list of dims, [1, None, (1, 512)], or text, '1,?,1..512'"
-        raise ShapeError(f"{shape!r} is not a shape, {expected}")
+        expected = "a list of dims, [1, None, (1, 512)], or text, '1,?,1..512'"
+        raise ShapeError("the shape is", actual=repr(shape), expected=expected)
     try:
         return Shape.parse(shape) if isinstance(shape, str) else Shape(shape)
     except (ValueError, TypeError) as error:

@@ -19,7 +19,7 @@ from ir_exec.check.what_if import InputShapes
 from ir_exec.codes import Code
 from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.api import Probe, ReferenceLike
-from ir_exec.debug.comparison.report import FailOn
+from ir_exec.debug.comparison.records import FailOn
 from ir_exec.errors import EvaluationError
 from ir_exec.model import Model, Source, WeightsSource
 from ir_exec.runtime.arguments import Inputs

@@ -19,6 +19,7 @@ from ir_exec.ops.base import registry as opsets
 from ir_exec.plan.compiler import Compiler
 from tests.conformance.networks import COLLECTION
 from tests.conformance.oracle import Oracle
+from tests.helpers.recordings import Recording
 
 # A thread of it forks whenever OpenVINO is imported, and a product that BLAS works on in that moment never ends.
 sys.modules["openvino_telemetry"] = None  # type: ignore[assignment]  # None: not to be found
@@ -50,6 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         ("complete", "everything"),
     ):
         group.addoption(f"--{name}", dest="scope", action="store_const", const=name, default="plain", help=told)
+    parser.addoption("--record", action="store_true", help="write recorded files instead of comparing them")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    Recording.is_on = config.getoption("record")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -90,7 +96,7 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     for name, module in list(sys.modules.items()):
         if name.startswith("tests."):
-            held = [one.bit_generator for one in vars(module).values() if isinstance(one, np.random.Generator)]
+            held = [var.bit_generator for var in vars(module).values() if isinstance(var, np.random.Generator)]
             _GENERATORS.extend((generator, generator.state) for generator in held)
 
 

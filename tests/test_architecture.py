@@ -20,3 +20,7 @@ def test_layers_are_all_packages() -> None:
 def test_circles_of_a_graph() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": {"e", "d"}, "f": {"a"}, "g": set()}
     assert find_circles(graph) == [["a", "b", "c"], ["d", "e"]]
+
+
+def test_no_circular_imports() -> None:
+    assert find_circles(import_graph()) == []

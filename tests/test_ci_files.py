@@ -119,7 +119,7 @@ class TestPreCommit:
         assert result.exit_code == (0 if "--" in arguments else 2)
 
     def test_the_example_of_the_readme(self, hook: dict[str, Any]) -> None:
-        (example,) = (one for one in EXAMPLES if "repos" in one)
+        (example,) = (example for example in EXAMPLES if "repos" in example)
         assert not errors("pre-commit-config.json", example)
         (repository,) = example["repos"]
         assert errors("pre-commit-config.json", {"repos": [{**repository, "hooks": "all"}]})
@@ -281,9 +281,9 @@ class TestAction:
         assert (folder / "done").exists()
 
     def test_the_examples_of_the_readme(self, action: dict[str, Any]) -> None:
-        workflows = [one for one in EXAMPLES if "jobs" in one]
+        workflows = [example for example in EXAMPLES if "jobs" in example]
         assert not [error for workflow in workflows for error in errors("github-workflow.json", workflow)]
-        steps = [step for one in workflows for job in one["jobs"].values() for step in job["steps"]]
+        steps = [step for workflow in workflows for job in workflow["jobs"].values() for step in job["steps"]]
         ours = [step for step in steps if "ir_exec" in step["uses"]]
         assert ours
         for step in ours:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from ir_exec.cli.config import read_config
-from ir_exec.engines.interface import GROUP
+from ir_exec.engines.registry import GROUP
 from tests.helpers.published_schemas import published_schema
 
 ROOT = Path(__file__).parents[1]

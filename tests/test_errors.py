@@ -56,6 +56,36 @@ def test_an_error_is_made_from_a_fault() -> None:
     assert (type(error), error.fault, str(error), error.args) == (ShapeError, ERROR.fault, str(ERROR), ERROR.args)
 
 
+def test_a_message_is_composed_of_its_parts() -> None:
+    error = ShapeError("pads has", actual=3, detail="elements", expected=4, reason="two for each axis")
+    assert (error.message, error.actual, error.expected) == (
+        "pads has 3 elements, expected 4, two for each axis",
+        "3",
+        "4",
+    )
+    plain = ShapeError("axis is", actual=3, expected="-2 to 1", reason=" for rank 2")
+    assert (plain.message, plain.actual, plain.expected) == ("axis is 3, expected -2 to 1 for rank 2", "3", "-2 to 1")
+    lacking = ShapeError("axes are missing", expected="one", reason=": data has one axis")
+    assert (lacking.message, lacking.actual, lacking.expected) == (
+        "axes are missing, expected one: data has one axis",
+        None,
+        "one",
+    )
+    assert (ERROR.actual, ERROR.expected) == (None, None)
+
+
+def test_actual_and_expected_values_stay_with_an_error() -> None:
+    error = ShapeError("axis is", actual=3, expected="-2 to 1")
+    for other in (
+        error.located(LAYER),
+        error.changed(severity="info"),
+        EvaluationError.of(error.fault),
+        pickle.loads(pickle.dumps(error)),
+        copy.deepcopy(error.located(LAYER)),
+    ):
+        assert (other.message, other.actual, other.expected) == (error.message, "3", "-2 to 1")
+
+
 def test_a_class_has_a_code_of_its_own() -> None:
     assert ShapeError("text").code == Code.impossible_shape
 

@@ -35,7 +35,7 @@ from ir_exec.extension import (
     register_op,
     unregister_op,
 )
-from tests.helpers.facts import facts, mentions, naming
+from tests.helpers.facts import facts, fault_with, mentions, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 
 pytestmark = pytest.mark.usefixtures("forgotten_extensions")
@@ -266,19 +266,19 @@ def test_attributes_become_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("attributes", "code", "message"),
+    ("attributes", "code", "fault"),
     [
-        ({}, "IR301", mentions("count")),
-        ({"count": "x"}, "IR302", mentions("count", "x")),
-        ({"count": "1", "mode": "slow"}, "IR302", mentions("mode", "slow", "fast", "exact")),
-        ({"count": "1", "half": "3"}, "IR302", mentions("half='3'")),
-        ({"count": "1", "other": "3"}, "IR303", mentions("other")),
+        ({}, "IR301", fault_with("count")),
+        ({"count": "x"}, "IR302", fault_with("count", actual="'x'", expected="an integer")),
+        ({"count": "1", "mode": "slow"}, "IR302", fault_with("mode", actual="'slow'", expected=mentions())),
+        ({"count": "1", "half": "3"}, "IR302", fault_with("half", actual="'3'", expected="an even number")),
+        ({"count": "1", "other": "3"}, "IR303", fault_with("other")),
     ],
 )
-def test_attributes_that_do_not_fit(attributes: dict[str, str], code: str, message: mentions) -> None:
+def test_attributes_that_do_not_fit(attributes: dict[str, str], code: str, fault: fault_with) -> None:
     register_op("Attributes", version="extension")(Attributes)
     report = ir_exec.check_model(network("Attributes", **attributes))
-    assert [(one.code, one.message) for one in report.diagnostics] == [(code, message)]
+    assert [(diagnostic.code, diagnostic) for diagnostic in report.diagnostics] == [(code, fault)]
 
 
 def test_modules_that_evaluate_their_annotations() -> None:
@@ -319,24 +319,27 @@ def same(self: Op, data: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("infer", "message"),
+    ("infer", "fault"),
     [
-        (lambda self, data: data.shape, mentions("Made.infer", "Shape", "TensorType")),
+        (
+            lambda self, data: data.shape,
+            fault_with("Made.infer", actual="Shape", expected=mentions("TensorType", "TensorTypes")),
+        ),
         (
             lambda self, data: data.with_shape(Shape(np.zeros(Shape([None, 2])).shape)),
-            mentions("Made.infer", "OpenShapeError", "?"),
+            fault_with("Made.infer", "OpenShapeError", "?"),
         ),
-        (lambda self, data: 1 // 0, mentions("Made.infer", "ZeroDivisionError")),
+        (lambda self, data: 1 // 0, fault_with("Made.infer", "ZeroDivisionError")),
     ],
 )
-def test_faults_of_infer_are_told(infer: Any, message: mentions) -> None:
+def test_faults_of_infer_are_told(infer: Any, fault: fault_with) -> None:
     made(infer, same)
     (found,) = ir_exec.check_model(network("Made")).diagnostics
-    assert (found.code, found.message) == ("IR999", message)
+    assert (found.code, found) == ("IR999", fault)
     assert found.hint == mentions("Made")
     with pytest.raises(ir_exec.IRError) as error:
         run(network("Made"))
-    assert error.value.message == message
+    assert error.value == fault
 
 
 @pytest.mark.parametrize(

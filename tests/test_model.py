@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ir_exec
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 from tests.report.test_html import texts
@@ -76,38 +76,54 @@ def test_a_reshape_of_another_input_keeps_the_first() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "words"),
     [
-        (lambda: ir_exec.read_model(5), ir_exec.ParseError, mentions("int")),
-        (lambda: ir_exec.read_model(GATHER, weights=5), ir_exec.WeightsError, mentions("int")),
-        (lambda: ir_exec.read_model(GATHER).save(5), ir_exec.IRError, mentions("int")),
-        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, mentions(2)),
-        (lambda: ir_exec.read_model(GATHER).reshape({0: 5}), ir_exec.ShapeError, mentions(5)),
-        (lambda: ir_exec.read_model(GATHER).reshape({0: [1.5, 2, 3]}), ir_exec.ShapeError, mentions("[1.5, 2, 3]")),
-        (lambda: ir_exec.read_model(GATHER).reshape({None: "1"}), ir_exec.EvaluationError, mentions("None")),
+        (lambda: ir_exec.read_model(5), ir_exec.ParseError, fault_with("int")),
+        (
+            lambda: ir_exec.read_model(GATHER, weights=5),
+            ir_exec.WeightsError,
+            fault_with(actual="int", expected=mentions()),
+        ),
+        (lambda: ir_exec.read_model(GATHER).save(5), ir_exec.IRError, fault_with(actual="int", expected=mentions())),
+        (lambda: ir_exec.read_model(GATHER).reshape(5), ir_exec.EvaluationError, fault_with(2, expected=mentions())),
+        (
+            lambda: ir_exec.read_model(GATHER).reshape({0: 5}),
+            ir_exec.ShapeError,
+            fault_with(actual=5, expected=mentions("1,?,1..512", "[1, None, (1, 512)]")),
+        ),
+        (
+            lambda: ir_exec.read_model(GATHER).reshape({0: [1.5, 2, 3]}),
+            ir_exec.ShapeError,
+            fault_with(actual="[1.5, 2, 3]", expected=mentions("1,?,1..512", "[1, None, (1, 512)]")),
+        ),
+        (lambda: ir_exec.read_model(GATHER).reshape({None: "1"}), ir_exec.EvaluationError, fault_with("None")),
     ],
 )
-def test_arguments_of_the_wrong_kind(call: Callable[[], object], error: type[Exception], words: mentions) -> None:
+def test_arguments_of_the_wrong_kind(call: Callable[[], object], error: type[Exception], words: fault_with) -> None:
     with pytest.raises(error) as caught:
         call()
     assert isinstance(caught.value, ir_exec.IRError)
-    assert caught.value.message == words
+    assert caught.value == words
     assert caught.value.code != "IR999"
 
 
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        ({"batch": -1}, "IR705", mentions("batch", -1, 0)),
-        ({"batch": "2"}, "IR705", mentions("batch", 2)),
-        ({"shapes": 5}, "IR705", mentions("x[1..8,3]", "y[2]", "int")),
-        ({"shapes": {"data": 5}}, "IR505", mentions(5)),
-        ({"weights": 5}, "IR201", mentions("int")),
-        ({"target": 5}, "IR705", mentions(5)),
+        ({"batch": -1}, "IR705", fault_with("batch", actual=-1, expected=mentions(0))),
+        ({"batch": "2"}, "IR705", fault_with("batch", actual="'2'", expected=mentions(0))),
+        ({"shapes": 5}, "IR705", fault_with(actual="int", expected=mentions("x[1..8,3]", "y[2]"))),
+        (
+            {"shapes": {"data": 5}},
+            "IR505",
+            fault_with(actual=5, expected=mentions("1,?,1..512", "[1, None, (1, 512)]")),
+        ),
+        ({"weights": 5}, "IR201", fault_with(actual="int", expected=mentions())),
+        ({"target": 5}, "IR705", fault_with(5)),
     ],
 )
-def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: mentions) -> None:
+def test_arguments_of_a_check(arguments: dict[str, Any], code: str, words: fault_with) -> None:
     (found,) = ir_exec.check_model(GATHER, **arguments).diagnostics
     assert found.code == code
-    assert found.message == words
+    assert found == words
 
 
 @pytest.mark.parametrize(
@@ -140,9 +156,9 @@ def test_a_reshaped_network_is_saved_as_it_is_now(tmp_path: Path) -> None:
     assert (report.errors, report.warnings) == ((), ())
     constants = [layer for layer in again.document.layers if layer.is_constant]
     assert constants
-    for one in constants:
-        ports = zip(unchanged[one.name].outputs, one.outputs, strict=True)
-        assert one.outputs == tuple(port.model_copy(update={"line": now.line}) for port, now in ports)
+    for constant in constants:
+        ports = zip(unchanged[constant.name].outputs, constant.outputs, strict=True)
+        assert constant.outputs == tuple(port.model_copy(update={"line": now.line}) for port, now in ports)
 
 
 def test_bodies_of_a_reshaped_network_are_saved_as_they_are_now(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ def _private(tree: ast.Module) -> Iterator[tuple[int, str]]:
             case ast.Attribute(attr=name):
                 found = [name]
             case ast.ImportFrom(module=str(module), names=names) if module.startswith("ir_exec"):
-                found = [one.name for one in names]
+                found = [name.name for name in names]
             case ast.Call(func=ast.Attribute(attr="setattr"), args=[_, ast.Constant(value=str(name)), *_]):
                 found = [name]
             case ast.Call(func=ast.Name(id="getattr" | "setattr"), args=[_, ast.Constant(value=str(name)), *_]):

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, cast
 from distributed import Client, KilledWorker, SpecCluster
 from distributed.cfexecutor import ClientExecutor
 
-from ir_exec.batch.pools import Cargo, Pool, WorkerLostError
+from ir_exec.batch.pool import Cargo, Pool, WorkerLostError
 from ir_exec.errors import EvaluationError, IRError
 
 __all__ = ["Cluster", "connected"]
@@ -45,7 +45,7 @@ class Cluster(Pool):
         if isinstance(executor, Client):
             executor = executor.get_executor()
         if not isinstance(executor, ClientExecutor):
-            raise EvaluationError(f"executor is of type {type(executor).__name__}, expected a Dask client")
+            raise EvaluationError("executor is of type", actual=type(executor).__name__, expected="a Dask client")
         # No public attributes exist for these.
         self._client: Client = executor._client
         self._options = {**executor._kwargs, "pure": False}

@@ -10,7 +10,7 @@ from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-from ir_exec.batch.pools import Pool
+from ir_exec.batch.pool import Pool
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 

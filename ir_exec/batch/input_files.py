@@ -15,7 +15,7 @@ from typing import Literal
 
 import numpy as np
 
-from ir_exec.batch.items import IMAGES, port_of_key
+from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.hints import install_hint
@@ -76,7 +76,7 @@ def inputs_of_data_set(folder: str, ports: Sequence[ModelPort]) -> dict[str, Arr
         number = re.sub(r"\D", "", os.path.basename(path))
         port = port_of_key(name, ports) or port_of_key(f"in{number}", ports)
         if port is None:
-            names = ", ".join(one.name for one in ports) or "none"
+            names = ", ".join(port.name for port in ports) or "none"
             message = f"{path} contains a tensor for no input; the inputs are: {names}"
             raise EvaluationError(message, code=Code.unknown_input)
         found[port.name] = array
@@ -97,13 +97,23 @@ def _raw(path: str, port: ModelPort, pixels: Pixels) -> Array:
     """Return the elements of an input with a static shape from the format of a .bin."""
     kind = port.element_type
     if not port.shape.is_static or not kind.is_known or kind in STRING:
-        message = f"input {port.name!r} is {kind}{port.shape}, expected a static shape for raw bytes"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"input {port.name!r} is",
+            actual=f"{kind}{port.shape}",
+            expected="a static shape for raw bytes",
+            code=Code.unknown_input,
+        )
     size = os.path.getsize(path)
     needed = packed_size(kind, port.shape.size.lo)
     if size != needed:
-        message = f"{path} has {size:,} bytes, expected {needed:,} for {kind}{port.shape} of input {port.name!r}"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"{path} has",
+            actual=f"{size:,}",
+            detail="bytes",
+            expected=f"{needed:,}",
+            reason=f" for {kind}{port.shape} of input {port.name!r}",
+            code=Code.unknown_input,
+        )
     return decode(kind, port.shape.static, np.fromfile(path, np.uint8))
 
 
@@ -230,15 +240,29 @@ def _dims(layout: str, port: ModelPort) -> dict[str, Dim]:
     """Return the dims of an input by their letters; an input of unknown rank has dynamic dims."""
     dims = port.shape.dims
     if not {"H", "W"} <= set(layout) <= set("NCHW") or len(set(layout)) != len(layout):
-        message = f"the image layout is {layout}, expected H, W, and C and N if the input has them"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the image layout is",
+            actual=layout,
+            expected="H, W, and C and N if the input has them",
+            code=Code.unknown_input,
+        )
     if dims is not None and len(dims) != len(layout):
-        message = f"input {port.name!r} is {port.element_type}{port.shape}, expected the layout {layout}"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"input {port.name!r} is",
+            actual=f"{port.element_type}{port.shape}",
+            expected=f"the layout {layout}",
+            code=Code.unknown_input,
+        )
     found = dict(zip(layout, dims or [Dim.any()] * len(layout), strict=True))
     if "C" in found and found["C"].is_static and found["C"].lo not in _CHANNELS:
-        message = f"input {port.name!r} has {found['C']} channels in the layout {layout}, expected 1, 3 or 4"
-        raise EvaluationError(message, code=Code.unknown_input, hint="specify the layout with --layout NHWC")
+        raise EvaluationError(
+            f"input {port.name!r} has",
+            actual=found["C"],
+            detail=f"channels in the layout {layout}",
+            expected="1, 3 or 4",
+            code=Code.unknown_input,
+            hint="specify the layout with --layout NHWC",
+        )
     return found
 
 

@@ -7,7 +7,6 @@ in1, ...; the array of an .npy or a Zarr array is for the only input, or for the
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,22 +15,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.codes import Code
 from ir_exec.debug.values.files import nearest
 from ir_exec.debug.values.stored_arrays import damaged, read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.hints import install_hint
-from ir_exec.ir.urls import is_url, local_path, replaced_suffix, suffix_of
+from ir_exec.ir.paths import local_path
+from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
 from ir_exec.model import ModelPort
 from ir_exec.types import STRING, Array
 
 if TYPE_CHECKING:
     from ir_exec.batch.input_files import Pixels
 
-__all__ = ["IMAGES", "SUFFIXES", "StoredFile", "StoredItem", "items_in", "port_of_key"]
-
-IMAGES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm", ".pgm")
-"""The suffixes of images; each image is an item."""
+__all__ = ["SUFFIXES", "StoredFile", "StoredItem", "items_in"]
 
 UNNAMED = ""
 """The key of an array without a name in its file."""
@@ -125,8 +123,12 @@ def items_in(
     counts = {shape[0] for _, _, shape in shapes if shape}
     if len(counts) != 1 or not all(shape for _, _, shape in shapes):
         listed = ", ".join(f"{name or file.path}: {list(shape)}" for file, name, shape in shapes)
-        message = f"the shapes are {listed}, expected a first axis of equal size that counts the items"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the shapes are",
+            actual=listed,
+            expected="a first axis of equal size that counts the items",
+            code=Code.unknown_input,
+        )
     (count,) = counts
     ranked = [(shape, _port_of(file, name, ports).shape.dims) for file, name, shape in shapes]
     is_single = batch is None and all(dims is not None and len(shape) == len(dims) + 1 for shape, dims in ranked)
@@ -157,9 +159,7 @@ Reader = Callable[[str, tuple[int, int] | None, Sequence[ModelPort]], dict[str, 
 def _reader_of(file: StoredFile) -> Reader:
     if file.suffix not in SUFFIXES:
         expected = ", ".join(SUFFIXES)
-        raise EvaluationError(
-            f"{file.path} has no known suffix of arrays, expected {expected}", code=Code.unknown_input
-        )
+        raise EvaluationError(f"{file.path} has no known suffix of arrays", expected=expected, code=Code.unknown_input)
     return SUFFIXES[file.suffix]
 
 
@@ -285,8 +285,9 @@ def _of_column(column: Any, port: ModelPort, path: str, name: str) -> Array:
             raise EvaluationError(f"{path}: the column {name!r} has rows without a value", code=Code.unknown_input)
         lengths = np.unique(np.asarray(list_value_length(array)))
         if len(lengths) > 1:
-            message = f"{path}: the rows of {name!r} differ in length, expected equal lengths"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{path}: the rows of {name!r} differ in length", expected="equal lengths", code=Code.unknown_input
+            )
         sizes.append(int(lengths[0]) if len(lengths) else 0)
         array = array.flatten()
     if array.null_count:
@@ -338,16 +339,3 @@ SUFFIXES: dict[str, Reader] = {
     ".parquet": _read_parquet,
 }
 """The readers of files, by the suffixes of their names."""
-
-
-def port_of_key(key: str, ports: Sequence[ModelPort]) -> ModelPort | None:
-    """Return the input for the name of an array in a file, or None.
-
-    `key` is a name of the input, or its position: in0, in1, ... or arr_0, arr_1, ..., which are the names that
-    `numpy.savez` chooses for unnamed arrays.
-    """
-    for port in ports:
-        if key == port.name or key in port.names:
-            return port
-    match = re.fullmatch(r"(?:in|arr_)(\d{1,6})", key)
-    return ports[int(match[1])] if match and int(match[1]) < len(ports) else None

@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from ir_exec.batch.pools import Cargo
+from ir_exec.batch.pool import Cargo
 from ir_exec.debug.values.files import unwritable
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights

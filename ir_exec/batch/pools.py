@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import signal
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,88 +15,18 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from threading import Lock
-from typing import Any, Self
+from typing import Any
 
 from ir_exec.batch.limits import MOST_JOBS
+from ir_exec.batch.pool import Pool, WorkerLostError, plain
 from ir_exec.batch.start import prepare
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 
-__all__ = ["Cargo", "Given", "Here", "Pool", "Processes", "WorkerLostError", "plain", "pool_of"]
+__all__ = ["Given", "Here", "Processes", "pool_of"]
 
 _MOST_FAILED_STARTS = 3
 """Maximum workers in a row that die before they answer; no more are started then."""
-
-
-class WorkerLostError(Exception):
-    """A worker died before it answered.
-
-    Attributes:
-        is_suspect: It may have died of this work.
-        is_sure: No other work can be the cause.
-    """
-
-    def __init__(self, *, is_suspect: bool, is_sure: bool = True) -> None:
-        super().__init__("the worker died")
-        self.is_suspect = is_suspect
-        self.is_sure = is_sure
-
-
-@dataclass(frozen=True, eq=False)
-class Cargo:
-    """A large argument shared by several tasks."""
-
-    content: Any
-
-
-def plain(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the arguments with Cargo replaced by its content."""
-    return tuple(argument.content if isinstance(argument, Cargo) else argument for argument in arguments)
-
-
-class Pool(ABC):
-    """Accepts functions with arguments, and returns futures.
-
-    Functions receive the content of arguments of the class Cargo.
-
-    Attributes:
-        in_process: Arguments and results are not pickled.
-        carriers: Maximum concurrent tasks with the same Cargo.
-        ahead: Tasks for each worker that are submitted before their results are awaited; enough to keep it busy.
-        task_seconds: Minimum duration of a task that makes its overhead negligible; 0 for tasks without overhead.
-        threads: The number of threads of a run in a worker; None for the setting in the worker's environment.
-    """
-
-    in_process = False
-    carriers = 1
-    ahead = 4
-    task_seconds = 0.01
-    threads: int | None = 1
-
-    @property
-    @abstractmethod
-    def workers(self) -> int:
-        """The number of tasks that run concurrently."""
-
-    @abstractmethod
-    def submit(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Start the work, or queue it."""
-
-    def lost(self, error: BaseException) -> WorkerLostError | None:
-        """Return the loss of a worker for the exception of a future, None for an exception of the function."""
-        return error if isinstance(error, WorkerLostError) else None
-
-    def require_alive(self) -> None:  # noqa: B027  # most pools need nothing here
-        """Raise IRError if no worker can answer."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self.close(at_once=kind is not None)
-
-    def close(self, *, at_once: bool) -> None:  # noqa: B027  # most pools need nothing here
-        """Release workers that the pool has started; at_once: without waiting for running work."""
 
 
 class Here(Pool):
@@ -330,11 +259,11 @@ def pool_of(
         EvaluationError: IR704 for anything else, and for `jobs` out of range.
     """
     if jobs is not None and not 1 <= jobs <= MOST_JOBS:
-        raise EvaluationError(f"jobs is {jobs}, expected 1 to {MOST_JOBS}", code=Code.bad_value)
+        raise EvaluationError("jobs is", actual=jobs, expected=f"1 to {MOST_JOBS}", code=Code.bad_value)
     if executor is None:
         return Here() if jobs in (None, 1) else Processes(jobs or 1, threads=threads, initializer=initializer)
     if jobs is not None:
-        raise EvaluationError("executor and jobs are both given, expected one of them")
+        raise EvaluationError("executor and jobs are both given", expected="one of them")
     if isinstance(executor, Pool):
         return executor
     if type(executor).__module__.startswith("distributed."):
@@ -342,6 +271,7 @@ def pool_of(
 
         return Cluster(executor)
     if not isinstance(executor, Executor):
-        message = f"executor is of type {type(executor).__name__}, expected an executor of concurrent.futures"
-        raise EvaluationError(message)
+        raise EvaluationError(
+            "executor is of type", actual=type(executor).__name__, expected="an executor of concurrent.futures"
+        )
     return Given(executor)

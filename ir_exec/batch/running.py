@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from ir_exec.batch.flow import Task, TaskFlow
 from ir_exec.batch.models import ModelReference, NotHere, Parcel
-from ir_exec.batch.pools import Cargo, Pool, Processes, pool_of
+from ir_exec.batch.pool import Cargo, Pool
+from ir_exec.batch.pools import Processes, pool_of
 from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
@@ -124,7 +125,7 @@ def run(
         EvaluationError: IR704 for other invalid arguments.
     """
     if on_error not in ("record", "raise"):
-        raise EvaluationError(f'on_error is {on_error!r}, expected "record" or "raise"')
+        raise EvaluationError("on_error is", actual=repr(on_error), expected='"record" or "raise"')
     jobs = None if jobs is None else whole_number(jobs, "jobs", 1)
     chunk, tries = None if chunk is None else whole_number(chunk, "chunk", 1), whole_number(tries, "tries", 1)
     ahead = None if ahead is None else whole_number(ahead, "ahead", 1)
@@ -132,7 +133,7 @@ def run(
     if not isinstance(model, Model):
         model = read_model(model, weights=weights)
     elif weights is not None:
-        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
+        raise EvaluationError("weights is another .bin for a model that was already read", expected="None")
     pool = pool_of(executor, jobs, threads=threads, initializer=initializer)
     how: dict[str, Any] = {
         "max_memory": max_memory,

@@ -94,11 +94,16 @@ def if_(
         with scope() as inside:
             returned = function()
             values = [returned] if isinstance(returned, Value) else [_value(one) for one in returned]
-            bodies.append(_Open(inside, [result(one) for one in values]))
+            bodies.append(_Open(inside, [result(value) for value in values]))
     counts = [len(body.results) for body in bodies]
     if counts[0] != counts[1]:
-        message = f"then returns {counts[0]} values and else_ returns {counts[1]}, expected equal numbers"
-        raise GraphError(message, location=Location(layer_name=name, layer_type="If"))
+        raise GraphError(
+            "then and else_ return",
+            actual=f"{counts[0]} and {counts[1]}",
+            detail="values",
+            expected="equal numbers",
+            location=Location(layer_name=name, layer_type="If"),
+        )
     inputs = [flag]
     titles: tuple[_BodyName, ...] = ("then_body", "else_body")
     finished = []
@@ -253,7 +258,7 @@ def _called(
     with scope() as inside:
         counter = parameter([], ElementType.i64)
         before = [_parameter_of(type) for type in types]
-        slices = [_parameter_of(_part_type(one)) for one in parts]
+        slices = [_parameter_of(_part_type(part)) for part in parts]
         goes_on, carried, collected = body(counter, *before, *slices)
         if len(carried) != len(types):
             raise _BodyError(f"the body returns {len(carried)} carried values, expected {len(types)}")

@@ -244,15 +244,15 @@ class _Choice:
         self._importance = importance
         self._default = _checked(compression.format)
         self._layers = {pattern: _checked(name) for pattern, name in compression.layers.items()}
-        unused = [one for one in self._layers if not any(fnmatchcase(weight.name, one) for weight in weights)]
+        unused = [layer for layer in self._layers if not any(fnmatchcase(weight.name, layer) for weight in weights)]
         if unused:
             message = f"no weight matches the name {unused[0]!r}"
             raise EvaluationError(message, hint=suggested(unused[0], [weight.name for weight in weights]))
         if not 0 <= compression.ratio <= 1:
-            raise EvaluationError(f"the ratio is {compression.ratio}, expected a number from 0 to 1")
+            raise EvaluationError("the ratio is", actual=compression.ratio, expected="a number from 0 to 1")
         group = compression.group_size
         if group is not None and group != -1 and group < 1:
-            raise EvaluationError(f"the group size is {group}, expected a positive number, or -1 for whole rows")
+            raise EvaluationError("the group size is", actual=group, expected="a positive number, or -1 for whole rows")
 
     def formats(self) -> dict[str, tuple[str, str | None]]:
         """Return the format of each weight by its name, with a note if it differs from the requested one."""
@@ -292,7 +292,7 @@ class _Choice:
             return []
         losses = {weight.name: self._loss(weight) for weight in weights}
         chosen = []
-        for weight in sorted(weights, key=lambda one: -losses[one.name]):
+        for weight in sorted(weights, key=lambda weight: -losses[weight.name]):
             if left <= 0:
                 break
             chosen.append(weight)
@@ -342,8 +342,12 @@ def _checked(name: str) -> str:
     known = SHORT_NAMES.get(name, name)
     if known not in FORMATS and known not in ("f16", *_KEPT):
         choices = ("int8", "int4", "f16", *FORMATS, "keep")
-        message = f"the format of weights is {name!r}, expected one of {', '.join(choices)}"
-        raise EvaluationError(message, hint=suggested(name, choices))
+        raise EvaluationError(
+            "the format of weights is",
+            actual=repr(name),
+            expected=f"one of {', '.join(choices)}",
+            hint=suggested(name, choices),
+        )
     return known
 
 

@@ -34,7 +34,9 @@ def as_element_type(given: ElementTypeLike) -> ElementType:
     try:
         return ElementType.parse(given) if isinstance(given, str) else ElementType.of_dtype(np.dtype(given))
     except (ValueError, TypeError):
-        raise ElementTypeError(f"{given!r} is not an element type, expected for example 'f32' or np.float32") from None
+        raise ElementTypeError(
+            f"{given!r} is not an element type", expected="for example 'f32' or np.float32"
+        ) from None
 
 
 def parameter(

@@ -200,7 +200,7 @@ class _Cutter:
     def cut(self, outputs: Sequence[Value] | None) -> Cut:
         wanted = self.open_ends() if outputs is None else list(map(self.read, outputs))
         if not wanted:
-            raise EvaluationError("the submodel has no outputs, expected at least one", code=Code.no_result)
+            raise EvaluationError("the submodel has no outputs", expected="at least one", code=Code.no_result)
         read = {self.read(value) for node in self.keep for value in node.values_in} | set(wanted)
         for node in self.region.graph.nodes:
             if node in self.keep:

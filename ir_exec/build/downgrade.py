@@ -163,7 +163,7 @@ def _separated_input(node: Node, layer: Layer) -> int | None:
 
 
 def _position(op: Op, name: str) -> int:
-    return [one.name for one in op.inputs].index(name)
+    return [input.name for input in op.inputs].index(name)
 
 
 def _error(unsupported: list[tuple[Node, str]], reader: str, path: str | None) -> GraphError:

@@ -109,10 +109,10 @@ class Editor:
         """Set an attribute of a layer, by the name of the operator's field or of the attribute in the file."""
         level, found = self._layer(layer)
         cls = resolve(found.type, found.version or "")
-        spelt = next((one.attribute for one in cls.fields() if attribute in (one.name, one.attribute)), None)
+        spelt = next((field.attribute for field in cls.fields() if attribute in (field.name, field.attribute)), None)
         where = Location(layer_id=found.id, layer_name=found.name, layer_type=found.type)
         if spelt is None:
-            known = ", ".join(one.name for one in cls.fields()) or "none"
+            known = ", ".join(field.name for field in cls.fields()) or "none"
             message = f"{found.type} has no attribute {attribute}; it has: {known}"
             raise InvalidAttributeError(message, code=Code.unknown_attribute, location=where)
         data = {**found.data, spelt: attribute_text(value)}
@@ -131,7 +131,7 @@ class Editor:
         """
         level, found = self._layer(layer)
         if not found.is_constant:
-            raise GraphError(f"layer {layer!r} is a {found.type}, expected a constant")
+            raise GraphError(f"layer {layer!r} is a", actual=found.type, expected="a constant")
         kind = None if element_type is None else as_element_type(element_type)
         if kind is None and not hasattr(value, "dtype"):
             kind = ElementType.parse(found.data["element_type"])
@@ -173,7 +173,7 @@ class Editor:
         readers = level.draft.readers(place)
         if before is not None:
             reader_level, target = self._layer(before)
-            readers = [one for one in readers if reader_level is level and one.layer == target.id]
+            readers = [reader for reader in readers if reader_level is level and reader.layer == target.id]
             if not readers:
                 raise GraphError(f"layer {before!r} does not read {level.draft.path + value!r}")
         (made,) = level.spliced([function(level.value(place))])
@@ -218,10 +218,13 @@ class Editor:
         level, found = self._layer(layer)
         draft = level.draft
         places = draft.inputs(found)
-        readers = [one for port in found.outputs for one in draft.readers(LayerPort(found.id, port.id))]
+        readers = [reader for port in found.outputs for reader in draft.readers(LayerPort(found.id, port.id))]
         if readers and (len(found.outputs) > 1 or passes >= len(places)):
-            message = f"layer {layer!r} has {len(places)} inputs, {len(found.outputs)} outputs and {len(readers)}"
-            raise GraphError(f"{message} readers, expected one output, and an input to replace it")
+            raise GraphError(
+                f"layer {layer!r} has",
+                actual=f"{len(places)} inputs, {len(found.outputs)} outputs and {len(readers)} readers",
+                expected="one output, and an input to replace it",
+            )
         if readers:
             source = draft.sources[places[passes]]
             place = LayerPort(found.id, found.outputs[0].id)

@@ -38,7 +38,7 @@ def function_name(type_name: str) -> str:
 def function_names() -> dict[str, str]:
     """Return the operator type of each function; types with functions of a different form are missing."""
     spelled = spelled_functions()
-    return {function_name(one): one for one in names_of_types() if spelled.get(one, one) is not None}
+    return {function_name(type): type for type in names_of_types() if spelled.get(type, type) is not None}
 
 
 def parameters_of(cls: type[Op]) -> list[Parameter]:
@@ -116,11 +116,17 @@ def _bound(cls: type[Op], arguments: tuple[Any, ...], keywords: dict[str, Any]) 
     """Return inputs and attributes from the arguments: inputs first, then attributes in the order of the class."""
     names = _positional(cls)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
     if len(arguments) > len(names):
-        message = f"{len(arguments)} positional arguments, expected at most {len(names)}: {', '.join(names)}"
-        raise GraphError(message, code=Code.wrong_number_of_inputs)
+        raise GraphError(
+            "the call has",
+            actual=len(arguments),
+            detail="positional arguments",
+            expected=f"at most {len(names)}",
+            reason=f": {', '.join(names)}",
+            code=Code.wrong_number_of_inputs,
+        )
     given = dict(zip(names, arguments, strict=False))
     for key in keywords.keys() & given.keys():
-        raise InvalidAttributeError(f"{key} is given twice, expected one value")
+        raise InvalidAttributeError(f"{key} is given twice", expected="one value")
     given.update(keywords)
     inputs: list[Any] = []
     for declared in cls.inputs:

@@ -167,7 +167,7 @@ class Level:
         """Return the Parameter with this value in every iteration."""
         assert self.outer is not None, "a body has an enclosing level"
         holder = self.outer.draft.layers[self._holder]
-        body = next(one for one in holder.bodies if one.name == self._body)
+        body = next(body for body in holder.bodies if body.name == self._body)
         changing = {edge.to_layer for edge in body.back_edges}
         for entry in body.port_map:
             is_whole = entry.direction == "input" and entry.axis is None and entry.internal_layer_id not in changing
@@ -187,11 +187,11 @@ class Level:
         holder = self.outer.draft.layers[self._holder]
         entry = PortMapEntry(direction="input", external_port_id=int(port), internal_layer_id=made.id)
         bodies = [
-            one.model_copy(update={"port_map": (*one.port_map, entry)}) if one.name == self._body else one
-            for one in holder.bodies
+            body.model_copy(update={"port_map": (*body.port_map, entry)}) if body.name == self._body else body
+            for body in holder.bodies
         ]
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
-        self.draft.put_after([made], [one.id for one in self.draft.layers.values() if one.is_parameter])
+        self.draft.put_after([made], [layer.id for layer in self.draft.layers.values() if layer.is_parameter])
         self._shared.types = None
         return LayerPort(made.id, made.outputs[0].id)
 
@@ -202,13 +202,13 @@ class Level:
             The id of its port.
         """
         layer = self.draft.layers[id]
-        new = 1 + max([int(one.id) for one in layer.inputs], default=-1)
+        new = 1 + max([int(input.id) for input in layer.inputs], default=-1)
         self.draft.sources[LayerPort(id, str(new))] = source
         outputs = layer.outputs
-        if str(new) in {one.id for one in outputs}:
+        if str(new) in {output.id for output in outputs}:
             # OpenVINO numbers all ports of a layer, inputs first.
-            moved = {one.id: str(int(one.id) + 1) for one in outputs if int(one.id) >= new}
-            outputs = tuple([one.model_copy(update={"id": moved.get(one.id, one.id)}) for one in outputs])
+            moved = {output.id: str(int(output.id) + 1) for output in outputs if int(output.id) >= new}
+            outputs = tuple([output.model_copy(update={"id": moved.get(output.id, output.id)}) for output in outputs])
             layer = layer.model_copy(update={"bodies": tuple([_with_ports(body, moved) for body in layer.bodies])})
             self._move_ports(id, moved)
         added = port.model_copy(update={"id": str(new), "names": ()})
@@ -238,7 +238,7 @@ class Level:
         sources = [_place(value, ids) for value in layer.inputs]
         behind = [source.layer for source in sources]
         if layer.is_parameter:
-            behind = [one.id for one in self.draft.layers.values() if one.is_parameter]
+            behind = [layer.id for layer in self.draft.layers.values() if layer.is_parameter]
         self.draft.put_after([element], behind)
         for place, source in zip(self.draft.inputs(element), sources, strict=True):
             self.draft.sources[place] = source
@@ -262,8 +262,8 @@ class Level:
         if old == new or layer.is_parameter:
             return
         names = self._port(old).names
-        results = [self.draft.layers[one.layer] for one in self.draft.readers(old)]
-        if self.outer is None and not names and any(one.is_result and not one.output_names for one in results):
+        results = [self.draft.layers[reader.layer] for reader in self.draft.readers(old)]
+        if self.outer is None and not names and any(result.is_result and not result.output_names for result in results):
             # An output without a tensor name is identified by the name of its layer.
             names = (layer.name,) if len(layer.outputs) == 1 else ()
         self._set_names(old, ())
@@ -290,8 +290,8 @@ class Level:
                 self.add_name(self.draft.sources[self.draft.inputs(layer)[0]], name)
             elif len(layer.outputs) == 1 and not layer.outputs[0].names:
                 place = LayerPort(layer.id, layer.outputs[0].id)
-                readers = [self.draft.layers[one.layer] for one in self.draft.readers(place)]
-                if layer.is_parameter or any(one.is_result for one in readers):
+                readers = [self.draft.layers[reader.layer] for reader in self.draft.readers(place)]
+                if layer.is_parameter or any(reader.is_result for reader in readers):
                     self.add_name(place, name)
 
     def result(self, place: LayerPort) -> str:

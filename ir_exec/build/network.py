@@ -62,7 +62,7 @@ def model(
     ends = [results] if isinstance(results, Value) else list(results)
     if not ends and not sinks:
         raise GraphError("the model has no Result and would compute nothing", code=Code.no_result)
-    ends = [one if one.layer.is_result else result(one) for one in ends]
+    ends = [end if end.layer.is_result else result(end) for end in ends]
     layers = needed_layers([*ends, *sinks, *(parameters or ())])
     for layer in layers:
         if layer.scope.outer is not None and layer.constant is None:
@@ -177,7 +177,9 @@ def layer_element(layer: BuiltLayer, id: int, name: str, tensor_names: Mapping[V
         version=layer.version,
         data=dict(layer.attributes),
         inputs=tuple([_port(position, value.type) for position, value in enumerate(layer.inputs)]),
-        outputs=tuple([_port(count + one.position, one.type, tensor_names.get(one, ())) for one in outputs]),
+        outputs=tuple(
+            [_port(count + output.position, output.type, tensor_names.get(output, ())) for output in outputs]
+        ),
         bodies=tuple([body.body for body in layer.bodies]),
         output_names=layer.output_names,
         rt_info=NO_RT_INFO,
@@ -253,8 +255,12 @@ def _layer_names(layers: Sequence[BuiltLayer]) -> list[str]:
         other = given.setdefault(name, layer) if name else layer
         is_end = layer.is_parameter or layer.is_result
         if other is not layer and is_end and other.type == layer.type:
-            message = f"two layers of type {layer.type} are named {name!r}, expected unique names"
-            raise GraphError(message, code=Code.duplicate_layer_name).located(layer.location)
+            raise GraphError(
+                f"two layers of type {layer.type} are named",
+                actual=repr(name),
+                expected="unique names",
+                code=Code.duplicate_layer_name,
+            ).located(layer.location)
         if not name and layer.is_result:
             source = layer.inputs[0]
             name = f"{names[places[source.layer]]}/sink_port_{source.position}"

@@ -185,7 +185,7 @@ def attribute_text(value: Any) -> str:
 
 def _values(cls: type[Op], inputs: list[Any]) -> tuple[Value, ...]:
     """Return the inputs as values; arrays and numbers become constants."""
-    if all(type(one) is Value for one in inputs):
+    if all(type(input) is Value for input in inputs):
         return tuple(inputs)
     declared = [
         cls.inputs[min(position, len(cls.inputs) - 1)] if cls.inputs else In("") for position in range(len(inputs))
@@ -257,8 +257,9 @@ def _counted(op: Op, inputs: tuple[Value, ...], types: list[TensorType], outputs
         position = [declared.name for declared in op.inputs].index(op.counts_outputs)
         is_known = inputs[position].shape.is_static
     if is_known and outputs is not None and outputs != len(types):
-        message = f"{op.type_name} has {len(types)} outputs, expected {outputs}"
-        raise GraphError(message, code=Code.too_many_outputs)
+        raise GraphError(
+            f"{op.type_name} has", actual=len(types), detail="outputs", expected=outputs, code=Code.too_many_outputs
+        )
     if is_known:
         return types
     if outputs is None:

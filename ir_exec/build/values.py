@@ -208,7 +208,7 @@ def new_layer(
         tensor_names: The tensor names of the only output, or one list for each output.
     """
     # A Result stands for its input here, because files have no layers that read Results.
-    inputs = tuple([one.layer.inputs[0] if one.layer.is_result else one for one in inputs])
+    inputs = tuple([input.layer.inputs[0] if input.layer.is_result else input for input in inputs])
     layer = BuiltLayer(
         type_name,
         version or f"opset{op.since}",
@@ -233,7 +233,12 @@ def _name_outputs(layer: BuiltLayer, tensor_names: Iterable[str] | Iterable[Iter
         layer.outputs[0].tensor_names = given  # type: ignore[assignment]  # all of them are text
         return
     if len(given) > len(layer.outputs):
-        message = f"tensor names are given for {len(given)} outputs, expected at most {len(layer.outputs)}"
-        raise GraphError(message, code=Code.too_many_outputs).located(layer.location)
+        raise GraphError(
+            "the tensor names are for",
+            actual=len(given),
+            detail="outputs",
+            expected=f"at most {len(layer.outputs)}",
+            code=Code.too_many_outputs,
+        ).located(layer.location)
     for output, names in zip(layer.outputs, given, strict=False):
         output.tensor_names = names

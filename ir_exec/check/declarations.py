@@ -6,7 +6,7 @@ A wrong declaration that old writers always made, and that no layer depends on, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ir_exec.check.findings import Findings
 from ir_exec.codes import Code
@@ -20,6 +20,7 @@ __all__ = [
     "check_edges",
     "check_readers",
     "contradiction",
+    "contradiction_error",
     "difference",
     "fault_at",
     "fits",
@@ -139,12 +140,22 @@ def readers_of_values(graph: Graph) -> dict[Value, list[End]]:
     return readers
 
 
-def fault_at(
-    end: End, code: Code, message: str, *, hint: str | None = None, related: tuple[Location, ...] = ()
-) -> IRError:
-    """An error about the declared type of a port, located at the port."""
+def fault_at(end: End, code: Code, message: str, **parts: Any) -> IRError:
+    """An error about the declared type of a port, located at the port.
+
+    Args:
+        parts: Further arguments of the error, such as `actual`, `expected` and `hint`.
+    """
     cls = ElementTypeError if code is Code.declared_element_type else ShapeError
-    return cls(message, code=code, hint=hint, location=end.location, related=related)
+    return cls(message, code=code, location=end.location, **parts)
+
+
+def contradiction_error(end: End, found: TensorType, giver: str, hint: str | None = None) -> IRError:
+    """The error for a port with a declared type that does not fit the type `found` that the layer `giver` gives."""
+    # Baselines of findings contain this message.
+    message = f"{end.name} is declared as {end.declared}, but {giver} gives {found}: {difference(end.declared, found)}"
+    error = fault_at(end, contradiction(end.declared, found), message, hint=hint)
+    return error.changed(actual=str(end.declared), expected=str(found))
 
 
 def layer_of(node: Node) -> str:
@@ -207,22 +218,22 @@ def meaningless_ports(node: Node) -> Iterator[tuple[End, IRError]]:
     """Ports with an invalid declaration: a dim below -1 (IR601), a precision that no element type has (IR603)."""
     for is_output, ports in ((False, node.layer.inputs), (True, node.layer.outputs)):
         for position, port in enumerate(ports):
-            for code, message in _meaningless(port.precision, port.dims):
+            for code, text, actual, expected in _meaningless(port.precision, port.dims):
                 end = End(node, position, is_output)
-                yield end, fault_at(end, code, message)
+                yield end, fault_at(end, code, text, actual=actual, expected=expected)
 
 
-def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Code, str]]:
-    faults = []
+def _meaningless(precision: str | None, dims: tuple[int, ...]) -> list[tuple[Code, str, object, str]]:
+    """The code, the text before the actual value, the actual value and the expected value of each fault."""
+    faults: list[tuple[Code, str, object, str]] = []
     if min(dims, default=0) < -1:
         axis, dim = next((axis, dim) for axis, dim in enumerate(dims) if dim < -1)
-        message = f"dim {axis} is declared as {dim}, expected 0 or more, or -1 for a dynamic dim"
-        faults.append((Code.declared_dims, message))
+        expected = "0 or more, or -1 for a dynamic dim"
+        faults.append((Code.declared_dims, f"dim {axis} is declared as", dim, expected))
     spelt = None if precision is None else _spelt(precision)
     if spelt != precision:
         expected = spelt or "the precision of an element type"
-        message = f"the precision is {(precision or '')[:40]!r}, expected {expected}"
-        faults.append((Code.declared_element_type, message))
+        faults.append((Code.declared_element_type, "the precision is", repr((precision or "")[:40]), expected))
     return faults
 
 
@@ -240,11 +251,7 @@ def check_readers(value: Value, readers: list[End], settled: TensorType, finding
     for reader in readers:
         if fits(reader.declared, settled) or findings.is_faulty(reader.node):
             continue
-        message = (
-            f"{reader.name} is declared as {reader.declared}, but {layer_of(value.node)} gives {settled}: "
-            f"{difference(reader.declared, settled)}"
-        )
-        error = fault_at(reader, contradiction(reader.declared, settled), message)
+        error = contradiction_error(reader, settled, layer_of(value.node))
         error = error.changed(severity=severity_at_reader(reader))
         findings(error)
         findings.repair(error, reader.port, settled)
@@ -268,8 +275,8 @@ def _check_dims_left_out(value: Value, readers: list[End], settled: TensorType, 
         return
     for end in ends:
         if not end.port.dims and not findings.is_faulty(end.node):
-            message = f"{end.name} is declared without dims, like a scalar, expected {settled}"
-            error = fault_at(end, Code.declared_rank, message)
+            text = f"{end.name} is declared without dims, like a scalar"
+            error = fault_at(end, Code.declared_rank, text, expected=settled)
             findings(error)
             findings.repair(error, end.port, settled)
 

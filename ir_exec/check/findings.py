@@ -30,6 +30,8 @@ class Diagnostic(Record):
         code: The rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
         name: See `code`.
         message: What is wrong, without the location.
+        actual: The faulty value, as the message states it; None if the fault is not a value.
+        expected: The allowed values, as the message states them; None if the message states none.
         hint: A likely fix, or a cause elsewhere in the file.
         related: Further locations that explain the finding, such as the layers on the path from the cause.
         source: The document that states a limit of other software, for IR811; None for other rules.
@@ -39,6 +41,8 @@ class Diagnostic(Record):
     name: str
     severity: Severity
     message: str
+    actual: str | None = None
+    expected: str | None = None
     hint: str | None = None
     location: Location
     related: tuple[Location, ...] = ()
@@ -53,6 +57,8 @@ class Diagnostic(Record):
             name=rule.name,
             severity=lesser(error.severity, rule.severity),
             message=error.message,
+            actual=error.actual,
+            expected=error.expected,
             hint=error.hint,
             location=error.location,
             related=error.related,
@@ -81,7 +87,7 @@ def with_leftovers_folded(found: Iterable[Diagnostic]) -> list[Diagnostic]:
             attributes.add(attribute)
     if not leftovers:
         return kept
-    first = min(leftovers, key=lambda one: one.location.line or 0)
+    first = min(leftovers, key=lambda leftover: leftover.location.line or 0)
     told = ", ".join(f"{name} of {type}" for type, name in sorted(attributes))
     where = f"{len(leftovers)} times, here first" if len(leftovers) > 1 else "once"
     message = f"Model Optimizer wrote attributes that the operators do not have and readers ignore ({where}): {told}"

@@ -15,6 +15,7 @@ from ir_exec.check.declarations import (
     check_edges,
     check_readers,
     contradiction,
+    contradiction_error,
     difference,
     fault_at,
     fits,
@@ -80,7 +81,11 @@ class Settler:
         else:
             settled = self._from_contradiction(value, inferred)
             # A reader that agrees with either type is not faulty itself.
-            readers = [one for one in readers if not fits(one.declared, inferred) and not fits(one.declared, declared)]
+            readers = [
+                reader
+                for reader in readers
+                if not fits(reader.declared, inferred) and not fits(reader.declared, declared)
+            ]
         check_readers(value, readers, settled, self._findings)
         check_edges(value, self.readers[value], settled, self._findings)
         return self._without_lost_values(value, settled)
@@ -96,12 +101,10 @@ class Settler:
             hint = f"correct the declaration of this port: the layers that read it expect {inferred}"
         elif for_declared:
             hint = f"check the attributes, constants and edges of this layer: the layers that read it expect {declared}"
-        message = (
-            f"{source.name} is declared as {declared}, but the layer gives {inferred}: {difference(declared, inferred)}"
-        )
         code = contradiction(declared, inferred)
         severity = severity_at_source(value, self.readers[value], code, self._joined)
-        error = fault_at(source, code, message, hint=hint if severity == "error" else None).changed(severity=severity)
+        error = contradiction_error(source, inferred, "the layer", hint if severity == "error" else None)
+        error = error.changed(severity=severity)
         self._findings(error)
         if for_inferred >= for_declared:
             self._findings.repair(error, source.port, inferred)
@@ -114,7 +117,7 @@ class Settler:
         """
         readers = self.readers[value]
         shared = readers[0].declared if readers else inferred
-        if any(fits(one.declared, inferred) or not fits(one.declared, shared) for one in readers):
+        if any(fits(reader.declared, inferred) or not fits(reader.declared, shared) for reader in readers):
             return inferred
         nodes = list(dict.fromkeys(reader.node for reader in readers))
         if len(nodes) < 2 or self._findings.is_faulty(value.node):

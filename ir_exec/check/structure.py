@@ -171,11 +171,13 @@ def overlapping_constants(graph: Graph, is_faulty: Callable[[Node], bool]) -> It
         assert isinstance(other.op, Const), "only constants are compared"
         message = (
             f"bytes {node.op.offset:,} to {node.op.offset + node.op.size:,} overlap those of constant {other.id} "
-            f'"{other.name}", {other.op.offset:,} to {other.op.offset + other.op.size:,}, expected separate bytes'
+            f'"{other.name}", {other.op.offset:,} to {other.op.offset + other.op.size:,}'
         )
         severity: Severity = "error" if any(map(is_faulty, readers.get(node, ()))) else "warning"
         hint = "check the offset and the size of this constant"
-        error = WeightsError(message, code=Code.overlapping_constants, severity=severity, hint=hint)
+        error = WeightsError(
+            message, expected="separate bytes", code=Code.overlapping_constants, severity=severity, hint=hint
+        )
         yield error.located(node.location)
 
 
@@ -270,9 +272,9 @@ def _repeated(tree: RtInfo, layer: Layer, path: str | None) -> Iterator[IRError]
         if mark.name != "attribute" or key[0] not in _KNOWN:
             continue
         if key in seen:
-            message = f"<rt_info> contains the attribute {key[0]} of version {key[1]} twice, expected one"
+            message = f"<rt_info> contains the attribute {key[0]} of version {key[1]} twice"
             place = Location(path, mark.line, layer.id, layer.name, layer.type)
-            yield GraphError(message, code=Code.repeated_rt_info, location=place)
+            yield GraphError(message, expected="one", code=Code.repeated_rt_info, location=place)
         seen.add(key)
 
 
@@ -319,12 +321,13 @@ def _outputs(document: Document, layers: dict[str, Layer]) -> Iterator[tuple[Lay
 
 def _collision(name: str, other: Layer, layer: Layer, path: str | None) -> IRError:
     if other is layer:
-        message = f"two inputs or outputs have the value with {name}, expected one"
+        message, expected = f"two inputs or outputs have the value with {name}", "one"
     else:
-        message = f'layer {other.id} "{other.name}" ({other.type}) has {name} as well, expected unique names'
+        message = f'layer {other.id} "{other.name}" ({other.type}) has {name} as well'
+        expected = "unique names"
     place = Location(path, layer.line, layer.id, layer.name, layer.type)
     hint = "rename it: version 10 identifies inputs and outputs by the names of layers and tensors"
-    return GraphError(message, code=Code.colliding_names, hint=hint, location=place)
+    return GraphError(message, expected=expected, code=Code.colliding_names, hint=hint, location=place)
 
 
 LARGEST_BY_DEFAULT = 2**20

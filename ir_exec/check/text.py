@@ -90,7 +90,7 @@ def render(
 
 def by_severity(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Sort errors first, then warnings, then infos, each in the given order."""
-    return sorted(diagnostics, key=lambda one: -weight(one.severity))
+    return sorted(diagnostics, key=lambda diagnostic: -weight(diagnostic.severity))
 
 
 def render_diagnostic(diagnostic: Diagnostic, *, style: Style = plain) -> Iterator[str]:

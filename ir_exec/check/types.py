@@ -260,7 +260,8 @@ def _fault(graph: Graph, ties: Ties, entry: BodyInput, inputs: list[TensorType])
     if fits(declared, handed):
         return None
     message = f"the Parameter is {declared}, but the layer passes {handed}: {difference(declared, handed)}"
-    return ShapeError(message, code=Code.body_input_type)
+    error = ShapeError(message, code=Code.body_input_type)
+    return error.changed(actual=str(declared), expected=str(handed))
 
 
 def _part(type: TensorType, entry: BodyInput) -> TensorType:

@@ -57,11 +57,14 @@ def parse_shapes(text: str) -> dict[str, Shape]:
         if match is None and equals and _BRACKETED.fullmatch(dims):
             return {alone.strip(): as_shape(dims.strip())}
         if match is None:
-            message = f"{text!r} is not a list of input shapes, expected a form like x[1..8,3,?,?],y[2]"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{text!r} is not a list of input shapes",
+                expected="a form like x[1..8,3,?,?],y[2]",
+                code=Code.unknown_input,
+            )
         name = match["name"].removesuffix("=").rstrip()
         if name in shapes:
-            raise EvaluationError(f"input {name!r} has two shapes, expected one", code=Code.unknown_input)
+            raise EvaluationError(f"input {name!r} has two shapes", expected="one", code=Code.unknown_input)
         shapes[name] = as_shape(f"[{match['dims']}]")
         position = match.end()
     return shapes
@@ -78,10 +81,14 @@ def given_types(graph: Graph, shapes: InputShapes | None, batch: int | None) -> 
         EvaluationError: IR705 if there is no such input.
     """
     if not (shapes is None or isinstance(shapes, (str, Mapping))):
-        message = f"shapes are of type {type(shapes).__name__}, expected a mapping, or text such as x[1..8,3],y[2]"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "shapes are of type",
+            actual=type(shapes).__name__,
+            expected="a mapping, or text such as x[1..8,3],y[2]",
+            code=Code.unknown_input,
+        )
     if not (batch is None or (isinstance(batch, int) and batch >= 0)):
-        raise EvaluationError(f"batch is {batch!r}, expected a whole number >= 0", code=Code.unknown_input)
+        raise EvaluationError("batch is", actual=repr(batch), expected="a whole number >= 0", code=Code.unknown_input)
     given: dict[Value, TensorType] = {}
     if batch is not None:
         for node in graph.parameters:
@@ -155,7 +162,7 @@ def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
     for text in texts:
         for name, shape in parse_shapes(text).items():
             if name in shapes:
-                raise EvaluationError(f"input {name!r} has two shapes, expected one", code=Code.unknown_input)
+                raise EvaluationError(f"input {name!r} has two shapes", expected="one", code=Code.unknown_input)
             shapes[name] = shape
     return shapes
 
@@ -210,7 +217,7 @@ class _OldAndNew:
     def _unknown(self, node: Node, value: Value) -> TensorType:
         """The type of an output that could not be inferred: its dims are dynamic if an input has changed."""
         before = self.before[value.number]
-        if not any(one is not None and self._blame.has_changed(one) for one in node.inputs):
+        if not any(input is not None and self._blame.has_changed(input) for input in node.inputs):
             return before.without_values()
         rank = before.rank
         return TensorType(before.element_type, Shape.unknown() if rank is None else Shape.of_rank(rank))

@@ -14,7 +14,7 @@ import click
 import numpy as np
 
 from ir_exec.batch.input_files import SUFFIXES, Color, Pixels, input_of_file, inputs_of_data_set
-from ir_exec.batch.items import IMAGES, port_of_key
+from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.cli.extensions import extension_options
 from ir_exec.cli.files import writing
 from ir_exec.cli.options import shape_option, shapes_by_input, weights_option
@@ -24,7 +24,8 @@ from ir_exec.debug.drawing import Drawer, Drawn, Redraw
 from ir_exec.debug.values.files import NATIVE, RECORDS, storable, store_npz
 from ir_exec.debug.values.stored_arrays import read_stored
 from ir_exec.errors import IRError
-from ir_exec.ir.urls import is_url, local_path, suffix_of
+from ir_exec.ir.paths import local_path
+from ir_exec.ir.urls import is_url, suffix_of
 from ir_exec.model import Model, ModelPort, numbered, read_model
 from ir_exec.printable import printable
 from ir_exec.types import STRING, Array, ElementType, Shape

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from typing import Any, BinaryIO, cast
 
 from ir_exec.cli.output.terminal import Unusable, print_report
+from ir_exec.ir.paths import exists
 from ir_exec.ir.storage import reason_of, replacing
-from ir_exec.ir.urls import exists, is_url, replaced_suffix, suffix_of
+from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
 from ir_exec.readers import ENDINGS
 
 __all__ = ["files_in", "read_json", "read_text", "read_toml", "repository", "write_bytes", "write_text", "writing"]

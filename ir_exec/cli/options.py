@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -24,6 +24,9 @@ from ir_exec.model import ModelPort, find_port
 from ir_exec.readers import ENDINGS
 from ir_exec.report.text import format_remainder
 from ir_exec.types import MOST_AXES, Shape
+
+if TYPE_CHECKING:
+    from ir_exec.ops import Op
 
 __all__ = [
     "MODEL",
@@ -269,13 +272,17 @@ def complete_rules(context: click.Context, parameter: click.Parameter, incomplet
     ]
 
 
+def versioned_name(cls: type[Op]) -> str:
+    """Return the type with the first opset of this version: `Gather-8`."""
+    return f"{cls.type_name}-{cls.since}"
+
+
 def complete_operators(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete operator types, and versions after a hyphen: `Gather`, `Gather-8`."""
-    from ir_exec.cli.commands.ops import name_of
     from ir_exec.ops import registered
 
     classes = registered()
-    names = dict.fromkeys(name_of(cls) if "-" in incomplete else cls.type_name for cls in classes)
+    names = dict.fromkeys(versioned_name(cls) if "-" in incomplete else cls.type_name for cls in classes)
     return [CompletionItem(name) for name in names if name.lower().startswith(incomplete.lower())]
 
 
@@ -283,4 +290,4 @@ def complete_releases(context: click.Context, parameter: click.Parameter, incomp
     """Complete the releases of OpenVINO."""
     from ir_exec.check.releases import known_releases
 
-    return [CompletionItem(str(one)) for one in known_releases() if str(one).startswith(incomplete)]
+    return [CompletionItem(str(release)) for release in known_releases() if str(release).startswith(incomplete)]

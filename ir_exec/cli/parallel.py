@@ -14,7 +14,8 @@ import click
 
 from ir_exec.batch.flow import in_order
 from ir_exec.batch.limits import MOST_JOBS
-from ir_exec.batch.pools import Pool, pool_of
+from ir_exec.batch.pool import Pool
+from ir_exec.batch.pools import pool_of
 from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress

@@ -32,7 +32,7 @@ def split_weights(given: Sequence[str]) -> tuple[str | None, str | None]:
     """
     formats = [one for one in given if one in _NAMES or one.lower().endswith(".json")]
     files = [one for one in given if one not in formats]
-    unknown = [one for one in files if not one.lower().endswith(".bin") and not Path(one).exists()]
+    unknown = [file for file in files if not file.lower().endswith(".bin") and not Path(file).exists()]
     if unknown:
         choices = ", ".join(_NAMES)
         raise Unusable(f"--weights is {unknown[0]}, expected a .bin, a .json or a format: {choices}")
@@ -65,7 +65,7 @@ def _of_file(path: str) -> Compression:
         if not isinstance(value, kind) or is_truth:
             raise Unusable(f"{path}: {name} is {value!r}, expected {example}")
     layers = content.get("layers", {})
-    if not all(isinstance(one, str) for one in layers.values()):
+    if not all(isinstance(layer, str) for layer in layers.values()):
         raise Unusable(f"{path}: layers must map name patterns to formats, expected {example}")
     return Compression(**{"format": "keep", **content})
 

@@ -35,11 +35,11 @@ from ir_exec.debug.reduction.reducing import (
     ReductionInterrupted as ReductionInterrupted,
     reduce as reduce,
 )
-from ir_exec.debug.comparison.report import (
+from ir_exec.debug.comparison.report import Comparison as Comparison
+from ir_exec.debug.comparison.records import (
     ComparedLayer as ComparedLayer,
     ComparedModule as ComparedModule,
     ComparedOutput as ComparedOutput,
-    Comparison as Comparison,
     Decision as Decision,
     LayerFault as LayerFault,
     Unmatched as Unmatched,

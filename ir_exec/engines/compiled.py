@@ -8,9 +8,10 @@ from functools import cached_property, partial
 from typing import Any, Self
 
 from ir_exec.build.cutting import Cut, below, cut, is_counted, region_at, source
-from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused, make_engine
+from ir_exec.engines.interface import Engine, EngineSetting, LayerTime, PartRefused
 from ir_exec.engines.partition import GraphPart, Partition, divide
 from ir_exec.engines.parts import EnginePart, Interpreter, PartStep, cut_part
+from ir_exec.engines.registry import make_engine
 from ir_exec.engines.report import PartitionReport, reported
 from ir_exec.errors import EvaluationError
 from ir_exec.graph import Graph, Node, Value
@@ -22,7 +23,7 @@ from ir_exec.runtime import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
 from ir_exec.runtime.precision import AS_IN_FILE, as_declared, run_as_f32
-from ir_exec.runtime.sessions import RunnableNetwork
+from ir_exec.runtime.runnable import RunnableNetwork
 from ir_exec.runtime.state import CurrentVariables
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.types import Array
@@ -34,7 +35,8 @@ _MOST_TRIES = 64
 everything is interpreted."""
 
 
-_CLOSED = "the compiled model is closed, expected an open one"
+def closed_error() -> EvaluationError:
+    return EvaluationError("the compiled model is closed", expected="an open one")
 
 
 class EngineModel(CompiledModel):
@@ -58,7 +60,7 @@ class EngineModel(CompiledModel):
     ) -> None:
         if options is not None and not isinstance(options, Mapping):
             raise EvaluationError(
-                f"options is of type {type(options).__name__}, expected a mapping of settings by name"
+                "options is of type", actual=type(options).__name__, expected="a mapping of settings by name"
             )
         self._engine_options: dict[str, Any] = {"engine": engine, "providers": providers, "options": options}
         self._providers = _names(providers)
@@ -81,7 +83,7 @@ class EngineModel(CompiledModel):
 
     def _prepare(self, network: RunnableNetwork) -> RunnableNetwork:
         if self._is_closed:
-            raise EvaluationError(_CLOSED)
+            raise closed_error()
         # Each specialization of a model has another engine.
         self._engine = self._make_engine(network.threads, is_wide=network.is_wide)
         split = SplitGraph(network.model, self._engine, network.executor, network.budget, self._options)
@@ -107,7 +109,7 @@ class EngineModel(CompiledModel):
         splits = self._splits
         if not splits:
             hint = "call the model first: its inputs determine its layers"
-            raise EvaluationError("the model is not complete yet, expected a call before its partition", hint=hint)
+            raise EvaluationError("the model is not complete yet", expected="a call before its partition", hint=hint)
         split = splits[-1]
         return reported(split.graph, self._engine.title, split.partition, split.failures)
 
@@ -187,7 +189,7 @@ class SplitGraph(Executor):
         if observe is not None:
             return self._whole.run(arrays, observe)
         if self._is_closed:
-            raise EvaluationError(_CLOSED)
+            raise closed_error()
         if self._only is not None:
             return self._only.run(arrays)
         limits = current_limits()
@@ -335,5 +337,5 @@ def _names(providers: Sequence[str] | None) -> tuple[str, ...]:
         return ()
     given = [providers] if isinstance(providers, str) else providers
     if not isinstance(given, Sequence) or not all(isinstance(name, (str, tuple)) for name in given):
-        raise EvaluationError(f"providers is of type {type(providers).__name__}, expected a list of names")
+        raise EvaluationError("providers is of type", actual=type(providers).__name__, expected="a list of names")
     return tuple(given)

@@ -1,40 +1,29 @@
 """The interface of engines: they name the layers that they run with the same meaning, compile parts of a model, and run
 them.
-
-Engines are found by name: `onnxruntime` is built in, others register through the entry point group `ir_exec.engines`,
-each with a function that takes an `EngineSetting` and returns an `Engine`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ir_exec.build.cutting import Cut
-from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
-from ir_exec.hints import suggested
 from ir_exec.kernels.limits import Limits
 from ir_exec.model import Model
 from ir_exec.types import Array
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoints
+    pass
 
 __all__ = [
-    "GROUP",
     "CompiledPart",
     "Engine",
     "EngineSetting",
     "LayerTime",
     "PartRefused",
-    "engine_names",
-    "make_engine",
 ]
-
-GROUP = "ir_exec.engines"
-"""The group of entry points of engines in other packages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,35 +110,3 @@ class Engine(Protocol):
 
     def compile(self, part: Cut) -> CompiledPart:
         """Make a part ready to run; PartRefused for layers that turn out to be impossible."""
-
-
-EngineFactory: TypeAlias = Callable[[EngineSetting], Engine]
-
-
-def engine_names() -> list[str]:
-    """Return the names of the available engines."""
-    return sorted({"onnxruntime", *(entry.name for entry in registered_engines())})
-
-
-def registered_engines() -> EntryPoints:
-    from importlib.metadata import entry_points  # it scans all installed packages
-
-    return entry_points(group=GROUP)
-
-
-def make_engine(name: str, setting: EngineSetting) -> Engine:
-    """Return the engine of this name; EvaluationError IR704 if there is none, or if it cannot be made."""
-    if name == "onnxruntime":
-        from ir_exec.engines.onnxruntime import OnnxRuntime  # slow to import
-
-        return OnnxRuntime(setting)
-    for entry in registered_engines():
-        if entry.name == name:
-            try:
-                engine: Engine = entry.load()(setting)
-            except (ImportError, AttributeError) as error:
-                raise EvaluationError(f"the engine {name!r} cannot be loaded: {error}") from error
-            return engine
-    names = engine_names()
-    message = f"there is no engine {name!r}; the engines are: {', '.join(names)}"
-    raise EvaluationError(message, hint=suggested(str(name), names))

@@ -88,7 +88,7 @@ class OnnxRuntime:
 
     @property
     def title(self) -> str:
-        names = ", ".join(one if isinstance(one, str) else one[0] for one in self._providers)
+        names = ", ".join(provider if isinstance(provider, str) else provider[0] for provider in self._providers)
         return f"onnxruntime {self._module.__version__} ({names})"
 
     def _chosen(self, wanted: Sequence[Any]) -> list[Any]:
@@ -114,7 +114,7 @@ class OnnxRuntime:
         return self._providers == [_CPU]
 
     def refusals(self, model: Model) -> Mapping[Node, str]:
-        from ir_exec.onnx.export.registry import find_lowering, reason_unsayable
+        from ir_exec.onnx.export.registry import find_lowering, reason_not_representable
 
         found = guarded(model, sees_zeros=self._version >= _SEES_ZEROS)
         for node in model.graph.nodes:
@@ -123,7 +123,7 @@ class OnnxRuntime:
             lowering = find_lowering(type(node.op))
             if lowering is None:
                 if not isinstance(node.op, Const):
-                    found[node] = reason_unsayable(type(node.op))
+                    found[node] = reason_not_representable(type(node.op))
             elif lowering.is_slow:
                 found[node] = "the interpreter is faster: ONNX composes this operator from many others"
         return found
@@ -139,8 +139,8 @@ class OnnxRuntime:
             layer = error.location.layer_id
             known = {layer: error.message} if layer is not None else {}
             raise PartRefused(error.message, known) from error
-        if exported.unsaid:
-            raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.unsaid})
+        if exported.not_representable:
+            raise PartRefused("lowering", {holders[node].id: reason for node, reason in exported.not_representable})
         if self._setting.is_wide:
             exported = widened(exported)
         arrays = {}
@@ -271,7 +271,7 @@ class OnnxRuntimePart:
         self._times: list[LayerTime] | None = None
         self._runs = 0
         self._lock = Lock()
-        taken = {one.name for one in session.get_inputs()}
+        taken = {input.name for input in session.get_inputs()}
         self._not_taken = [name for name in self._inputs if name not in taken]
 
     def run(self, arrays: Sequence[Array], limits: Limits) -> list[Array]:
@@ -297,7 +297,7 @@ class OnnxRuntimePart:
         session = self._session
         self._runs += 1
         if session is None:
-            raise EvaluationError("the compiled model is closed, expected an open one")
+            raise EvaluationError("the compiled model is closed", expected="an open one")
         try:
             found: list[Array] = session.run(self._outputs, feed, options)
         except Exception as error:

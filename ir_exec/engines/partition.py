@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ir_exec.build.cutting import is_counted, needed, source
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 
 __all__ = ["GraphPart", "Partition", "divide"]
 
@@ -85,7 +85,7 @@ def _run_every_time(graph: Graph, constant: Collection[Value]) -> list[Node]:
         if node in wanted
         and is_counted(node)
         and not isinstance(node.op, ReadsVariable | AssignsVariable)
-        and not (node.outputs and all(one in constant for one in node.outputs))
+        and not (node.outputs and all(output in constant for output in node.outputs))
     ]
 
 

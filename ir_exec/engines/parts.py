@@ -18,7 +18,7 @@ from ir_exec.kernels.limits import Budget, current_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
 from ir_exec.plan.compiler import Tier
-from ir_exec.plan.planner import Context
+from ir_exec.plan.records import Context
 from ir_exec.runtime.executor import Executor
 from ir_exec.types import Array, ElementType
 

@@ -82,8 +82,13 @@ def _checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
             raise IRError(message, code=Code.internal_error, hint=hint) from error
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if not isinstance(one, Value):
-                message = f"{function.__name__} returned {type(one).__name__}, expected a Value or a tuple of Values"
-                raise IRError(message, code=Code.internal_error, hint=hint)
+                raise IRError(
+                    f"{function.__name__} returned",
+                    actual=type(one).__name__,
+                    expected="a Value or a tuple of Values",
+                    code=Code.internal_error,
+                    hint=hint,
+                )
         return result
 
     return checked

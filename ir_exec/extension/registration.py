@@ -96,8 +96,13 @@ def _checked_infer(infer: Callable[..., Any]) -> Callable[..., Any]:
             raise IRError(message, code=Code.internal_error, hint=hint) from error
         for one in result if isinstance(result, tuple) else (result,):
             if not isinstance(one, TensorType):
-                message = f"{name}.infer returned {type(one).__name__}, expected a TensorType or a tuple of TensorTypes"
-                raise IRError(message, code=Code.internal_error, hint=hint)
+                raise IRError(
+                    f"{name}.infer returned",
+                    actual=type(one).__name__,
+                    expected="a TensorType or a tuple of TensorTypes",
+                    code=Code.internal_error,
+                    hint=hint,
+                )
         return result
 
     return checked
@@ -113,7 +118,9 @@ def _checked_evaluate(evaluate: Callable[..., Any]) -> Callable[..., Any]:
             return _fitting(self, result, types[0] if isinstance(types, tuple) else types)
         kinds = types if isinstance(types, tuple) else (types,)
         if len(kinds) > len(result):
-            raise EvaluationError(f"{type(self).__name__} returned {len(result)} outputs, expected {len(kinds)}")
+            raise EvaluationError(
+                f"{type(self).__name__} returned", actual=len(result), detail="outputs", expected=len(kinds)
+            )
         # The last type applies to all further outputs of an operator with an unknown number of outputs.
         kinds += kinds[-1:] * (len(result) - len(kinds))
         return tuple([_fitting(self, output, kind) for output, kind in zip(result, kinds, strict=True)])

@@ -20,22 +20,26 @@ def check_port_map(node: Node, body: Body, graph: Graph) -> Iterator[GraphError]
     If an entry names a Parameter or an output that does not exist, missing entries are not reported as well.
     """
     layer = node.layer
-    parameters = {one.id for one in graph.parameters}
-    results = {one.id for one in graph.results}
+    parameters = {parameter.id for parameter in graph.parameters}
+    results = {result.id for result in graph.results}
     ids = {"input": {port.id for port in layer.inputs}, "output": {port.id for port in layer.outputs}}
     # A layer without an operator may be a misspelled Parameter or Result, which is reported elsewhere.
     unknown = {one.id for one in (*graph.nodes, *graph.unreachable) if one.op is None}
     parameters |= unknown
     results |= unknown
     for entry in body.port_map:
-        message = _entry_fault(entry, ids[entry.direction], parameters if entry.direction == "input" else results)
-        if message:
-            yield _fault(message, entry.line)
+        fault = _entry_fault(entry, ids[entry.direction], parameters if entry.direction == "input" else results)
+        if fault is not None:
+            yield fault
     for edge in body.back_edges:
         if edge.from_layer not in results:
-            yield _fault(f"a back edge leaves layer {edge.from_layer}, expected a Result of {body.name}", edge.line)
+            yield _fault(
+                "a back edge leaves layer", edge.line, actual=edge.from_layer, expected=f"a Result of {body.name}"
+            )
         if edge.to_layer not in parameters:
-            yield _fault(f"a back edge enters layer {edge.to_layer}, expected a Parameter of {body.name}", edge.line)
+            yield _fault(
+                "a back edge enters layer", edge.line, actual=edge.to_layer, expected=f"a Parameter of {body.name}"
+            )
     fed = Counter(entry.internal_layer_id for entry in body.port_map if entry.direction == "input")
     is_lost = not fed.keys() <= parameters
     for parameter in graph.parameters:
@@ -70,32 +74,42 @@ def _output_faults(node: Node, body: Body) -> Iterator[GraphError]:
             yield _fault(f"output port {port.id}: {count} of the port map of {body.name} writes it", port.line)
     purposes = [entry.purpose for entry in body.port_map if entry.direction == "output"]
     if node.op_class.has_condition and "execution_condition" not in purposes:
-        message = "the port map has no output with the purpose execution_condition, expected one"
-        yield _fault(message, body.line)
+        yield _fault("the port map has no output with the purpose execution_condition", body.line, expected="one")
 
 
-def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> str | None:
+def _entry_fault(entry: PortMapEntry, ports: set[str], inside: set[str]) -> GraphError | None:
     kind = "Parameter" if entry.direction == "input" else "Result"
     connected = entry.external_port_id != -1
     if connected and str(entry.external_port_id) not in ports:
-        return f"the port map names {entry.direction} port {entry.external_port_id}, which the layer does not have"
+        message = f"the port map names {entry.direction} port {entry.external_port_id}, which the layer does not have"
+        return _fault(message, entry.line)
     if not connected and entry.purpose is None:
-        return (
-            f"the port map's {entry.direction} for layer {entry.internal_layer_id} is not connected and has no purpose"
+        layer = entry.internal_layer_id
+        return _fault(
+            f"the port map's {entry.direction} for layer {layer} is not connected and has no purpose", entry.line
         )
     if entry.internal_layer_id not in inside:
-        return f"the port map ties {entry.direction} {entry.external_port_id} to layer {entry.internal_layer_id}, " + (
-            f"expected a {kind} of the body"
+        return _fault(
+            f"the port map ties {entry.direction} {entry.external_port_id} to layer",
+            entry.line,
+            actual=entry.internal_layer_id,
+            expected=f"a {kind} of the body",
         )
     if entry.stride == 0 or (entry.part_size is not None and entry.part_size < 1):
         size = 1 if entry.part_size is None else entry.part_size
         stride = 1 if entry.stride is None else entry.stride
-        return f"the port map has slices of size {size} in steps of {stride}, expected size >= 1 and steps != 0"
+        return _fault(
+            "the size and stride of slices in the port map are",
+            entry.line,
+            actual=f"{size} and {stride}",
+            expected="size >= 1 and stride != 0",
+        )
     return None
 
 
-def _fault(message: str, line: int) -> GraphError:
-    return GraphError(message, code=Code.body_port_map, location=Location(line=line))
+def _fault(message: str, line: int, *, actual: object = None, expected: object = None) -> GraphError:
+    location = Location(line=line)
+    return GraphError(message, actual=actual, expected=expected, code=Code.body_port_map, location=location)
 
 
 def with_port_ids(layer: Layer, body: Body) -> Body | None:

@@ -139,12 +139,21 @@ def _output_faults(node: Node, types: Types, given: int) -> list[IRError]:
     op, count = node.op, len(node.outputs)
     assert op is not None, "the types of its outputs were inferred"
     if given < count:
-        message = f"{count} outputs are declared, and {node.type} gives {given}"
         place = Location(line=node.layer.outputs[given].line, port=op.output_name(given))
-        return [ShapeError(message, code=Code.too_many_outputs, location=place.filled_from(node.location))]
+        error = ShapeError(
+            "the layer declares",
+            actual=count,
+            detail="outputs",
+            expected=given,
+            reason=f"the outputs of {node.type}",
+            code=Code.too_many_outputs,
+            location=place.filled_from(node.location),
+        )
+        return [error]
     if op.counts_outputs and types[_counting(node).number].value is None:
-        message = f"{op.counts_outputs} has {given} elements, but the layer has {count} outputs"
-        return [ShapeError(message, port=op.counts_outputs).located(node.location)]
+        reason = "the outputs of the layer"
+        error = ShapeError(f"{op.counts_outputs} has", actual=given, detail="elements", expected=count, reason=reason)
+        return [error.located(Location(port=op.counts_outputs)).located(node.location)]
     return []
 
 

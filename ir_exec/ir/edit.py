@@ -154,7 +154,7 @@ def _end_of_tag(raw: bytes, start: int) -> int:
 
 def _applied(raw: bytes, changes: list[_Change]) -> bytes:
     parts, position = [], 0
-    for change in sorted(set(changes), key=lambda one: (one.start, one.end)):
+    for change in sorted(set(changes), key=lambda change: (change.start, change.end)):
         if change.start < position:
             raise ParseError("two changes of one place conflict")
         parts += [raw[position : change.start], change.text]

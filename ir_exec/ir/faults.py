@@ -60,14 +60,14 @@ class _Place(NamedTuple):
 def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list[IRError]:
     """Convert the errors to faults; `plain` is valid afterwards."""
     lines = _Lines(markup)
-    found_faults: list[tuple[Code, str, Location]] = []
+    faults: list[ParseError] = []
     places = [_place(plain, error["loc"]) for error in errors]
     for error, place in zip(errors, places, strict=True):
         is_missing = place.dim is None and place.holder.get(place.field) is None
-        message = _missing(place) if is_missing else _unreadable(place, is_id=error["type"] == "id")
+        fault = _missing(place) if is_missing else _unreadable(place, is_id=error["type"] == "id")
         layer = place.layer
         location = Location(plain["path"], lines.of(place), layer.get("id"), layer.get("name"), layer.get("type"))
-        found_faults.append((Code.missing_markup if is_missing else Code.unreadable_number, message, location))
+        faults.append(fault.located(location))
     unwanted: dict[int, tuple[list[Plain], set[int]]] = {}
     for error, place in zip(errors, places, strict=True):
         if not _mend(place, is_id=error["type"] == "id"):
@@ -76,8 +76,8 @@ def mended(plain: Plain, errors: Sequence[ErrorDetails], markup: Markup) -> list
         items[:] = [item for index, item in enumerate(items) if index not in indices]
     # Ids have one spelling only now, after all of them were mended.
     return [
-        ParseError(message, code=code, location=replace(location, layer_id=_one_spelling(place.layer.get("id"))))
-        for (code, message, location), place in zip(found_faults, places, strict=True)
+        fault.changed(location=replace(fault.location, layer_id=_one_spelling(place.layer.get("id"))))
+        for fault, place in zip(faults, places, strict=True)
     ]
 
 
@@ -101,23 +101,24 @@ def _place(plain: Plain, path: Sequence[str | int]) -> _Place:
     return _Place(tag, holder, str(path[-1]), None, items, last, layer)
 
 
-def _missing(place: _Place) -> str:
-    if place.field in _ELEMENTS:
-        return f"<{place.tag}> has no <{place.field}>"
-    return f"<{place.tag}> has no attribute {_attribute(place)}"
+def _missing(place: _Place) -> ParseError:
+    what = f"<{place.field}>" if place.field in _ELEMENTS else f"attribute {_attribute(place)}"
+    return ParseError(f"<{place.tag}> has no {what}", code=Code.missing_markup)
 
 
-def _unreadable(place: _Place, *, is_id: bool) -> str:
+def _unreadable(place: _Place, *, is_id: bool) -> ParseError:
     if place.dim is not None:
-        text = place.holder["dims"][place.dim]
-        return f"dim {place.dim} of port {place.holder.get('id')}, {shown(text)}, expected a 64-bit integer"
-    text = shown(place.holder[place.field])
-    if place.tag == "net":
-        return f"the version is {text}, expected a 64-bit integer"
-    if is_id:
-        what = {"layer": "the layer's id", "port": "a port's id"}.get(place.tag) or _attribute(place)
-        return f"{what} is {text}, expected a number of 0 or more"
-    return f"{_attribute(place)} is {text}, expected a 64-bit integer"
+        what = f"dim {place.dim} of port {place.holder.get('id')}"
+    elif place.tag == "net":
+        what = "the version"
+    else:
+        what = ({"layer": "the layer's id", "port": "a port's id"} if is_id else {}).get(place.tag) or _attribute(place)
+    return ParseError(
+        f"{what} is",
+        actual=shown(place.holder[place.field] if place.dim is None else place.holder["dims"][place.dim]),
+        expected="a number of 0 or more" if is_id and place.tag != "net" else "a 64-bit integer",
+        code=Code.unreadable_number,
+    )
 
 
 def _attribute(place: _Place) -> str:

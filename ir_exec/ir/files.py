@@ -11,9 +11,10 @@ from ir_exec.ir.document import Document, Layer
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder
 from ir_exec.ir.pairing import ENTRY, WeightsDigest
+from ir_exec.ir.paths import exists
 from ir_exec.ir.reader import read_document
 from ir_exec.ir.storage import lock_folder
-from ir_exec.ir.urls import exists, is_url
+from ir_exec.ir.urls import is_url
 from ir_exec.ir.weights import Weights, default_weights_path
 
 __all__ = ["ModelFiles", "Source", "WeightsSource", "differing_weights", "opened_weights", "read_files"]
@@ -103,13 +104,20 @@ def _end(layer: Layer) -> int:
 def differing_weights(weights: Weights, digest: WeightsDigest) -> WeightsError:
     """Return the error IR212 for a .bin that was not written with its .xml."""
     size = weights.file_size
-    detail = f"it has {size:,} bytes, expected {digest.size:,}" if size != digest.size else "its digest differs"
-    message = f"the .bin was not written with this .xml: {detail}"
+    is_size = size != digest.size
     hint = (
         "write the model again, or restore the .bin; if the .bin was changed on purpose, delete the entry "
         f"<{ENTRY}> from the rt_info of the .xml"
     )
-    return WeightsError(message, code=Code.weights_digest, hint=hint, location=Location(path=weights.path))
+    return WeightsError(
+        f"the .bin was not written with this .xml: {'it has' if is_size else 'its digest differs'}",
+        actual=f"{size:,}" if is_size else None,
+        detail="bytes",
+        expected=f"{digest.size:,}" if is_size else None,
+        code=Code.weights_digest,
+        hint=hint,
+        location=Location(path=weights.path),
+    )
 
 
 def _stamp(source: Source) -> tuple[int, int, int] | None:
@@ -142,8 +150,14 @@ def opened_weights(
         are_needed: True if a .bin next to it must exist.
     """
     if weights is not None and not isinstance(weights, (str, os.PathLike, bytes, bytearray, memoryview)):
-        message = f"weights are of type {type(weights).__name__}, expected a path or bytes"
-        report(WeightsError(message, code=Code.weights_missing))
+        report(
+            WeightsError(
+                "weights are of type",
+                actual=type(weights).__name__,
+                expected="a path or bytes",
+                code=Code.weights_missing,
+            )
+        )
         return None
     if isinstance(weights, (bytes, bytearray, memoryview)):
         return Weights.of_bytes(weights, order=order)

@@ -94,8 +94,8 @@ class _Halving:
                 converted[conversion.id] = conversion.outputs[0].id
                 added.append(_edge(stored, conversion))
         moved = [
-            one.model_copy(update={"from_port": converted[one.from_layer]}) if one.from_layer in converted else one
-            for one in edges
+            edge.model_copy(update={"from_port": converted[edge.from_layer]}) if edge.from_layer in converted else edge
+            for edge in edges
         ]
         return tuple(made), (*moved, *added)
 

@@ -86,9 +86,13 @@ def load(source: str | os.PathLike[str] | bytes) -> tuple[str | None, bytes]:
         return None, bytes(source)
     path = None
     if is_text(source):
-        message = "the source is the text of an XML file, expected a path"
-        hint = 'pass text as bytes: text.encode("utf-8")'
-        raise ParseError(message, code=Code.unreadable_path, hint=hint)
+        raise ParseError(
+            "the source is",
+            actual="the text of an XML file",
+            expected="a path",
+            code=Code.unreadable_path,
+            hint='pass text as bytes: text.encode("utf-8")',
+        )
     try:
         path = os.fsdecode(source)
         if is_url(path):
@@ -149,7 +153,10 @@ def parse(raw: bytes) -> Markup:
 def _check_size(size: int, path: str | None) -> None:
     if size > MAX_XML_BYTES:
         raise ResourceError(
-            f"the file has {size:,} bytes, expected at most {MAX_XML_BYTES:,} in an .xml of IR",
+            "the file has",
+            actual=f"{size:,}",
+            detail="bytes",
+            expected=f"at most {MAX_XML_BYTES:,} in an .xml of IR",
             code=Code.limit_exceeded,
             hint="check that this is not the .bin",
             location=Location(path=path),
@@ -208,9 +215,16 @@ def _warnings(text: bytes) -> tuple[ParseError, ...]:
         return ()
     start = text.index(b"<", further.start(1))
     place = Location(line=1 + text.count(b"\n", 0, start))
-    message = "a second XML declaration, expected one: OpenVINO reads such a file, other tools reject it"
-    hint = "remove all <?xml ... ?> except the first"
-    return (ParseError(message, code=Code.not_well_formed, severity="warning", hint=hint, location=place),)
+    error = ParseError(
+        "a second XML declaration",
+        expected="one",
+        reason=": OpenVINO reads such a file, other tools reject it",
+        code=Code.not_well_formed,
+        severity="warning",
+        hint="remove all <?xml ... ?> except the first",
+        location=place,
+    )
+    return (error,)
 
 
 def _without_asides(text: bytes) -> bytes:
@@ -416,7 +430,9 @@ def recognise_root(tag: str) -> IRError:
     found = _BY_ROOT.get(local_name.lower())
     if found is not None:
         return _not_ir(*found)
-    return ParseError(f"not an IR file: its root element is <{local_name[:80]}>, expected <net>", code=Code.not_ir)
+    return ParseError(
+        "not an IR file: its root element is", actual=f"<{local_name[:80]}>", expected="<net>", code=Code.not_ir
+    )
 
 
 def _is_text(start: bytes) -> bool:

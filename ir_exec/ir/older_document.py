@@ -227,7 +227,7 @@ class _OlderWalk:
         return {**plain, "direction": str(element.tag), "line": self._line(element)}
 
     def _edge(self, element: etree._Element) -> Plain:
-        return {**self._back_edge(element), **{one: element.get(one.replace("_", "-")) for one in _PORTS}}
+        return {**self._back_edge(element), **{port: element.get(port.replace("_", "-")) for port in _PORTS}}
 
     def _back_edge(self, element: etree._Element) -> Plain:
         plain: Plain = {name: element.get(name.replace("_", "-")) for name in ("from_layer", "to_layer", *_PORTS)}

@@ -147,8 +147,14 @@ def _refuse_other_versions(markup: Markup, errors: Iterable[ErrorDetails]) -> No
     if wrong in ("greater_than_equal", "less_than_equal"):
         older = wrong == "greater_than_equal"
         hint = "convert the original model again: version 7 and older have a different layout" if older else None
-        message = f"IR version {shown(markup.root.get('version'))[1:-1]} is not supported, expected version 10 or 11"
-        raise ParseError(message, code=Code.ir_version, hint=hint, location=location)
+        raise ParseError(
+            "the version of the IR is",
+            actual=shown(markup.root.get("version"))[1:-1],
+            expected="10 or 11",
+            code=Code.ir_version,
+            hint=hint,
+            location=location,
+        )
     if wrong is not None and markup.root.find(".//blobs") is not None:
         raise ParseError("an IR of version 7 or older is not supported", code=Code.ir_version, location=location)
 

@@ -30,10 +30,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ir_exec.hints import install_hint
-from ir_exec.ir.urls import local_path, name_and_rest, suffix_of
+from ir_exec.ir.urls import is_url, name_and_rest, suffix_of
 from ir_exec.types import Array
 
-__all__ = ["VARIABLE", "RemoteFile", "files_below", "is_there"]
+__all__ = ["VARIABLE", "RemoteFile", "fetch", "files_below", "is_there"]
 
 VARIABLE = "IR_EXEC_REMOTE_CACHE"
 LIMIT_VARIABLE = "IR_EXEC_REMOTE_LIMIT"
@@ -76,6 +76,13 @@ def is_there(url: str) -> bool:
             return bool(_in_time(SECONDS, lambda: system.exists(place)))
     except OSError:
         return False
+
+
+def fetch(url: str) -> str:
+    """Return the local path of a file that is fetched as a whole."""
+    remote = RemoteFile.open(url)
+    remote.require(0, remote.size)
+    return remote.path
 
 
 def files_below(url: str) -> list[str] | None:
@@ -350,7 +357,7 @@ def _system(url: str) -> tuple[Any, str]:
         if not chained:
             raise
         # Archives are read from their end, which a server without ranges does not allow: fetch the whole file.
-        found = url_to_fs(f"{archive}::file://{local_path(rest)}")
+        found = url_to_fs(f"{archive}::file://{fetch(rest) if is_url(rest) else rest}")
     return found
 
 

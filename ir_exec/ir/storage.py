@@ -97,7 +97,7 @@ def replacing_all(targets: Sequence[tuple[str, str]], *, is_guarded: bool = True
             if guard is not None:
                 guard(path, content)
             replacements.append(stack.enter_context(_replacement(path)))
-        yield tuple([one.file for one in replacements])
+        yield tuple([replacement.file for replacement in replacements])
         for one in replacements:
             one.complete()
         if len(replacements) == 1:

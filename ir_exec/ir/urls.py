@@ -1,11 +1,11 @@
-"""Paths that may be URLs: names of local and remote files. The module that fetches them is imported on first use."""
+"""Paths that may be URLs: the parts of their names."""
 
 from __future__ import annotations
 
 import os
 import re
 
-__all__ = ["exists", "is_url", "local_path", "name_and_rest", "replaced_suffix", "suffix_of"]
+__all__ = ["is_url", "name_and_rest", "replaced_suffix", "suffix_of"]
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 
@@ -13,15 +13,6 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
 def is_url(path: object) -> bool:
     """Return True if a path is a URL, `scheme://...`; drive letters are not."""
     return isinstance(path, str) and _URL.match(path) is not None
-
-
-def exists(path: str) -> bool:
-    """Return True if the local or remote file or folder exists; False if this cannot be determined."""
-    if not is_url(path):
-        return os.path.exists(path)
-    from ir_exec.ir.remote import is_there
-
-    return is_there(path)
 
 
 def suffix_of(path: str) -> str:
@@ -33,21 +24,6 @@ def replaced_suffix(path: str, suffix: str) -> str:
     """Return the path or URL with another suffix of the file's name."""
     name, rest = name_and_rest(path)
     return os.path.splitext(name)[0] + suffix + rest
-
-
-def local_path(path: str) -> str:
-    """The local path of a file, to which a URL is fetched if necessary.
-
-    Raises:
-        OSError: If the file cannot be read.
-    """
-    if not is_url(path):
-        return path
-    from ir_exec.ir.remote import RemoteFile
-
-    remote = RemoteFile.open(path)
-    remote.require(0, remote.size)
-    return remote.path
 
 
 def name_and_rest(path: str) -> tuple[str, str]:

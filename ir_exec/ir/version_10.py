@@ -131,8 +131,8 @@ class _Upgrade:
             result = self.layers[edge.to_layer]
             unconverted = {port.precision, inferred.precision, inferred.name}
             inputs = tuple(
-                one.changed(precision=wanted.precision) if one.precision in unconverted else one
-                for one in result.inputs
+                input.changed(precision=wanted.precision) if input.precision in unconverted else input
+                for input in result.inputs
             )
             self.layers[result.id] = result.changed(inputs=inputs)
 
@@ -143,7 +143,7 @@ class _Upgrade:
         wanted = tree.attributes.get("reference-layer-name")
         inputs = [layer for layer in self.layers.values() if layer.is_parameter and len(layer.outputs) == 1]
         named = [layer for layer in inputs if layer.name == wanted] if wanted else inputs[:1]
-        means = [one for one in tree.children if one.name == "channel" and one.child("mean") is not None]
+        means = [child for child in tree.children if child.name == "channel" and child.child("mean") is not None]
         if not named or not means:
             return
         layer, port = named[0], named[0].outputs[0]

@@ -59,9 +59,13 @@ def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, 
     is_text = element_type is ElementType.string
     needed = 4 * (2 + count) if is_text else packed_size(element_type, count)
     if size < needed:
-        at_least = "at least " if is_text else ""
-        message = f"{element_type}{list(shape)} takes {at_least}{needed} bytes, but the size is {size}"
-        raise WeightsError(message, code=Code.constant_size)
+        raise WeightsError(
+            "the size of the constant is",
+            actual=size,
+            expected=f"at least {needed}" if is_text else needed,
+            reason=f"the bytes of {element_type}{list(shape)}",
+            code=Code.constant_size,
+        )
     return 0 if is_text or size <= max(needed, 1) else size - needed
 
 
@@ -216,8 +220,14 @@ class Weights:
         if offset + size <= self.size or math.prod(shape) == 0:
             return spare
         if spare and offset + size - spare <= self.size:
-            message = f"{element_type}{list(shape)} takes {size - spare} bytes, but the size is {size}, past the end"
-            raise WeightsError(f"{message} of the weights", code=Code.constant_size)
+            raise WeightsError(
+                "the size of the constant is",
+                actual=size,
+                detail="and past the end of the weights",
+                expected=size - spare,
+                reason=f"the bytes of {element_type}{list(shape)}",
+                code=Code.constant_size,
+            )
         raise WeightsError(
             f"the constant is in bytes {offset} to {offset + size} of the weights, which end at {self.size}",
             code=Code.weights_short,
@@ -368,7 +378,12 @@ def _not_a_pointer(stored: Array, path: str | None) -> Array:
             location=Location(path=path),
         )
     if stored[: len(_XML)].tobytes().removeprefix(b"\xef\xbb\xbf").startswith((b"<?xml", b"<net ")):
-        message = "the weights are an .xml, expected the .bin that belongs to it"
-        hint = "pass the .bin as the weights, or none if it has the name of the .xml"
-        raise WeightsError(message, code=Code.weights_missing, hint=hint, location=Location(path=path))
+        raise WeightsError(
+            "the weights are",
+            actual="an .xml",
+            expected="the .bin that belongs to it",
+            code=Code.weights_missing,
+            hint="pass the .bin as the weights, or none if it has the name of the .xml",
+            location=Location(path=path),
+        )
     return stored

@@ -151,7 +151,9 @@ class _DocumentWriter:
         if is_empty:
             content = memoryview(bytes(min(size, 1)))
         elif self._weights is None:
-            raise WeightsError("the constant has bytes, expected weights to read them from", code=Code.weights_missing)
+            raise WeightsError(
+                "the constant has bytes", expected="weights to read them from", code=Code.weights_missing
+            )
         else:
             content = self._weights.slice(offset, size)
             if len(content) < size:

@@ -129,12 +129,18 @@ def _out_of_range(
         first.append(component)
     name = f"indices[{','.join(map(str, first))}]" if first else "indices"
     least = 0 if negative == "refused" else -size
-    allowed = f"expected {least} to {size - 1}" if size else "expected no index"
-    message = f"{name} is {value}, {allowed}: axis {axis} of data has size {size}"
+    reason = f": axis {axis} of data has size {size}"
     count = int(np.count_nonzero(outside))
     if count > 1:
-        message += f" ({count} of {outside.size} indices are out of range)"
-    return EvaluationError(message, code=Code.index_out_of_range, port="indices")
+        reason += f" ({count} of {outside.size} indices are out of range)"
+    return EvaluationError(
+        f"{name} is",
+        actual=value,
+        expected=f"{least} to {size - 1}" if size else "no index",
+        reason=reason,
+        code=Code.index_out_of_range,
+        port="indices",
+    )
 
 
 def element_offsets(positions: Array, axis: int, shape: Sequence[int]) -> Array:
@@ -189,11 +195,15 @@ def check_indices(
     below = int(np.count_nonzero(values < 0))
     if negative != "tolerated" or not below:
         return []
-    message = (
-        f"{below} of {values.size} indices are negative and count from the end of the axis, "
-        "expected non-negative ones by the specification"
-    )
-    return [EvaluationError(message, code=Code.negative_index, port="indices", severity="warning")]
+    return [
+        EvaluationError(
+            f"{below} of {values.size} indices are negative and count from the end of the axis",
+            expected="non-negative ones by the specification",
+            code=Code.negative_index,
+            port="indices",
+            severity="warning",
+        )
+    ]
 
 
 def check_duplicates(offsets: Array) -> list[IRError]:

@@ -94,10 +94,12 @@ def require_compilable(pattern: str) -> None:
     """
     size = _count_elements(pattern)
     if size > max(_MOST_ELEMENTS, len(pattern)):
-        message = (
-            f"the pattern has {size:,} elements after its counts are expanded, expected at most {_MOST_ELEMENTS:,}"
+        raise ResourceError(
+            "the pattern has",
+            actual=f"{size:,}",
+            detail="elements after its counts are expanded",
+            expected=f"at most {_MOST_ELEMENTS:,}",
         )
-        raise ResourceError(message)
     if size > len(pattern):
         current_limits().require(_ELEMENT_BYTES * size)
 

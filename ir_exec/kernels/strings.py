@@ -32,8 +32,12 @@ def encode_text(text: str) -> bytes:
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError as error:
-        message = f"a string contains the surrogate U+{ord(text[error.start]):04X}, expected characters of Unicode"
-        raise EvaluationError(message, code=Code.bad_value) from None
+        raise EvaluationError(
+            "a string contains the surrogate",
+            actual=f"U+{ord(text[error.start]):04X}",
+            expected="characters of Unicode",
+            code=Code.bad_value,
+        ) from None
 
 
 def join_strings(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Array, Array, Array]:
@@ -51,7 +55,9 @@ def join_strings(strings: Iterable[bytes], shape: tuple[int, ...]) -> tuple[Arra
         chars += text
         lengths.append(len(text))
     if len(chars) > MOST_CHARACTERS:
-        raise ResourceError(f"the strings have {len(chars):,} bytes, expected at most {MOST_CHARACTERS:,}")
+        raise ResourceError(
+            "the strings have", actual=f"{len(chars):,}", detail="bytes", expected=f"at most {MOST_CHARACTERS:,}"
+        )
     ends = np.cumsum(np.frombuffer(lengths, np.int64))
     begins = ends - np.frombuffer(lengths, np.int64)
     return (

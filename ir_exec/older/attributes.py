@@ -70,20 +70,22 @@ class LayerAttributes:
         """Return the attribute as a list of integers."""
         if default is not None and not self.has(name):
             return default
-        return tuple([_integer(name, one) for one in _items(self.text(name))])
+        return tuple([_integer(name, item) for item in _items(self.text(name))])
 
     def numbers(self, name: str, default: tuple[float, ...] | None = None) -> tuple[float, ...]:
         """Return the attribute as a list of floats."""
         if default is not None and not self.has(name):
             return default
-        return tuple([_number(name, one) for one in _items(self.text(name))])
+        return tuple([_number(name, item) for item in _items(self.text(name))])
 
     def choice(self, name: str, choices: Mapping[str, _T], default: str | None = None) -> _T:
         """Return the attribute's value in `choices`, whose keys are in lower case; raise IR302 for any other text."""
         text = self.text(name, default).lower()
         if text not in choices:
             expected = ", ".join(choices)
-            raise InvalidAttributeError(f"{name} is {text!r}, expected one of {expected}", code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                f"{name} is", actual=repr(text), expected=f"one of {expected}", code=Code.invalid_attribute
+            )
         return choices[text]
 
 
@@ -100,7 +102,7 @@ def _number(name: str, text: str) -> float:
         return float(text)
     except ValueError:
         raise InvalidAttributeError(
-            f"{name} is {text[:40]!r}, expected a number", code=Code.invalid_attribute
+            f"{name} is", actual=repr(text[:40]), expected="a number", code=Code.invalid_attribute
         ) from None
 
 
@@ -110,10 +112,12 @@ def _integer(name: str, text: str) -> int:
     except ValueError:
         number = _number(name, text)
         if number != number or not abs(number) < _MOST or number != int(number):
-            message = f"{name} is {text[:40]!r}, expected an integer"
-            raise InvalidAttributeError(message, code=Code.invalid_attribute) from None
+            raise InvalidAttributeError(
+                f"{name} is", actual=repr(text[:40]), expected="an integer", code=Code.invalid_attribute
+            ) from None
         found = int(number)
     if not -_MOST <= found < _MOST:
-        message = f"{name} is {text[:40]!r}, expected a 64-bit integer"
-        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            f"{name} is", actual=repr(text[:40]), expected="a 64-bit integer", code=Code.invalid_attribute
+        )
     return found

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from math import prod
-from typing import TYPE_CHECKING
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -17,10 +17,10 @@ from ir_exec.older.attributes import LayerAttributes
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, ElementType, Shape
 
-if TYPE_CHECKING:
-    from ir_exec.older.network import OlderNetwork
+__all__ = ["LayerCall", "OlderNetwork", "PortKey", "parsed_precision"]
 
-__all__ = ["LayerCall", "parsed_precision"]
+PortKey = tuple[str, str]
+"""The ids of a layer and of one of its ports."""
 
 _MOST_DIM = 2**62
 
@@ -43,6 +43,23 @@ def parsed_precision(text: str | None) -> ElementType | None:
     except ValueError:
         raise UnsupportedError(f"unknown precision {text[:40]!r}", code=Code.element_type_not_taken) from None
     return kind
+
+
+@dataclass(slots=True)
+class OlderNetwork:
+    """A network as values of the builder.
+
+    Attributes:
+        values: The values by the ports that produce them.
+        inputs: The Parameters.
+        ends: The values without readers, with their names.
+        sinks: Assigns.
+    """
+
+    values: dict[PortKey, Value] = field(default_factory=dict)
+    inputs: list[Value] = field(default_factory=list)
+    ends: list[tuple[str, Value]] = field(default_factory=list)
+    sinks: list[Value] = field(default_factory=list)
 
 
 class LayerCall(LayerAttributes):
@@ -129,7 +146,9 @@ class LayerCall(LayerAttributes):
         shape = [dim for dim in dims if not 0 <= dim <= _MOST_DIM]
         if shape or not 0 <= prod(dims) <= _MOST_DIM:
             raise WeightsError(
-                f"the constant has the dims {list(dims)}, expected valid sizes",
+                "the constant has the dims",
+                actual=list(dims),
+                expected="valid sizes",
                 code=Code.constant_offset,
                 location=place,
             )
@@ -144,7 +163,7 @@ class LayerCall(LayerAttributes):
         weights = self._weights
         if blob.offset < 0:
             raise WeightsError(
-                f"the offset is {blob.offset}, expected 0 or more", code=Code.constant_offset, location=place
+                "the offset is", actual=blob.offset, expected="0 or more", code=Code.constant_offset, location=place
             )
         if weights is not None:
             try:

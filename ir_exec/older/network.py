@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ir_exec import build
 from ir_exec.build import Value
@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
 from ir_exec.ir import Edge, Weights
 from ir_exec.ir.older_document import OlderBody, OlderDocument, OlderLayer, OlderPort
-from ir_exec.older.call import LayerCall, parsed_precision
+from ir_exec.older.call import LayerCall, OlderNetwork, PortKey, parsed_precision
 from ir_exec.older.preprocess import preprocessed, preprocessed_input
 from ir_exec.older.registry import find_lowering
 from ir_exec.ops import Op
@@ -21,10 +21,7 @@ from ir_exec.ops.base.registry import newest
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import ElementType, Shape, TensorType
 
-__all__ = ["OlderLowerer", "OlderNetwork", "Origin", "PortKey"]
-
-PortKey = tuple[str, str]
-"""The ids of a layer and of one of its ports."""
+__all__ = ["OlderLowerer", "Origin"]
 
 _STRUCTURAL = frozenset(("const", "constant", "parameter", "result"))
 
@@ -40,23 +37,6 @@ class Origin:
     first: int
     last: int
     outputs: tuple[Value | None, ...]
-
-
-@dataclass(slots=True)
-class OlderNetwork:
-    """A network as values of the builder.
-
-    Attributes:
-        values: The values by the ports that produce them.
-        inputs: The Parameters.
-        ends: The values without readers, with their names.
-        sinks: Assigns.
-    """
-
-    values: dict[PortKey, Value] = field(default_factory=dict)
-    inputs: list[Value] = field(default_factory=list)
-    ends: list[tuple[str, Value]] = field(default_factory=list)
-    sinks: list[Value] = field(default_factory=list)
 
 
 class OlderLowerer:
@@ -157,8 +137,8 @@ class OlderLowerer:
                 expected = (
                     str(least) if least == most else f"{least} to {most}" if most < 2**31 else f"at least {least}"
                 )
-                message = f"expected {expected} inputs, found {len(given)}"
-                raise GraphError(message, code=Code.wrong_number_of_inputs)
+                code = Code.wrong_number_of_inputs
+                raise GraphError("the layer has", actual=len(given), detail="inputs", expected=expected, code=code)
             call = LayerCall(
                 layer,
                 self._document.version,
@@ -233,7 +213,7 @@ class OlderLowerer:
         cls = newest(layer.type)
         if cls is None or cls.is_parameter or cls.is_result or cls.evaluate_context:
             return None
-        names = {name for one in cls.fields() for name in (one.attribute, one.name)}
+        names = {name for field in cls.fields() for name in (field.attribute, field.name)}
         if not names.issuperset(layer.data):
             return None
         try:
@@ -369,12 +349,12 @@ class _Links:
                 )
             )
             return
-        port = next((one for one in source.outputs if one.id == edge.from_port), None)
+        port = next((output for output in source.outputs if output.id == edge.from_port), None)
         if port is None:
             message = f"layer {source.id} has no output port {edge.from_port}"
             self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(source))))
             return
-        if all(one.id != edge.to_port for one in target.inputs):
+        if all(input.id != edge.to_port for input in target.inputs):
             message = f"layer {target.id} has no input port {edge.to_port}"
             self._report(GraphError(message, code=Code.wrong_port, location=place.filled_from(_place(target))))
             return

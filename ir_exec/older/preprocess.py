@@ -48,8 +48,15 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
     dims = value.shape.static if value.shape.is_static else ()
     count = _channel_count(dims)
     if len(means) != count:
-        message = f"<pre-process> has means for {len(means)} channels, expected {count}, the channels of input {name!r}"
-        raise ParseError(message, code=Code.missing_markup, location=Location(line=tree.line))
+        raise ParseError(
+            "<pre-process> has means for",
+            actual=len(means),
+            detail="channels",
+            expected=count,
+            reason=f"the channels of input {name!r}",
+            code=Code.missing_markup,
+            location=Location(line=tree.line),
+        )
     ordered = _by_channel(channels)
     if all("size" in mean.attributes for mean in means):
         offset = _images([_mean(channel) for channel in ordered], tree, dims, weights)
@@ -67,7 +74,9 @@ def preprocessed(tree: RtInfo, value: Value, weights: Weights | None) -> Value:
 def _channel_count(dims: tuple[int, ...]) -> int:
     """The number of channels, as in the Inference Engine: dims of rank 3 have no batch."""
     if len(dims) < 2:
-        raise ParseError(f"the input of <pre-process> has rank {len(dims)}, expected 2 or more", code=Code.wrong_rank)
+        raise ParseError(
+            "the input of <pre-process> has rank", actual=len(dims), expected="2 or more", code=Code.wrong_rank
+        )
     return dims[{2: 1, 3: 0, 4: 1}.get(len(dims), 2 if len(dims) == 5 else 1)]
 
 
@@ -95,16 +104,26 @@ def _number(element: RtInfo, name: str, default: float | None = None) -> float:
         if not np.isfinite(found):
             raise ValueError
     except ValueError:
-        message = f"{name} of <{element.name}> is {(text or '')[:40]!r}, expected a number"
-        raise ParseError(message, code=Code.unreadable_number, location=Location(line=element.line)) from None
+        raise ParseError(
+            f"{name} of <{element.name}> is",
+            actual=repr((text or "")[:40]),
+            expected="a number",
+            code=Code.unreadable_number,
+            location=Location(line=element.line),
+        ) from None
     return found
 
 
 def _whole(element: RtInfo, name: str, default: int | None = None) -> int:
     number = _number(element, name, default)
     if not abs(number) < 2**63:
-        message = f"{name} of <{element.name}> is {number:g}, expected a 64-bit integer"
-        raise ParseError(message, code=Code.unreadable_number, location=Location(line=element.line))
+        raise ParseError(
+            f"{name} of <{element.name}> is",
+            actual=f"{number:g}",
+            expected="a 64-bit integer",
+            code=Code.unreadable_number,
+            location=Location(line=element.line),
+        )
     return int(number)
 
 
@@ -129,7 +148,10 @@ def _images(means: list[RtInfo], tree: RtInfo, dims: tuple[int, ...], weights: W
                 weights.check(kind, shape.static, offset, size)
             elif offset < 0 or size < 0:
                 raise ParseError(
-                    f"the offset is {offset} and the size {size}, expected 0 or more", code=Code.constant_offset
+                    "the offset and the size are",
+                    actual=f"{offset} and {size}",
+                    expected="0 or more",
+                    code=Code.constant_offset,
                 )
         except IRError as error:
             raise error.located(place) from None

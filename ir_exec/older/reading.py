@@ -27,7 +27,8 @@ from ir_exec.ir.document import id_number
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.older_document import OlderDocument, read_older_document
 from ir_exec.model import Loaded, WeightsSource, opened_weights
-from ir_exec.older.network import OlderLowerer, OlderNetwork, Origin
+from ir_exec.older.call import OlderNetwork
+from ir_exec.older.network import OlderLowerer, Origin
 
 __all__ = ["load_older", "writer_of"]
 
@@ -90,9 +91,9 @@ def _loaded(
     needed = needed_layers([*results, *lowered.sinks, *lowered.inputs])
     network = assemble(needed, lowered.inputs, results, document.name)
     ends = {value.layer for value in (*lowered.inputs, *results)}
-    ordered = [one.layer for one in lowered.inputs]
+    ordered = [input.layer for input in lowered.inputs]
     ordered += [one for one in needed if one not in ends]
-    ordered += [one.layer for one in results]
+    ordered += [result.layer for result in results]
     # Without the .bin no constant is known: the missing file is reported once.
     lacks_weights = weights is None and _has_blobs(document)
     held = None if lacks_weights else ArrayWeights(network.constants, weights)
@@ -168,7 +169,7 @@ class _Relabelling:
         self._lines = lowerer.lines
         self._origins = sorted(lowerer.origins, key=lambda origin: origin.first)
         self._firsts = np.array([origin.first for origin in self._origins], np.int64)
-        taken = [number for one in self._origins if (number := id_number(one.layer.id)) is not None]
+        taken = [number for origin in self._origins if (number := id_number(origin.layer.id)) is not None]
         self._next = max(taken, default=-1) + 1
         self._used: set[str] = set()
 

@@ -52,12 +52,12 @@ class OlderLowering:
     @property
     def least_inputs(self) -> int:
         """The minimum number of inputs."""
-        return sum(one.kind is one.POSITIONAL_OR_KEYWORD and one.default is one.empty for one in self._inputs)
+        return sum(input.kind is input.POSITIONAL_OR_KEYWORD and input.default is input.empty for input in self._inputs)
 
     @property
     def most_inputs(self) -> int:
         """The maximum number of inputs."""
-        if any(one.kind is one.VAR_POSITIONAL for one in self._inputs):
+        if any(input.kind is input.VAR_POSITIONAL for input in self._inputs):
             return sys.maxsize
         return len(self._inputs)
 
@@ -95,7 +95,7 @@ def find_lowering(type_name: str) -> OlderLowering | None:
 def lowered_types() -> list[str]:
     """Every layer type with a function, as spelled in files."""
     _import()
-    return sorted(one.name for one in _lowerings.values())
+    return sorted(lowering.name for lowering in _lowerings.values())
 
 
 @cache

@@ -103,8 +103,15 @@ def _require_shifts(b: Array) -> None:
     is_outside = (b < 0) | (b >= kind.bits)
     if is_outside.any():
         count = int(b[is_outside].flat[0])
-        message = f"a shift by {count} bits, expected 0 to {kind.bits - 1} for {kind}"
-        raise EvaluationError(message, code=Code.bad_value, port="b")
+        raise EvaluationError(
+            "a shift by",
+            actual=count,
+            detail="bits",
+            expected=f"0 to {kind.bits - 1}",
+            reason=f" for {kind}",
+            code=Code.bad_value,
+            port="b",
+        )
 
 
 @op("BitwiseLeftShift", since=15)

@@ -215,7 +215,7 @@ class If(Op):
             if tie.position is not None:
                 result = results[tie.result]
                 if result.ndim == 0:
-                    types = [TensorType.of(one) for one in arrays]
+                    types = [TensorType.of(array) for array in arrays]
                     # Types without values are cached.
                     rank = _rank(other, [type.without_values() for type in types], tie.position)
                     rank = _rank(other, types, tie.position) if rank is None else rank
@@ -263,8 +263,12 @@ def _of_either(one: TensorType, other: TensorType, position: int) -> TensorType:
     """A type that includes an output of then_body and one of else_body."""
     kinds = {type.element_type for type in (one, other) if type.element_type.is_known}
     if len(kinds) > 1:
-        message = f"output {position} is {one.element_type} from then_body and {other.element_type} from else_body"
-        raise ElementTypeError(message, code=Code.element_types_differ)
+        raise ElementTypeError(
+            f"output {position} of then_body and else_body is",
+            actual=f"{one.element_type} and {other.element_type}",
+            expected="equal types",
+            code=Code.element_types_differ,
+        )
     if {one.rank, other.rank} == {0, 1}:
         one, other = (type.with_shape(Shape([1])) if type.rank == 0 else type for type in (one, other))
     return either(one, other)

@@ -21,7 +21,7 @@ from ir_exec.ops.base import Family, In, Op, op
 from ir_exec.ops.base.attributes import LOWER, Bool, Float, Ints, Positive, at_least
 from ir_exec.ops.base.dims import AXES, axes_of, distinct_axes
 from ir_exec.ops.base.inputs import ValueRange
-from ir_exec.ops.base.shapes import known_ints, merge_dims, require_rank
+from ir_exec.ops.base.shapes import known_ints, merge_dims, require_least_rank, require_rank
 from ir_exec.types import Array, Dim, Shape, TensorType
 
 __all__ = [
@@ -362,8 +362,15 @@ class GroupNormalization(Op):
     def infer(self, data: TensorType, scale: TensorType, bias: TensorType) -> TensorType:
         channels = _channels(data, scale=scale, bias=bias)
         if channels.is_static and (channels.lo % self.num_groups or channels.lo < self.num_groups):
-            message = f"{channels} channels cannot be divided into {self.num_groups} groups"
-            raise ShapeError(message, code=Code.dims_differ, port="data")
+            raise ShapeError(
+                "data has",
+                actual=channels,
+                detail="channels",
+                expected=f"a multiple of {self.num_groups}",
+                reason="the number of groups",
+                code=Code.dims_differ,
+                port="data",
+            )
         return data.without_values()
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
@@ -466,9 +473,7 @@ def _channels(data: TensorType, **vectors: TensorType) -> Dim:
     """
     channels = Dim.any()
     if data.shape.dims is not None:
-        if len(data.shape) < 2:
-            message = f"data has rank {data.rank} ({data.shape}), expected 2 or more"
-            raise ShapeError(message, code=Code.wrong_rank, port="data")
+        require_least_rank(data, 2, "data")
         channels = data.shape[1]
     for name, vector in vectors.items():
         require_rank(vector, 1, name)

@@ -85,7 +85,7 @@ class FakeQuantize(Op):
         limits |= {"output_low": output_low, "output_high": output_high}
         for name, limit in limits.items():
             if self.auto_broadcast in ("none", "explicit"):
-                merge_shapes(data.shape, limit.shape, f"without broadcasting the shapes of data and {name}", port=name)
+                merge_shapes(data.shape, limit.shape, f"the shapes of data and {name} without broadcasting", port=name)
             else:
                 _require_broadcast(limit.shape, data.shape, name)
         return data.without_values()

@@ -211,7 +211,7 @@ class Unsqueeze(Op):
         require_rank(axes, (0, 1), "axes")
         chosen = known_ints(axes)
         if chosen == ():
-            raise ShapeError("axes are empty, expected at least one", port="axes")
+            raise ShapeError("axes are", actual="empty", expected="at least one", port="axes")
         if data.shape.dims is None:
             return data.with_shape(Shape.unknown())
         if chosen is None:
@@ -324,12 +324,14 @@ class Reshape(Op):
                 continue
             if least == most == -1:
                 if rest is not None:
-                    raise ShapeError(f"shape has -1 at {rest} and at {place}, expected at most one -1", port="shape")
+                    raise ShapeError(
+                        "shape has -1 at", actual=f"{rest} and {place}", expected="at most one -1", port="shape"
+                    )
                 rest = place
                 dims.append(Dim.any())
                 continue
             if most < 0:
-                raise ShapeError(f"{most} at {place} of shape is invalid, expected -1 or more", port="shape")
+                raise ShapeError(f"element {place} of shape is", actual=most, expected="-1 or more", port="shape")
             # A size that may be -1 gives no bounds.
             dims.append(Dim(least, most) if least >= 0 else Dim.any())
             given.append(dims[-1])

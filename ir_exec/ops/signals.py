@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.errors import EvaluationError, IRError, Location, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import require_temporary
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, rounded, widened
@@ -25,6 +25,7 @@ from ir_exec.ops.base.shapes import (
     known_int,
     merge_dims,
     normalize_axes,
+    require_least_rank,
     require_one_element,
     require_rank,
 )
@@ -66,8 +67,14 @@ class _Fourier(Op):
         if numbers is None:
             return data.with_shape(Shape.unknown())
         if axes.shape.dims is not None and axes.shape[0].lo > len(numbers):
-            message = f"axes has {axes.shape[0].lo} elements, data has {len(numbers)} axes to transform"
-            raise ShapeError(message, port="axes")
+            raise ShapeError(
+                "axes has",
+                actual=axes.shape[0].lo,
+                detail="elements",
+                expected=f"at most {len(numbers)}",
+                reason="the number of axes to transform",
+                port="axes",
+            )
         sizes = self._output_sizes(numbers, known_axes(axes, len(numbers)), signal_size)
         return data.with_shape(Shape([*sizes, 2] if self.complex_output else sizes))
 
@@ -76,9 +83,7 @@ class _Fourier(Op):
         if data.shape.dims is None:
             return None
         least = 2 if self.complex_input else 1
-        if len(data.shape) < least:
-            message = f"data has rank {data.rank} ({data.shape}), expected {least} or more"
-            raise ShapeError(message, code=Code.wrong_rank, port="data")
+        require_least_rank(data, least, "data")
         if not self.complex_input:
             return data.shape[:]
         merge_dims(data.shape[-1], Dim.of(2), "the last axis of data and the parts of a complex number", port="data")
@@ -105,7 +110,7 @@ class _Fourier(Op):
 
     def _require_last(self, axes: tuple[int, ...], error: type[IRError]) -> None:
         if not axes and not (self.complex_input and self.complex_output):
-            raise error("axes is empty, expected one axis or more")
+            raise error("axes is", actual="empty", expected="one axis or more")
 
     def _whole_signal(self, size: Dim, is_last: bool) -> Dim:
         """The number of values to transform along an axis of this size without signal_size."""
@@ -135,7 +140,7 @@ class _Fourier(Op):
         try:
             along = normalize_axes(as_integers(axes).tolist(), len(shape))
         except ShapeError as error:
-            raise EvaluationError(error.message, port="axes") from None
+            raise EvaluationError.of(error.fault).changed(code=Code.bad_value, location=Location(port="axes")) from None
         self._require_last(along, EvaluationError)
         given = [-1] * len(along) if signal_size is None else as_integers(signal_size).tolist()
         output, signal = list(shape), []
@@ -157,8 +162,12 @@ class _Fourier(Op):
 
 def _checked(bounds: tuple[int, int], position: int, error: type[IRError]) -> tuple[int, int]:
     if bounds[1] < -1:
-        message = f"signal_size[{position}] is {bounds[1]}, expected 0 or more, or -1 for the size of the axis"
-        raise error(message, port="signal_size")
+        raise error(
+            f"signal_size[{position}] is",
+            actual=bounds[1],
+            expected="0 or more, or -1 for the size of the axis",
+            port="signal_size",
+        )
     return bounds
 
 
@@ -284,10 +293,10 @@ def _require_frames(
 def _check_frames(size: int | None, step: int | None, window: Dim | None, error: type[IRError]) -> None:
     for name, number in (("frame_size", size), ("frame_step", step)):
         if number is not None and number < 1:
-            raise error(f"{name} is {number}, expected 1 or more", port=name)
+            raise error(f"{name} is", actual=number, expected="1 or more", port=name)
     if window is not None and (window == 0 or (size is not None and window.lo > size)):
         most = "frame_size" if size is None else f"frame_size, which is {size}"
-        raise error(f"window has {window} elements, expected 1 to {most}", port="window")
+        raise error("window has", actual=window, detail="elements", expected=f"1 to {most}", port="window")
 
 
 def _padded(window: Array, frame_size: int) -> Array:
@@ -336,8 +345,9 @@ class STFT(Op):
             return signal.with_shape(Shape.unknown())
         *batch, length = signal.shape
         if size is not None and size > length.hi:
-            message = f"frame_size is {size}, expected at most the length of the signal, {length}"
-            raise ShapeError(message, port="frame_size")
+            raise ShapeError(
+                "frame_size is", actual=size, expected=f"at most the length of the signal, {length}", port="frame_size"
+            )
         frames = Dim.any() if size is None or step is None else (length - size) // step + 1
         results = Dim.any() if size is None else Dim.of(size // 2 + 1)
         middle = [results, frames] if self.transpose_frames else [frames, results]
@@ -350,8 +360,12 @@ class STFT(Op):
         size, step = int(frame_size), int(frame_step)
         _check_frames(size, step, Dim.of(len(window)), EvaluationError)
         if size > signal.shape[-1]:
-            message = f"frame_size is {size}, expected at most the length of the signal, {signal.shape[-1]}"
-            raise EvaluationError(message, port="frame_size")
+            raise EvaluationError(
+                "frame_size is",
+                actual=size,
+                expected=f"at most the length of the signal, {signal.shape[-1]}",
+                port="frame_size",
+            )
         every = np.lib.stride_tricks.sliding_window_view(widened(signal), size, axis=-1)
         frames = every[..., ::step, :] * _padded(widened(window), size)
         parts = _as_parts(np.fft.rfft(frames))
@@ -445,8 +459,12 @@ class ISTFT(Op):
         size, step = int(frame_size), int(frame_step)
         _check_frames(size, step, Dim.of(len(window)), EvaluationError)
         if data.shape[-3] != size // 2 + 1:
-            message = f"axis -3 of data has size {data.shape[-3]}, expected frame_size // 2 + 1 = {size // 2 + 1}"
-            raise EvaluationError(message, port="data")
+            raise EvaluationError(
+                "axis -3 of data has size",
+                actual=data.shape[-3],
+                expected=f"frame_size // 2 + 1 = {size // 2 + 1}",
+                port="data",
+            )
         weights = _padded(widened(window), size)
         frames = np.fft.irfft(_as_complex(widened(data)).swapaxes(-1, -2), size) * weights
         signal = _overlapped(frames, step)
@@ -459,7 +477,7 @@ class ISTFT(Op):
         if signal_length is not None:
             length = int(signal_length.reshape(-1)[0])
             if length < 0:
-                raise EvaluationError(f"signal_length is {length}, expected 0 or more", port="signal_length")
+                raise EvaluationError("signal_length is", actual=length, expected="0 or more", port="signal_length")
         output = np.zeros((*signal.shape[:-1], length), signal.dtype)
         kept = signal[..., margin : margin + length]
         output[..., : kept.shape[-1]] = kept
@@ -468,7 +486,7 @@ class ISTFT(Op):
 
 def _length_between(least: int, most: int) -> Dim:
     if most < 0:
-        raise ShapeError(f"signal_length is {most}, expected 0 or more", port="signal_length")
+        raise ShapeError("signal_length is", actual=most, expected="0 or more", port="signal_length")
     return Dim(max(least, 0), most)
 
 

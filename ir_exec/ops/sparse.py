@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, ShapeError
+from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError
 from ir_exec.kernels.indices import find_indices
 from ir_exec.kernels.precision import accumulator, rounded
 from ir_exec.ops.base import In, Op, op
@@ -29,7 +29,7 @@ from ir_exec.ops.base.segments import (
     segment_faults,
     segments_of,
 )
-from ir_exec.ops.base.shapes import known_faults, known_ints, largest_dim, require_convertible
+from ir_exec.ops.base.shapes import known_faults, known_ints, largest_dim, require_convertible, require_least_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType, convert, element_types
 
@@ -299,8 +299,7 @@ class EmbeddingSegmentsSum(Op):
 
 def _bags(emb_table: TensorType, count: Dim) -> TensorType:
     """The type of the output: one row for each of `count` bags."""
-    if emb_table.rank == 0:
-        raise ShapeError("emb_table is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="emb_table")
+    require_least_rank(emb_table, 1, "emb_table")
     if emb_table.shape.dims is None:
         return emb_table.without_values()
     return emb_table.with_shape(Shape([count, *emb_table.shape[1:]]))
@@ -470,7 +469,7 @@ class SparseFillEmptyRows(Op):
     ) -> tuple[Array, Array, Array]:
         sizes = dense_shape.tolist()
         if min(sizes) < 0:
-            raise EvaluationError(f"dense_shape is {sizes}, expected no negative sizes", port="dense_shape")
+            raise EvaluationError("dense_shape is", actual=sizes, expected="no negative sizes", port="dense_shape")
         for axis, what in enumerate(("row", "column")):
             require_within(indices[:, axis], sizes[axis], f"a {what} of indices", "indices")
         is_empty = np.ones(sizes[0], np.bool_)

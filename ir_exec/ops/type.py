@@ -318,8 +318,14 @@ class StringTensorPack(Op):
 def _check_places(places: Array, length: int, name: str) -> None:
     outside = (places < 0) | (places > length)
     if outside.any():
-        message = f"{name} holds {int(places[outside][0])}, expected 0 to {length}, the length of symbols"
-        raise EvaluationError(message, code=Code.index_out_of_range, port=name)
+        raise EvaluationError(
+            f"{name} holds",
+            actual=int(places[outside][0]),
+            expected=f"0 to {length}",
+            reason="the length of symbols",
+            code=Code.index_out_of_range,
+            port=name,
+        )
 
 
 @op("StringTensorUnpack", since=15)

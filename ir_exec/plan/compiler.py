@@ -17,7 +17,7 @@ from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.graph import PlanGraph
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import PASSES, ModelPass, ShapesPass
-from ir_exec.plan.planner import Plan, Setting
+from ir_exec.plan.records import Plan, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.types import TensorType
 

@@ -9,7 +9,7 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types, infer_types, inferred_or_declared
 from ir_exec.kernels.limits import owner_of
-from ir_exec.plan.planner import Kernel, Setting
+from ir_exec.plan.records import Kernel, Setting
 from ir_exec.types import Array, TensorType
 
 if TYPE_CHECKING:

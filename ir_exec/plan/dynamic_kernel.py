@@ -144,8 +144,14 @@ class DynamicKernel:
         op, node = self._op, self._node
         outputs = infer_outputs(op, types, self._context, raise_error) or []
         if op.counts_outputs and len(outputs) != len(node.outputs):
-            message = f"{op.counts_outputs} has {len(outputs)} elements, but the layer has {len(node.outputs)} outputs"
-            raise EvaluationError(message, port=op.counts_outputs).located(node.location)
+            raise EvaluationError(
+                f"{op.counts_outputs} has",
+                actual=len(outputs),
+                detail="elements",
+                expected=len(node.outputs),
+                reason="the outputs of the layer",
+                port=op.counts_outputs,
+            ).located(node.location)
         if not all(type.shape.is_static for type in outputs):
             self._better = False
         sizes = [byte_size(type) for type in outputs]

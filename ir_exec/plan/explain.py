@@ -13,10 +13,10 @@ from ir_exec.ops.base.variants import choice_of
 from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.plan.compiler import Compiler
 from ir_exec.plan.dynamic_kernel import DynamicKernel
-from ir_exec.plan.graph import FusedNode, Skipped
+from ir_exec.plan.graph import FusedNode
 from ir_exec.plan.passes.prepack import PackedWeights
 from ir_exec.plan.pipeline import PASSES
-from ir_exec.plan.planner import Plan, Step
+from ir_exec.plan.records import Plan, Skipped, Step
 from ir_exec.report.records import Record
 from ir_exec.report.text import join_counts
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ir_exec.graph import Node
 from ir_exec.ops import Op
-from ir_exec.plan.graph import Fusion, PlanGraph, Skipped
+from ir_exec.plan.graph import Fusion, PlanGraph
 from ir_exec.plan.patterns import Match, Mismatch, NodePattern, match
+from ir_exec.plan.records import Skipped
 
 __all__ = ["FusionRule", "fuse"]
 

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.ops import Op
+from ir_exec.plan.records import Plan, Skipped
 from ir_exec.types import Array, TensorType
-
-if TYPE_CHECKING:
-    from ir_exec.plan.planner import Plan
 
 __all__ = [
     "FusedNode",
     "Fusion",
     "PlanGraph",
-    "Skipped",
     "changed",
     "is_known",
     "is_users",
@@ -212,22 +209,6 @@ class FusedNode(Node):
 
     members: tuple[Node, ...] = ()
     made_by: str = ""
-
-
-class Skipped(NamedTuple):
-    """A fusion whose pattern matched in part.
-
-    Attributes:
-        pass_name: The pass.
-        node: One that matched, or that reads a mismatch.
-        expected: The expected value.
-        found: The actual value.
-    """
-
-    pass_name: str
-    node: Node
-    expected: str
-    found: str
 
 
 class Fusion(NamedTuple):

@@ -183,7 +183,7 @@ def anything(name: str | None = None, *, types: frozenset[ElementType] | None = 
     """Any value; types: of elements that it may have."""
     found: NodePattern = _Anything()
     if types is not None:
-        names = " or ".join(sorted(one.name for one in types))
+        names = " or ".join(sorted(type.name for type in types))
         found = found.where(f"a value of {names}", lambda match, value: match.graph.type(value).element_type in types)
     return found if name is None else found.named(name)
 
@@ -209,7 +209,7 @@ def near(expected: float) -> NodePattern:
 
 def one_of(*patterns: NodePattern) -> NodePattern:
     """The first of several patterns that matches."""
-    return _OneOf(tuple(one for pattern in patterns for one in _alternatives(pattern)))
+    return _OneOf(tuple(alternative for pattern in patterns for alternative in _alternatives(pattern)))
 
 
 _COMMUTATIVE = frozenset({"Add", "Multiply", "Maximum", "Minimum", "SquaredDifference"})
@@ -223,7 +223,7 @@ def op(kinds: str | type[Op], *inputs: NodePattern | float) -> NodePattern:
         *inputs: All of its inputs; without patterns any inputs match.
     """
     names = kinds.split("|") if isinstance(kinds, str) else [PlanGraph.plan_kind(kinds)]
-    patterns = tuple(one if isinstance(one, NodePattern) else _exactly(one) for one in inputs)
+    patterns = tuple(input if isinstance(input, NodePattern) else _exactly(input) for input in inputs)
     return _NodeOf(frozenset(names), patterns, _COMMUTATIVE.issuperset(names))
 
 

@@ -15,7 +15,7 @@ from ir_exec.ir.array_weights import ArrayWeights, reserve_offset, stored_size
 from ir_exec.model import Loaded, Model
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
 from ir_exec.ops.type import Convert
-from ir_exec.plan.passes.fold import SMALL, constant_values, foldable
+from ir_exec.plan.constant_values import SMALL, constant_values, foldable
 from ir_exec.types import Array, ElementType, TensorType
 
 __all__ = ["folded"]

@@ -56,7 +56,7 @@ def _keeps_order(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
 
 def _pads_nothing(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
     pads = [network.known(value) for value in node.values_in[1:3]]
-    return all(one is not None and not one.any() for one in pads)
+    return all(pad is not None and not pad.any() for pad in pads)
 
 
 def _neutral(element: int) -> Callable[[EditedNetwork, Sizes, Node], bool]:

@@ -95,7 +95,7 @@ class EditedNetwork:
         if value.names and not isinstance(by.node.op, Parameter):
             self._names[by] = tuple(dict.fromkeys((*self.names(by), *self.names(value))))
         self._instead[value] = by
-        if all(not self.readers(one) for one in value.node.outputs):
+        if all(not self.readers(output) for output in value.node.outputs):
             self._drop(value.node)
         return True
 

@@ -138,7 +138,7 @@ class _Gathering:
         if reads_gather and len(network.readers(node.values_in[0])) > 1 and key not in self._made:
             # The Gather is kept for other readers, and another one in place of this layer saves nothing.
             readers = [one for one, _ in network.readers(node.values_in[0])]
-            if any(type_key(one.type) not in ("squeeze", "unsqueeze") for one in readers):
+            if any(type_key(reader.type) not in ("squeeze", "unsqueeze") for reader in readers):
                 return
         network.replace_by_new(output, self._gather(key, node))
 

@@ -60,11 +60,18 @@ def bind_values(given: Inputs | None, ports: Sequence[ModelPort]) -> list[Any]:
         if len(values) != len(ports):
             names = ", ".join(port.name for port in ports)
             raise EvaluationError(
-                f"expected {len(ports)} inputs ({names}), found {len(values)}", code=Code.unknown_input
+                "the call has",
+                actual=len(values),
+                detail="inputs",
+                expected=len(ports),
+                reason=f": {names}",
+                code=Code.unknown_input,
             )
         return values
-    kind = type(given).__name__
-    raise EvaluationError(f"expected a mapping or a sequence of inputs, found {kind}", code=Code.unknown_input)
+    expected = "a mapping or a sequence"
+    raise EvaluationError(
+        "the inputs are of type", actual=type(given).__name__, expected=expected, code=Code.unknown_input
+    )
 
 
 def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[tuple[ModelPort, tuple[int, ...]]]:
@@ -75,9 +82,12 @@ def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[
         ShapeError: IR506 for a shape that does not fit or is dynamic.
     """
     if given is not None and not isinstance(given, Mapping):
-        kind = type(given).__name__
-        message = f"expected shapes as a mapping from names or positions of inputs, found {kind}"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the shapes are of type",
+            actual=type(given).__name__,
+            expected="a mapping from names or positions of inputs",
+            code=Code.unknown_input,
+        )
     shapes = [port.shape for port in ports]
     for key, shape in (given or {}).items():
         position = find_port(ports, key)
@@ -85,7 +95,9 @@ def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[
     for port, shape in zip(ports, shapes, strict=True):
         if not shape.is_static:
             raise ShapeError(
-                f"input {port.name!r} has the dynamic shape {shape}, expected a static shape",
+                f"input {port.name!r} has the dynamic shape",
+                actual=shape,
+                expected="a static shape",
                 code=Code.input_array_shape,
             )
     return [(port, shape.static) for port, shape in zip(ports, shapes, strict=True)]
@@ -94,7 +106,9 @@ def bind_shapes(given: ShapesByPort | None, ports: Sequence[ModelPort]) -> list[
 def _met(port: ModelPort, shape: Shape, kind: str = "input") -> Shape:
     met = shape & port.shape
     if met is None:
-        raise ShapeError(f"{kind} {port.name!r} has shape {shape}, expected {port.shape}", code=Code.input_array_shape)
+        raise ShapeError(
+            f"{kind} {port.name!r} has shape", actual=shape, expected=port.shape, code=Code.input_array_shape
+        )
     return met
 
 
@@ -181,21 +195,23 @@ def _as_strings(value: Any, array: Array, kind: ElementType, name: str) -> Array
 def _wrong_type(value: Any, array: Array, kind: ElementType, name: str) -> ElementTypeError:
     """Return the error for an argument of another element type; only numbers can be cast."""
     if value is None:
-        return ElementTypeError(f"{name} is None, expected {kind}", code=Code.input_array_type)
-    message = f"{name} is {array.dtype}, expected {kind}"
-    if kind in STRING or array.dtype.kind in "OUSTMm" or array.dtype.names is not None:
-        return ElementTypeError(message, code=Code.input_array_type)
-    hint = f"cast it with .astype({kind.dtype.name!r}) if that is intended"
-    return ElementTypeError(f"{message}; the cast could change values", code=Code.input_array_type, hint=hint)
+        return ElementTypeError(f"{name} is", actual="None", expected=kind, code=Code.input_array_type)
+    reason = hint = None
+    if kind not in STRING and array.dtype.kind not in "OUSTMm" and array.dtype.names is None:
+        reason = "; the cast could change values"
+        hint = f"cast it with .astype({kind.dtype.name!r}) if that is intended"
+    return ElementTypeError(
+        f"{name} is", actual=array.dtype, expected=kind, reason=reason, code=Code.input_array_type, hint=hint
+    )
 
 
 def whole_number(value: Any, name: str, least: int) -> int:
     """Return the argument as an int; EvaluationError IR704 for anything but a whole number of at least `least`."""
     is_whole = isinstance(value, (int, np.integer)) or (isinstance(value, float) and value.is_integer())
     if not is_whole or isinstance(value, bool):
-        raise EvaluationError(f"{name} is {_shown(value)}, expected a whole number of {least} or more")
+        raise EvaluationError(f"{name} is", actual=_shown(value), expected=f"a whole number of {least} or more")
     if value < least:
-        raise EvaluationError(f"{name} is {value}, expected {least} or more")
+        raise EvaluationError(f"{name} is", actual=value, expected=f"{least} or more")
     return int(value)
 
 
@@ -205,13 +221,13 @@ def seconds(value: Any, name: str) -> float:
         number = float(value)
         if not isnan(number) and number > 0:
             return number
-    raise EvaluationError(f"{name} is {_shown(value)}, expected a number of seconds above 0")
+    raise EvaluationError(f"{name} is", actual=_shown(value), expected="a number of seconds above 0")
 
 
 def require_callable(value: Any, name: str) -> None:
     """Raise EvaluationError IR704 for an argument that is neither callable nor None."""
     if value is not None and not callable(value):
-        raise EvaluationError(f"{name} is {_shown(value)}, expected a function")
+        raise EvaluationError(f"{name} is", actual=_shown(value), expected="a function")
 
 
 def _shown(value: object) -> str:

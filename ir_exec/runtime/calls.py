@@ -49,8 +49,9 @@ def bind_calls(model: Model, *calls: Inputs | None) -> BoundCalls:
     key = similarity_key(specialized.depends, bound[0])
     if any(similarity_key(specialized.depends, values) != key for values in bound):
         names = ", ".join(name for name, _ in specialized.depends)
-        message = f"the model depends on {names}, expected equal values in all calls"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "the model depends on", actual=names, expected="equal values in all calls", code=Code.unknown_input
+        )
     depends = {name: describe_aspect(bound[0][name], aspect) for name, aspect in specialized.depends}
     return BoundCalls(specialized.model, [specialized.arrays(values) for values in bound], depends)
 

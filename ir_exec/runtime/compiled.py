@@ -33,7 +33,7 @@ from ir_exec.model import (
 from ir_exec.plan.compiler import Tier
 from ir_exec.plan.memory import MemoryPlan, default_budget, keep_some_freed_memory
 from ir_exec.plan.pipeline import selection_of
-from ir_exec.plan.planner import Instrument
+from ir_exec.plan.records import Instrument
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import (
     bind_shapes,
@@ -49,12 +49,13 @@ from ir_exec.runtime.precision import (
     widened_type,
 )
 from ir_exec.runtime.requests import InferRequest, VariableState, states_of
-from ir_exec.runtime.sessions import RunnableNetwork, Session
+from ir_exec.runtime.runnable import RunnableNetwork
+from ir_exec.runtime.sessions import Session
 from ir_exec.runtime.specializing import Specializing
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
 from ir_exec.runtime.weight_modes import WeightMode, split_weights, weight_mode_of_many_runs
-from ir_exec.types import ElementType, Shape, TensorType
+from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.plan.explain import PlanReport
@@ -198,13 +199,16 @@ class CompiledModel(Session):
                 return self._interpreted(specialized, None, budget, None)
             return self._prepare(self._interpreted(specialized, self._options["outputs"], budget, instrument))
 
+        def run_session(network: RunnableNetwork, arrays: Mapping[str, Array]) -> Sequence[Array]:
+            return Session(network)(arrays).to_tuple()
+
         # Invalid options are reported here, and not in the first call.
         checked_precision(self._options["precision"])
         chosen_threads(self._options["threads"])
         if self._options["max_seconds"] is not None:
             seconds(self._options["max_seconds"], "max_seconds")
         budget = _most_memory(self._options["max_memory"])
-        return Specializing(specializer, self.inputs, self.outputs, compiled, budget, general)
+        return Specializing(specializer, self.inputs, self.outputs, compiled, run_session, budget, general)
 
     @property
     def executor(self) -> Executor:
@@ -350,11 +354,11 @@ def compile_model(
     if source is None and _is_weights_path(device_name):
         device_name, source = "CPU", device_name
     if device_name not in ("CPU", "AUTO"):
-        raise EvaluationError(f'there is no device {device_name!r}, expected "CPU" or "AUTO"')
+        raise EvaluationError("there is no device", actual=repr(device_name), expected='"CPU" or "AUTO"')
     if not isinstance(model, Model):
         model = read_model(model, weights=source)
     elif source is not None:
-        raise EvaluationError("weights is another .bin for a model that was already read, expected None")
+        raise EvaluationError("weights is another .bin for a model that was already read", expected="None")
     mode = weight_mode_of_many_runs(model, mode, precision, max_memory, engine=engine)
     return compiled_with(
         model,
@@ -378,7 +382,9 @@ def _is_weights_path(argument: object) -> bool:
 
 def _tier(optimize: Optimize) -> Tier:
     if optimize not in (True, False, "auto", "full"):
-        raise EvaluationError(f"optimize is {optimize!r}, expected True, False, 'auto' or 'full'", code=Code.bad_value)
+        raise EvaluationError(
+            "optimize is", actual=repr(optimize), expected="True, False, 'auto' or 'full'", code=Code.bad_value
+        )
     return optimize if isinstance(optimize, str) else "full" if optimize else "plain"
 
 
@@ -409,7 +415,7 @@ def compiled_with(
     """Return the compiled model for the arguments of `compile_model`; interpreted: arguments of CompiledModel."""
     if engine is None:
         if providers is not None or options is not None:
-            raise EvaluationError("providers and options are given without an engine, expected the name of an engine")
+            raise EvaluationError("providers and options are given without an engine", expected="the name of an engine")
         return CompiledModel(model, **interpreted)
     # Engines are in a higher layer of the package, and take long to import.
     made: CompiledModel = import_module(ENGINE_MODULE).EngineModel(
@@ -420,7 +426,7 @@ def compiled_with(
 
 def _with_outputs(model: Model, names: Sequence[str]) -> Model:
     if isinstance(names, str):
-        raise EvaluationError(f"outputs is the text {names!r}, expected a list of names")
+        raise EvaluationError("outputs is the text", actual=repr(names), expected="a list of names")
     chosen = copy(model)
     chosen.graph = with_outputs(model.graph, names)
     return chosen

@@ -16,7 +16,8 @@ from ir_exec.ops.infrastructure.values import Parameter, Result
 from ir_exec.plan.compiler import Compiler, Tier
 from ir_exec.plan.passes.prepack import WeightMemoryBudget
 from ir_exec.plan.pipeline import ALL_PASSES
-from ir_exec.plan.planner import Context, Input, Instrument, Plan, Plans, Setting, remember, types_of
+from ir_exec.plan.planner import Input, Plans, remember, types_of
+from ir_exec.plan.records import Context, Instrument, Plan, Setting
 from ir_exec.plan.selection import PassSelection
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.layers import LayerSteps

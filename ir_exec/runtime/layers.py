@@ -12,12 +12,12 @@ from ir_exec.infer import OuterTypes
 from ir_exec.kernels.limits import current_limits
 from ir_exec.ops import Op
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.plan.constants import ModelConstants
 from ir_exec.plan.dynamic_kernel import DynamicKernel
 from ir_exec.plan.memory import freeze
-from ir_exec.plan.passes.fold import constant_values
 from ir_exec.plan.passes.sink_large_constants import sink_constants
-from ir_exec.plan.planner import Context, DynamicStepMemory, Kernel, Step
+from ir_exec.plan.records import Context, DynamicStepMemory, Kernel, Step
 from ir_exec.runtime.bodies import InterpretedBody
 from ir_exec.runtime.loop import Hooks, placed, run_steps
 from ir_exec.types import Array

@@ -12,7 +12,7 @@ from ir_exec.errors import EvaluationError, IRError, array_limit_error
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import Limits, owners
 from ir_exec.plan.memory import read_only
-from ir_exec.plan.planner import DynamicStepMemory, Step
+from ir_exec.plan.records import DynamicStepMemory, Step
 from ir_exec.types import Array
 
 __all__ = ["Hooks", "Observer", "Observing", "placed", "run_steps"]

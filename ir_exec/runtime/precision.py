@@ -69,7 +69,7 @@ AS_IN_FILE = Widened({}, {})
 def checked_precision(precision: Precision) -> Precision:
     """Return the precision; EvaluationError IR704 for an unknown one."""
     if precision not in get_args(Precision):
-        raise EvaluationError(f"precision is {precision!r}, expected 'f32' or 'file'")
+        raise EvaluationError("precision is", actual=repr(precision), expected="'f32' or 'file'")
     return precision
 
 

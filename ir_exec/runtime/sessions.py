@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from threading import RLock
 from typing import Any
 
@@ -11,10 +10,8 @@ import numpy as np
 
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ShapeError
 from ir_exec.hints import suggested
-from ir_exec.infer import explained_by_weights
-from ir_exec.kernels.limits import LIMITS, Budget, Limits, owner_of
+from ir_exec.kernels.limits import LIMITS, Limits
 from ir_exec.model import (
-    Model,
     ModelPort,
     PortKey,
     numbered,
@@ -25,18 +22,14 @@ from ir_exec.runtime.arguments import (
     checked,
     require_callable,
 )
-from ir_exec.runtime.executor import Executor
 from ir_exec.runtime.loop import Observer
-from ir_exec.runtime.precision import (
-    as_declared,
-    as_f32,
-)
+from ir_exec.runtime.runnable import RunnableNetwork
 from ir_exec.runtime.specializing import Specializing
-from ir_exec.runtime.state import VARIABLES, Drawers, Snapshot, Variables
+from ir_exec.runtime.state import VARIABLES, Snapshot, Variables
 from ir_exec.runtime.threads import RunThreads
-from ir_exec.types import Array, ElementType, TensorType
+from ir_exec.types import Array, TensorType
 
-__all__ = ["Results", "RunnableNetwork", "Session", "States"]
+__all__ = ["Results", "Session", "States"]
 
 
 class _NoSuchOutputError(NoSuchKeyError, IndexError):
@@ -96,67 +89,6 @@ class Results(Mapping[PortKey, Array]):
     def __repr__(self) -> str:
         types = [TensorType.of(array) for array in self._arrays]
         return f"Results({', '.join(f'{port.name}: {type}' for port, type in zip(self._ports, types, strict=True))})"
-
-
-@dataclass(frozen=True, slots=True)
-class RunnableNetwork:
-    """The state shared by the sessions of a compiled model.
-
-    Attributes:
-        variables: The variables with the types of their values.
-        drawers: Layers that may keep sequences of random numbers; a run depends on the previous one if `is_stateful`.
-        is_wide: If true, f16 and bf16 are computed in f32.
-        rounded: The variables that keep such values.
-    """
-
-    model: Model
-    executor: Executor
-    inputs: list[ModelPort]
-    outputs: list[ModelPort]
-    variables: list[ModelPort]
-    drawers: Drawers
-    is_stateful: bool
-    budget: Budget
-    threads: int
-    max_seconds: float | None
-    is_wide: bool
-    rounded: Mapping[str, ElementType]
-
-    def select(self, inputs: Inputs | None) -> tuple[RunnableNetwork, Inputs | None]:
-        """Return the model for these inputs, and the inputs. This model accepts all inputs."""
-        return self, inputs
-
-    def select_other(self, inputs: Inputs | None) -> None:
-        """Return the model for inputs that this one rejects: none."""
-
-    def model_of_types(self, types: Mapping[str, TensorType]) -> None:
-        """Return the model for inputs of these types, if it is another one: none."""
-
-    @property
-    def networks(self) -> list[RunnableNetwork]:
-        """The models that calls have used: this one."""
-        return [self]
-
-    @property
-    def specializations(self) -> list[dict[str, str]]:
-        """The models that depend on the inputs of calls: none."""
-        return []
-
-    def run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
-        """Return the outputs in their declared types, in memory owned by the caller."""
-        try:
-            return self._run(arrays, observe, limits)
-        except IRError as error:
-            raise explained_by_weights(
-                error, self.model.graph, self.model.weights, is_running=True
-            ) from error.__cause__
-
-    def _run(self, arrays: list[Array], observe: Observer | None, limits: Limits) -> list[Array]:
-        if not self.is_wide:
-            return _owned(self.executor.run(arrays, observe), arrays, limits)
-        computed = self.executor.run(list(map(as_f32, arrays)), observe)
-        found = [as_declared(array, port.element_type) for array, port in zip(computed, self.outputs, strict=True)]
-        return _owned(found, arrays, limits)
 
 
 class States(Mapping[str, Array | None]):
@@ -301,7 +233,7 @@ class Session:
                 self._variables.resume(self._network.drawers)
             if self._is_running:
                 raise EvaluationError(
-                    "the model was called by an observer of its own run, expected a call of a session()"
+                    "the model was called by an observer of its own run", expected="a call of a session()"
                 )
             self._is_running = True
             around = VARIABLES.set(self._variables)
@@ -314,28 +246,3 @@ class Session:
                 self._is_running = False
                 VARIABLES.reset(around)
         return found
-
-
-def _owned(outputs: list[Array], inputs: list[Array], limits: Limits) -> list[Array]:
-    """Return the outputs as arrays that the caller may write to: they share no memory with inputs, constants or each
-    other.
-    """
-    owned: list[Array] = []
-    # Views of one array have the same owner, so only these need to be compared.
-    by_owner: dict[int, list[Array]] = {}
-    for given in inputs:
-        by_owner.setdefault(id(owner_of(given)), []).append(given)
-    for output in outputs:
-        owner = owner_of(output)
-        others = by_owner.setdefault(id(owner), [])
-        # Outputs of an engine are in memory that only the array owns.
-        is_foreign = owner.base is not None and type(owner.base).__name__ != "PyCapsule"
-        shared = is_foreign or any(np.may_share_memory(output, other) for other in others)
-        if shared or not output.flags.writeable:
-            limits.require(output.nbytes)
-            output = output.copy()
-            limits.keep(output)
-        else:
-            others.append(output)
-        owned.append(output)
-    return owned

@@ -7,17 +7,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from hashlib import blake2b
 from threading import Lock, RLock
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ir_exec.kernels.limits import Budget
 from ir_exec.model import Aspect, Model, ModelPort, Specializer
+from ir_exec.runtime.runnable import RunnableNetwork
 from ir_exec.runtime.state import Drawers
 from ir_exec.types import Array, ElementType, Shape
-
-if TYPE_CHECKING:
-    from ir_exec.runtime.sessions import RunnableNetwork
 
 __all__ = ["Specializing", "describe_aspect", "similarity_key"]
 
@@ -34,9 +32,10 @@ class Specializing:
     """The models for the inputs of calls; thread-safe.
 
     Args:
-        inputs: The known inputs and outputs of the model.
-        outputs: See `inputs`.
+        inputs: The known inputs of the model.
+        outputs: The known outputs of the model.
         compiled: Makes a model ready to run, within a budget.
+        run_session: Runs such a model in a new session.
         max_memory: Bytes that all models and a run may take together.
         general: The model for all inputs that do not contradict its assumptions.
     """
@@ -47,6 +46,7 @@ class Specializing:
         inputs: list[ModelPort],
         outputs: list[ModelPort],
         compiled: Callable[[Model, Budget, bool], RunnableNetwork],
+        run_session: Callable[[RunnableNetwork, Mapping[str, Array]], Sequence[Array]],
         max_memory: int,
         general: RunnableNetwork | None = None,
     ) -> None:
@@ -57,6 +57,7 @@ class Specializing:
         self._general = general
         self._specializer = specializer
         self._compiled = compiled
+        self._run_session = run_session
         self._max_memory = max_memory
         self._kept: OrderedDict[_Key, _Specialization] = OrderedDict()
         self._aspects: dict[tuple[tuple[str, Aspect], ...], None] = {}
@@ -150,9 +151,7 @@ class Specializing:
 
     def _run(self, model: Model, arrays: Mapping[str, Array]) -> Sequence[Array]:
         network = self._compiled(model, _SharedBudget(self._max_memory, self._budgets), False)
-        from ir_exec.runtime.sessions import Session  # a circular import at the top
-
-        return Session(network)(arrays).to_tuple()
+        return self._run_session(network, arrays)
 
     def _budgets(self) -> list[_SharedBudget]:
         with self._lock:

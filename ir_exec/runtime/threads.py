@@ -47,5 +47,5 @@ def chosen_threads(threads: int | None = None) -> int:
     try:
         number = int(text)
     except ValueError:
-        raise EvaluationError(f"{VARIABLE} is {text!r}, expected a whole number") from None
+        raise EvaluationError(f"{VARIABLE} is", actual=repr(text), expected="a whole number") from None
     return whole_number(number, VARIABLE, 1)

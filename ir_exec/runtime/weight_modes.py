@@ -62,7 +62,8 @@ def split_weights(weights: WeightsSource | None, mode: WeightMode = "auto") -> t
 def checked_weight_mode(mode: WeightMode) -> WeightMode:
     """Return the mode; EvaluationError IR704 for another one."""
     if mode not in get_args(WeightMode):
-        raise EvaluationError(f"weight_mode is {mode!r}, expected 'auto', 'expand' or 'keep'", code=Code.bad_value)
+        choices = "'auto', 'expand' or 'keep'"
+        raise EvaluationError("weight_mode is", actual=repr(mode), expected=choices, code=Code.bad_value)
     return mode
 
 

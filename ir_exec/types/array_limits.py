@@ -25,6 +25,6 @@ def require_array_size(sizes: Iterable[int], itemsize: int = 1) -> None:
     """
     dims = [int(size) for size in sizes]
     if len(dims) > MOST_AXES:
-        raise ResourceError(f"a tensor has {len(dims)} axes, expected at most {MOST_AXES}")
+        raise ResourceError("a tensor has", actual=len(dims), detail="axes", expected=f"at most {MOST_AXES}")
     if math.prod([max(dim, 1) for dim in dims]) * max(itemsize, 1) > _MOST_BYTES:
         raise ResourceError(f"a tensor of shape {dims} is larger than the maximum, 2**63 - 1 bytes")

@@ -83,7 +83,7 @@ class Dim:
         """
         if self.lo != self.hi:
             raise OpenShapeError(
-                f"the dim {self} is dynamic, expected a static size: choose a size, or reshape the model"
+                "the dim is", actual=self, expected="a static size", reason=": choose a size, or reshape the model"
             )
         return self.lo
 

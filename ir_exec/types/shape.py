@@ -75,7 +75,7 @@ class Shape:
         sizes = tuple([dim.lo for dim in dims if dim.lo == dim.hi])
         if len(sizes) < len(dims):
             raise OpenShapeError(
-                f"the shape {self} is dynamic, expected static sizes: choose sizes, or reshape the model"
+                "the shape is", actual=self, expected="static sizes", reason=": choose sizes, or reshape the model"
             )
         return sizes
 
@@ -134,7 +134,12 @@ class Shape:
 
     def _known_dims(self) -> tuple[Dim, ...]:
         if self.dims is None:
-            raise OpenShapeError("the rank is unknown, expected a static shape: choose a shape, or reshape the model")
+            raise OpenShapeError(
+                "the rank is",
+                actual="unknown",
+                expected="a static shape",
+                reason=": choose a shape, or reshape the model",
+            )
         return self.dims
 
     def __eq__(self, other: object) -> bool:

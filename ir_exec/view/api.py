@@ -114,7 +114,7 @@ def view(
         {
             "format": 1,
             "made_by": __version__,
-            "title": " | ".join(one.title for one in networks),
+            "title": " | ".join(network.title for network in networks),
             "colour": "error" if notes.errors else colour,
             "verdict": verdict,
             "sections": tuple(sections),

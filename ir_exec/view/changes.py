@@ -7,8 +7,8 @@ from math import inf
 from typing import NamedTuple
 
 from ir_exec.debug import NetworkDiff, diff
+from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.comparison.pairing.structure import Side, paired
-from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.diffs.diffing import ChangedLayer
 from ir_exec.debug.precision.weights import weight_line
 from ir_exec.graph import Graph, Node
@@ -133,7 +133,7 @@ class Merger:
             if node not in partner:
                 inputs = _moved(node, view, position, partner)
                 layers.append((position[node], _as_other(view).model_copy(update={"inputs": tuple(inputs)})))
-        return GraphView(layers=tuple([view for _, view in sorted(layers, key=lambda one: one[0])]))
+        return GraphView(layers=tuple([view for _, view in sorted(layers, key=lambda layer: layer[0])]))
 
     def _bodies(self, a: Node, b: Node, a_view: LayerView, b_view: LayerView) -> tuple[BodyView, ...]:
         theirs = {body.name: (body.graph, view.graph) for body, view in zip(b.bodies, b_view.bodies, strict=True)}
@@ -175,7 +175,7 @@ def _moved(node: Node, view: LayerView, position: Mapping[Node, int], partner: M
 def _as_other(view: LayerView) -> LayerView:
     """A layer of the second model and of its bodies, with a distinct key."""
     bodies = [
-        BodyView(name=body.name, graph=GraphView(layers=tuple([_as_other(one) for one in body.graph.layers])))
+        BodyView(name=body.name, graph=GraphView(layers=tuple([_as_other(layer) for layer in body.graph.layers])))
         for body in view.bodies
     ]
     return view.model_copy(update={"key": f"{OTHER}{view.key}", "bodies": tuple(bodies)})

@@ -41,7 +41,11 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     try:
         if path.stat().st_size > _MOST_BYTES:
-            raise ParseError(f"{path} exceeds {_MOST_BYTES:,} bytes, expected an execution graph", code=Code.not_ir)
+            raise ParseError(
+                f"{path} is too large for an execution graph",
+                expected=f"at most {_MOST_BYTES:,} bytes",
+                code=Code.not_ir,
+            )
         root = etree.fromstring(path.read_bytes(), parser)
     except (OSError, etree.XMLSyntaxError) as error:
         raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None

@@ -120,7 +120,7 @@ _NOTABLE = 0.1
 
 def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, ErrorView]:
     """The loss of the outputs for the layers of each weight and for each FakeQuantize; layers to keep are wrong."""
-    greatest = max((float(one.effect.loss) for one in report.layers if one.effect is not None), default=0.0)
+    greatest = max((float(layer.effect.loss) for layer in report.layers if layer.effect is not None), default=0.0)
     found: dict[Node, ErrorView] = {}
     for one in report.layers:
         loss = 0.0 if one.effect is None else float(one.effect.loss)
@@ -140,7 +140,7 @@ def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, E
 def layers_in(report: AnyComparison) -> int:
     """The number of layers in a report."""
     if isinstance(report, QuantizationReport):
-        return sum(len(one.layer_ids) for one in report.layers)
+        return sum(len(layer.layer_ids) for layer in report.layers)
     return len(_layers_with_text(report))
 
 
@@ -209,7 +209,7 @@ def verdict_of(report: AnyComparison, places: LayerPlaces) -> VerdictView:
         return VerdictView(text=shown(report.headline, 1000), good=report.is_within)
     if isinstance(report, Comparisons):
         text = str(report).split("\n", 1)[0]
-        wrong = next((one.layer for one in report.worst_layers() if one.layer.status == "wrong"), None)
+        wrong = next((layer.layer for layer in report.worst_layers() if layer.layer.status == "wrong"), None)
         place = None if wrong is None else (wrong.path, wrong.layer_id)
     else:
         text, place = headline(report), _faulty_layer(report)
@@ -223,7 +223,7 @@ def _faulty_layer(report: Comparison) -> tuple[str, str] | None:
         return report.named_fault.path, report.named_fault.layer_id
     if report.equal:
         return None
-    differing = {one.path for one in report.output_results if one.status == "different"}
+    differing = {result.path for result in report.output_results if result.status == "different"}
     candidates = [
         *(layer for layer in report.layers if layer.status == "reference"),
         *(layer for layer in report.layers if layer.path == report.first_carried),

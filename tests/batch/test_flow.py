@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ir_exec.batch.flow import Task, TaskFlow, in_order
-from ir_exec.batch.pools import Pool, WorkerLostError
+from ir_exec.batch.pool import Pool, WorkerLostError
 from ir_exec.errors import IRError
 from tests.helpers.facts import naming
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ir_exec import build
-from ir_exec.batch.items import StoredFile, StoredItem, digest_of, items_in, port_of_key
+from ir_exec.batch.items import StoredFile, StoredItem, digest_of, items_in
+from ir_exec.batch.names import port_of_key
 from ir_exec.errors import EvaluationError
 from ir_exec.model import ModelPort
 from ir_exec.types import Array, ElementType, Shape

@@ -19,7 +19,8 @@ import pytest
 from ir_exec import batch, build
 from ir_exec.batch import running
 from ir_exec.batch.models import NotHere, Parcel, compiled_for
-from ir_exec.batch.pools import Given, Here, Pool, Processes
+from ir_exec.batch.pool import Pool
+from ir_exec.batch.pools import Given, Here, Processes
 from ir_exec.batch.running import Pace
 from ir_exec.batch.worker import evaluate
 from ir_exec.codes import Code

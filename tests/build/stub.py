@@ -164,11 +164,11 @@ def _spelt(kind: Any) -> str:
         return _spelt(get_args(kind)[0])
     if get_origin(kind) is Literal:
         # typing keeps one of the Literals that differ only in their order: that which was imported first.
-        return "Literal[" + ", ".join(f'"{one}"' for one in sorted(get_args(kind))) + "]"
+        return "Literal[" + ", ".join(f'"{arg}"' for arg in sorted(get_args(kind))) + "]"
     if get_origin(kind) is tuple:
         return f"Sequence[{_spelt(get_args(kind)[0])}]"
     if NoneType in get_args(kind):
-        (kind,) = [one for one in get_args(kind) if one is not NoneType]
+        (kind,) = [arg for arg in get_args(kind) if arg is not NoneType]
         return _spelt(kind)
     return _PLAIN[kind]
 

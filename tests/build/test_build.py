@@ -187,7 +187,9 @@ def test_attributes_without_which_openvino_crashes_are_written_with_their_defaul
     windows = {"kernel": [2, 3], "strides": [2, 1], "pads_begin": [0, 1], "pads_end": [0, 1]}
     model = build.model([build.avg_pool(x, exclude_pad=True, **windows)])
     model.save(tmp_path / "pool.xml")
-    layer = next(one for one in ir_exec.read_model(tmp_path / "pool.xml").document.layers if one.type == "AvgPool")
+    layer = next(
+        layer for layer in ir_exec.read_model(tmp_path / "pool.xml").document.layers if layer.type == "AvgPool"
+    )
     assert layer.data["dilations"] == "1,1"
     data = np.random.default_rng(0).standard_normal((1, 2, 6, 5), np.float32)
     openvino = pytest.importorskip("openvino")
@@ -209,7 +211,7 @@ def test_a_network_is_checked_as_it_is():
     gathered = build.gather_elements(x, build.constant(np.array([[0, -1, 5], [0, 0, 0]])), axis=1, name="odd")
     model = build.model(build.result(gathered, name="y"))
     report = ir_exec.check_model(model)
-    assert [one.code for one in report.errors] == [Code.index_out_of_range]
+    assert [error.code for error in report.errors] == [Code.index_out_of_range]
     assert 'layer 2 "odd"' in str(report.errors[0])
     sound = build.model(build.result(build.relu(x), name="y"))
     assert ir_exec.check_model(sound).ok

@@ -26,9 +26,13 @@ def test_the_command_prints_it():
 
 def test_the_stub_lists_what_the_module_has():
     statements = ast.parse(STUB.read_text(encoding="utf-8")).body
-    functions = {one.name for one in statements if isinstance(one, ast.FunctionDef)}
+    functions = {statement.name for statement in statements if isinstance(statement, ast.FunctionDef)}
     imported = {
-        alias.asname for one in statements if isinstance(one, ast.ImportFrom) for alias in one.names if alias.asname
+        alias.asname
+        for statement in statements
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+        if alias.asname
     }
     assert functions == set(function_names())
     assert set(dir(build)) == functions | imported - {"ElementTypeLike", "Input", "ShapeLike"}

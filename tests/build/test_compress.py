@@ -54,7 +54,7 @@ def test_every_format_of_every_float(name: str, kind: str) -> None:
         assert {node.type for node in changed.graph.nodes if node.name in ("w0", "w1")} == {"Const"}
     data = RANDOM.standard_normal((2, 32)).astype(x.element_type.dtype)
     outputs = [next(iter(ir_exec.compile_model(one)([data]).values())) for one in (model, changed)]
-    expected, actual = (one.astype(np.float64) for one in outputs)
+    expected, actual = (output.astype(np.float64) for output in outputs)
     assert np.abs(actual - expected).max() < 0.5 * np.abs(expected).max()
 
 
@@ -68,9 +68,9 @@ def image_model() -> Model:
 
 
 def test_the_weights_of_a_model() -> None:
-    found = {one.name: (one.axes, one.port) for one in plain_weights(language_model())}
+    found = {weight.name: (weight.axes, weight.port) for weight in plain_weights(language_model())}
     assert found == {"table": ((1,), 0), "w0": ((1,), 1), "w1": ((1,), 1), "w2": ((1,), 1)}
-    found = {one.name: (one.axes, one.port) for one in plain_weights(image_model())}
+    found = {weight.name: (weight.axes, weight.port) for weight in plain_weights(image_model())}
     assert found == {"filter": ((1, 2, 3), 1), "grouped": ((2, 3, 4), 1), "dense": ((0,), 1)}
 
 

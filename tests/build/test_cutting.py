@@ -53,8 +53,8 @@ class TestCut:
         model = network()
         found = cut(region_at(model), nodes(model, "scaled", "bent"))
         assert names(found.model) == ["scaled", "bent"]
-        assert [one.node.name for one in found.inputs] == ["positive"]
-        assert [one.node.name for one in found.outputs] == ["bent"]
+        assert [input.node.name for input in found.inputs] == ["positive"]
+        assert [output.node.name for output in found.outputs] == ["bent"]
         (port,) = found.model.inputs
         assert (port.name, port.element_type, str(port.shape)) == ("positive", ElementType.f32, "[1,3]")
         (result,) = run(found.model, X)
@@ -63,7 +63,7 @@ class TestCut:
     def test_what_others_read_is_an_output(self) -> None:
         model = network()
         found = cut(region_at(model), nodes(model, "positive"))
-        assert [one.node.name for one in found.outputs] == ["positive"]
+        assert [output.node.name for output in found.outputs] == ["positive"]
         assert [port.name for port in found.model.inputs] == ["x"]
         assert run(found.model, X)[0].tolist() == [[0, 2, 3]]
 
@@ -85,7 +85,7 @@ class TestCut:
     def test_a_constant_that_is_opened(self) -> None:
         model = network()
         found = cut(region_at(model), nodes(model, "scaled"), opened=[value(model, "scale")])
-        assert sorted(one.node.name for one in found.inputs) == ["positive", "scale"]
+        assert sorted(input.node.name for input in found.inputs) == ["positive", "scale"]
         given = dict(zip([port.name for port in found.model.inputs], found.inputs, strict=True))
         arrays = [X if name == "positive" else X * 10 for name in given]
         assert run(found.model, *arrays)[0].tolist() == (X * X * 10).tolist()

@@ -57,8 +57,8 @@ def test_without_edits_nothing_changes() -> None:
         model = ir_exec.read_model(path)
         again = Editor(model).model()
         assert again.document.layers == model.document.layers
-        assert {(*one.model_dump(exclude={"line"}).values(),) for one in again.document.edges} == {
-            (*one.model_dump(exclude={"line"}).values(),) for one in model.document.edges
+        assert {(*edge.model_dump(exclude={"line"}).values(),) for edge in again.document.edges} == {
+            (*edge.model_dump(exclude={"line"}).values(),) for edge in model.document.edges
         }
         assert again.types == model.types
 

@@ -133,7 +133,7 @@ def test_an_input_of_the_layer_around_is_made_once() -> None:
     total = editor.value("total")
     for name in ("if/then_body/scaled", "if/else_body/turned"):
         editor.insert(name, lambda value: build.add(value, total)).insert(name, lambda value: build.add(value, total))
-    (layer,) = (one for one in editor.model().document.layers if one.type == "If")
+    (layer,) = (layer for layer in editor.model().document.layers if layer.type == "If")
     assert [len(body.port_map) for body in layer.bodies] == [3, 3]
     assert len(layer.inputs) == 4
     ids = [int(port.id) for port in (*layer.inputs, *layer.outputs)]
@@ -165,7 +165,7 @@ def test_what_an_edit_in_a_body_does_not_touch_stays() -> None:
     assert [layer for layer in after.document.layers if layer not in before.document.layers] == [
         layer for layer in after.document.layers if layer.name == "loop"
     ]
-    changed = [one.name for one in body_layers(after, "loop") if one not in body_layers(before, "loop")]
+    changed = [layer.name for layer in body_layers(after, "loop") if layer not in body_layers(before, "loop")]
     assert changed == ["plus"]
 
 

@@ -90,5 +90,7 @@ def test_networks_in_lower_case(name: str) -> None:
     other = respelled(path.read_bytes(), str.lower)
     assert b'type="parameter"' in other
     expected, found = (ir_exec.check_model(source, weights=weights) for source in (path, other))
-    assert [one.code for one in found.diagnostics] == [one.code for one in expected.diagnostics]
+    assert [diagnostic.code for diagnostic in found.diagnostics] == [
+        diagnostic.code for diagnostic in expected.diagnostics
+    ]
     assert found.layers_checked == expected.layers_checked

@@ -39,16 +39,18 @@ def test_the_missing_file_is_one_error_and_all_is_checked(make, tmp_path: Path) 
     path.write_bytes(make((3,), 12))
     for source in (path, path.read_bytes()):
         report = check_model(source)
-        assert [(one.severity, one.code) for one in report.diagnostics] == [("error", Code.weights_missing)]
+        assert [(diagnostic.severity, diagnostic.code) for diagnostic in report.diagnostics] == [
+            ("error", Code.weights_missing)
+        ]
         assert report.layers_not_checked == 0
 
 
 @pytest.mark.parametrize("make", [in_a_body, in_the_network])
 def test_shapes_and_sizes_of_constants_are_checked(make) -> None:
-    codes = [one.code for one in check_model(make((4,), 16)).errors]
+    codes = [error.code for error in check_model(make((4,), 16)).errors]
     assert Code.no_broadcast in codes
     assert Code.internal_error not in codes
-    codes = [one.code for one in check_model(make((3,), 8)).errors]
+    codes = [error.code for error in check_model(make((3,), 8)).errors]
     assert Code.constant_size in codes
 
 
@@ -64,5 +66,5 @@ def test_values_that_are_not_there_are_not_guessed() -> None:
     )
     layers = [parameter(0, dims=DIMS), pattern, reshape, result(3, dims=(3, 2))]
     report = check_model(net(layers, [(0, 0, 2, 0), (1, 0, 2, 1), (2, 2, 3, 0)]))
-    assert [one.code for one in report.errors] == [Code.weights_missing]
+    assert [error.code for error in report.errors] == [Code.weights_missing]
     assert report.layers_checked == 4

@@ -90,9 +90,9 @@ OUT = (1, 1, 2, 2)
 
 def found(xml: bytes) -> list[tuple[str, Code, str | None]]:
     return [
-        (one.severity, one.code, one.location.layer_id)
-        for one in check_model(xml, weights=bytes(64)).diagnostics
-        if one.severity != "info"
+        (diagnostic.severity, diagnostic.code, diagnostic.location.layer_id)
+        for diagnostic in check_model(xml, weights=bytes(64)).diagnostics
+        if diagnostic.severity != "info"
     ]
 
 

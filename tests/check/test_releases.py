@@ -13,7 +13,7 @@ from ir_exec.check.releases import Release, known_releases, target_release
 from ir_exec.codes import Code
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES
 from ir_exec.ops.base.registry import LAST_OPSET, canonical, newest, resolve
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import facts, fault_with, mentions
 
 ROOT = Path(__file__).parents[2]
 NETWORKS = Path(__file__).parents[1] / "networks"
@@ -162,7 +162,7 @@ def test_operators_of_tokenizers() -> None:
     requires = check_model(folder / "llama3_tokenizer.xml").requires
     assert requires is not None
     assert Release.parse(requires.release) >= Release(2024, 0)
-    codes = [one.code for one in check_model(folder / "llama3_tokenizer.xml", target="2023.3").errors]
+    codes = [error.code for error in check_model(folder / "llama3_tokenizer.xml", target="2023.3").errors]
     assert set(codes) == {Code.newer_than_target}
     assert len(codes) > 3
 
@@ -261,7 +261,7 @@ def test_a_target(target: str, is_read: bool) -> None:
 
 def test_a_target_that_is_none() -> None:
     (error,) = check_model(relu("opset1"), target="latest").errors
-    assert error.message == mentions("latest", "OpenVINO")
+    assert error == fault_with("latest", "OpenVINO")
 
 
 def test_a_file_that_cannot_be_read_needs_nothing() -> None:
@@ -278,7 +278,7 @@ def test_a_layer_that_is_too_new_twice_is_one_error() -> None:
 def test_a_target_that_is_no_release(text: str) -> None:
     (error,) = check_model(relu("opset1"), target=text).errors
     assert error.code == Code.unknown_input
-    assert error.message == mentions(text, "2018.1", "2026.4")
+    assert error == fault_with(text, "2018.1", "2026.4")
 
 
 def test_targets_are_releases() -> None:

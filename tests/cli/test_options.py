@@ -74,7 +74,7 @@ def test_o_is_short_for_output(name: str) -> None:
     assert isinstance(main, click.Group)
     command = main.get_command(click.Context(main), name)
     assert command is not None
-    (option,) = [one for one in command.params if "--output" in one.opts]
+    (option,) = [param for param in command.params if "--output" in param.opts]
     assert option.opts == ["-o", "--output"]
 
 
@@ -82,5 +82,5 @@ def test_no_output_is_without_the_short_form() -> None:
     assert isinstance(main, click.Group)
     context = click.Context(main)
     commands = [main.get_command(context, name) for name in main.list_commands(context)]
-    options = [one.opts for command in commands if command is not None for one in command.params]
-    assert all("-o" in one for one in options if "--output" in one)
+    options = [param.opts for command in commands if command is not None for param in command.params]
+    assert all("-o" in option for option in options if "--output" in option)

@@ -49,7 +49,7 @@ def deep(folder: Path, ending: str) -> str:
 )
 def test_deep_files(ending: str, arguments: list[str], tmp_path: Path) -> None:
     folder = str(pipeline(tmp_path / "model"))
-    given = [folder if one == "FOLDER" else one for one in arguments]
+    given = [folder if argument == "FOLDER" else argument for argument in arguments]
     result = invoke(*given, deep(tmp_path, ending))
     assert result.exit_code == 2, result.output
     assert mentions(f"deep{ending}") == result.output
@@ -152,7 +152,7 @@ def test_numbers_that_cannot_be(name: str, option: click.Option, tmp_path: Path)
         "begin": "a",
         "end": "b",
     }
-    given = [NETWORK for one in command.params if isinstance(one, click.Argument)]
+    given = [NETWORK for param in command.params if isinstance(param, click.Argument)]
     for one in command.params:
         if isinstance(one, click.Option) and one.required:
             given += [one.opts[-1], required.get(one.name or "", "a")]

@@ -28,7 +28,9 @@ def main() -> int:
     failed = 0
     with Oracle() as oracle:
         # Asked all at once, the child need not wait for this process.
-        for _ in oracle.ask_all(one for case in rows for one in requests(case) if _asked(one.mode, options.only)):
+        for _ in oracle.ask_all(
+            request for case in rows for request in requests(case) if _asked(request.mode, options.only)
+        ):
             pass
         for case in rows:
             faults = _faults(case, oracle, options.only)

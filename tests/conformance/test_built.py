@@ -78,7 +78,7 @@ def test_what_is_built_is_what_openvino_reads(version: str, oracle: Oracle, tmp_
     again = ir_exec.read_model(file.xml, weights=file.weights)
     assert [str(port) for port in again.outputs] == [str(port) for port in model.outputs]
     report = ir_exec.check_model(file.xml, weights=file.weights)
-    assert [str(one) for one in report.errors] == []
+    assert [str(error) for error in report.errors] == []
     answer = oracle.types(file)
     if case.oracle == "nobody" and isinstance(answer, Refused):
         return
@@ -105,7 +105,7 @@ def test_the_function_makes_the_layer_that_op_makes(function: str) -> None:
         field.name: case.attributes[field.attribute] for field in newest.fields() if field.attribute in case.attributes
     }
     by_op = build.op(newest.type_name, *inputs, **attributes)
-    fixed = [one for one in newest.inputs if not one.variadic]
+    fixed = [input for input in newest.inputs if not input.variadic]
     given = inputs[: len(fixed)] + ([inputs[len(fixed) :]] if len(fixed) < len(newest.inputs) else [])
     made = getattr(build, function)(*given, **attributes)
     layers = [one.layer if isinstance(one, build.Value) else one[0].layer for one in (made, by_op)]

@@ -106,7 +106,7 @@ CASES = fullest_cases()
 
 
 def test_every_operator_with_paired_inputs_has_a_case() -> None:
-    paired = {name_of(operator) for operator in registered() if any(one.like for one in operator.inputs)}
+    paired = {name_of(operator) for operator in registered() if any(input.like for input in operator.inputs)}
     without_other_types = {
         name_of(one) for one in registered() if all(len(declared.types) == 1 for declared in one.inputs)
     }
@@ -123,6 +123,6 @@ def test_types_that_must_agree(operator: type[Op], oracle: Oracle) -> None:
             faults.append(f"{what}: OpenVINO {'refuses' if isinstance(answer, Refused) else 'takes'} it")
         elif not isinstance(answer, Refused):
             theirs = next(node for node in answer if node.name == "layer").outputs
-            if [one.element_type for one in ours.infer(case)] != [one.element_type for one in theirs]:
+            if [one.element_type for one in ours.infer(case)] != [their.element_type for their in theirs]:
                 faults.append(f"{what}: another element type of an output")
     assert not faults, "\n".join([str(CASES[operator]), *faults])

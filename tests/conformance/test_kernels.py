@@ -35,7 +35,7 @@ def _compare(case: Case) -> None:
                 found = layer.kernel(*types)(*case.inputs)
             if not layer.may_alias:
                 outputs = found if isinstance(found, tuple) else (found,)
-                assert not any(np.may_share_memory(one, array) for one in outputs for array in case.inputs), case
+                assert not any(np.may_share_memory(output, array) for output in outputs for array in case.inputs), case
             for one, other in zip(found if isinstance(found, tuple) else (found,), wanted, strict=True):
                 if case.type == "NonMaxSuppression" and case.opset < 5:
                     # A static number of rows is filled up with -1; `evaluate` alone knows no types.

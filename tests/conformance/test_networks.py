@@ -139,8 +139,8 @@ def matched(ours: list[Node], theirs: list[NodeTypes], at_least: float = 1.0) ->
     Of our nodes, `at_least` this part must have a counterpart.
     """
     found: dict[tuple[str, str], list[NodeTypes]] = defaultdict(list)
-    for one in theirs:
-        found[one.name, one.type.lower()].append(one)
+    for their in theirs:
+        found[their.name, their.type.lower()].append(their)
     pairs = [(node, found[node.name, key_of(node)].pop(0)) for node in ours if found[node.name, key_of(node)]]
     assert len(pairs) >= at_least * len(ours), f"{len(ours) - len(pairs)} of {len(ours)} nodes have no counterpart"
     return pairs

@@ -68,7 +68,7 @@ def test_every_version_tells_shapes_and_types_of_its_ports(cls: type[Op]) -> Non
     assert not [
         port
         for port in ports
-        if not any(re.search(rf"\b{port}s?_?\b", one) and SHAPE_OR_TYPE.search(one) for one in sentences)
+        if not any(re.search(rf"\b{port}s?_?\b", sentence) and SHAPE_OR_TYPE.search(sentence) for sentence in sentences)
     ]
 
 

@@ -132,7 +132,7 @@ def test_panels() -> None:
 
 @pytest.mark.parametrize("name", [variant.name for variant in VARIANTS])
 def test_algorithms_of_convolutions(name: str) -> None:
-    variant = next(one for one in VARIANTS if one.name == name)
+    variant = next(variant for variant in VARIANTS if variant.name == name)
     count = 0
     for case, layer, wanted in cases(*CONVOLUTIONS):
         data, filters = case.inputs
@@ -158,7 +158,7 @@ def test_algorithms_of_convolutions(name: str) -> None:
 
 
 def test_the_cheapest_that_applies_is_taken() -> None:
-    case, layer, _ = next(one for one in cases("Select") if len(list(variants_of(one[1]))) == 2)
+    case, layer, _ = next(case for case in cases("Select") if len(list(variants_of(case[1]))) == 2)
     request = next(requests(case))
     able = [one for one in variants_of(layer) if one.applies(layer, request)]
     cheapest: KernelVariant = min(able, key=lambda one: one.cost)

@@ -337,7 +337,7 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
     theirs = core.read_model(tmp_path / "network.xml")
     for size in range(1, LARGEST):
         # Other sizes are small, the batch too: the one that is looked at does not depend on them.
-        shape = [one.size if one.axis else 1 for one in report.inputs]
+        shape = [input.size if input.axis else 1 for input in report.inputs]
         shape[axis] = size
         try:
             theirs.reshape({0: ov.PartialShape(shape)})

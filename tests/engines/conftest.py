@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ir_exec.engines import interface
+from ir_exec.engines import registry
 from tests.engines.other import OtherEngine
 
 
@@ -22,7 +22,7 @@ class _Entry:
 @pytest.fixture
 def register(monkeypatch: pytest.MonkeyPatch) -> Callable[[OtherEngine], OtherEngine]:
     def registered(engine: OtherEngine) -> OtherEngine:
-        monkeypatch.setattr(interface, "registered_engines", lambda: [_Entry(engine)])
+        monkeypatch.setattr(registry, "registered_engines", lambda: [_Entry(engine)])
         return engine
 
     return registered

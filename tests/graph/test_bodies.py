@@ -9,7 +9,7 @@ from ir_exec.errors import IRError
 from ir_exec.graph import Graph, build_graph
 from ir_exec.ir import read_document
 from ir_exec.ops.base.bodies import BodyInput, BodyOutput, FedBackValue, Part
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.ir_text import edges, layer, net, parameter, port, result
 
 MAP = """<port_map>
@@ -63,30 +63,30 @@ def test_what_a_sound_port_map_ties_together() -> None:
     ("before", "after", "message"),
     [
         ('input external_port_id="0"', 'input external_port_id="7"',
-         mentions(7)),
+         fault_with(7)),
         ('output external_port_id="2"', 'output external_port_id="0"',
-         mentions(0)),
+         fault_with(0)),
         ('external_port_id="2"', 'external_port_id="-1"',
-         mentions(6)),
+         fault_with(6)),
         ('internal_layer_id="6"', 'internal_layer_id="5"',
-         mentions(2, 5, "Result")),
+         fault_with(2, actual=5, expected=mentions())),
         ('internal_layer_id="3"', 'internal_layer_id="6"',
-         mentions(0, 6, "Parameter")),
+         fault_with(0, actual=6, expected=mentions())),
         ('stride="-1"', 'stride="0"',
-         mentions(1, 0, 1, 0)),
+         fault_with(actual="1 and 0", expected="size >= 1 and stride != 0")),
         ('part_size="1"', 'part_size="0"',
-         mentions(0, -1, 1, 0)),
-        ('from-layer="6"', 'from-layer="5"', mentions(5, "Result")),
-        ('to-layer="4"', 'to-layer="5"', mentions(5, "Parameter")),
+         fault_with(actual="0 and -1", expected="size >= 1 and stride != 0")),
+        ('from-layer="6"', 'from-layer="5"', fault_with(actual=5, expected="a Result of body")),
+        ('to-layer="4"', 'to-layer="5"', fault_with(actual=5, expected="a Parameter of body")),
     ],
 )  # fmt: skip
-def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: mentions) -> None:
+def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: fault_with) -> None:
     broken = iterator(MAP.replace(before, after, 1))
     _, faults = built(broken)
     line = next(number for number, text in enumerate(broken.decode().splitlines(), 1) if after in text and number > 1)
     of_map = [fault for fault in faults if fault.code == Code.body_port_map]
-    assert message in [fault.message for fault in of_map]
-    (fault,) = [fault for fault in of_map if fault.message == message]
+    assert message in list(of_map)
+    (fault,) = [fault for fault in of_map if fault == message]
     assert fault.location.line == line
     assert fault.location.layer_id == "2"
 
@@ -94,36 +94,36 @@ def test_a_fault_is_told_once_and_at_its_line(before: str, after: str, message: 
 @pytest.mark.parametrize(
     ("line", "message", "told_at"),
     [
-        (1, mentions(0), '<port id="0" precision="FP32"></port>'),
-        (3, mentions(2), '<port id="2" precision="FP32"></port>'),
+        (1, fault_with(0), '<port id="0" precision="FP32"></port>'),
+        (3, fault_with(2), '<port id="2" precision="FP32"></port>'),
     ],
 )
-def test_ports_without_an_entry(line: int, message: mentions, told_at: str) -> None:
+def test_ports_without_an_entry(line: int, message: fault_with, told_at: str) -> None:
     lines = MAP.splitlines(keepends=True)
     broken = iterator("".join([*lines[:line], *lines[line + 1 :]]))
     _, faults = built(broken)
-    (fault,) = [fault for fault in faults if fault.message == message]
+    (fault,) = [fault for fault in faults if fault == message]
     assert told_at in broken.decode().splitlines()[(fault.location.line or 0) - 1]
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (1, mentions("Parameter", 3)),
-        (3, mentions(2)),
+        (1, fault_with("Parameter", 3)),
+        (3, fault_with(2)),
     ],
 )
-def test_entries_that_stand_twice(line: int, message: mentions) -> None:
+def test_entries_that_stand_twice(line: int, message: fault_with) -> None:
     lines = MAP.splitlines(keepends=True)
     _, faults = built(iterator("".join([*lines[:line], lines[line], *lines[line:]])))
-    assert [fault.message for fault in faults] == [message]
+    assert list(faults) == [message]
 
 
 def test_a_parameter_that_nothing_feeds() -> None:
     spare = parameter(10, name="spare")
     _, faults = built(iterator(MAP).replace(b'<layer id="5"', f'{spare}<layer id="5"'.encode()))
-    expected = mentions("Parameter", 10, "spare")
-    assert [fault.message for fault in faults] == [expected]
+    expected = fault_with("Parameter", 10, "spare")
+    assert list(faults) == [expected]
 
 
 def test_scopes_and_paths() -> None:

@@ -6,7 +6,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError
 from ir_exec.graph import build_graph
 from ir_exec.ir import Weights, read_document
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.ir_text import const, layer, net, parameter, port, result
 
 
@@ -93,78 +93,78 @@ def test_names_need_not_be_unique():
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.duplicate_layer_id,
             "1",
-            mentions("layer1", "ReLU", 9),
+            fault_with("layer1", "ReLU", 9),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0), (8, 0, 1, 0)],
             Code.dangling_edge,
             "1",
-            mentions(8),
+            fault_with(8),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 5, 1, 0), (1, 1, 2, 0)],
             Code.wrong_port,
             "1",
-            mentions(5, 0),
+            fault_with(5, 0),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (0, 0, 1, 4), (1, 1, 2, 0)],
             Code.wrong_port,
             "1",
-            mentions(4),
+            fault_with(4),
         ),
         (
             [parameter(0), unary(1), result(2)],
             [(0, 0, 1, 0), (0, 0, 1, 0), (1, 1, 2, 0)],
             Code.two_edges,
             "1",
-            mentions(0),
+            fault_with(0),
         ),
         (
             [parameter(0), add(1), result(2)],
             [(0, 0, 1, 0), (1, 2, 2, 0)],
             Code.input_without_edge,
             "1",
-            mentions(1),
+            fault_with(1),
         ),
-        ([parameter(0), unary(1)], [(0, 0, 1, 0)], Code.no_result, None, mentions("Result")),
+        ([parameter(0), unary(1)], [(0, 0, 1, 0)], Code.no_result, None, fault_with("Result", expected=mentions())),
         (
             [parameter(0), unary(1, type="Frobnicate"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.unknown_type,
             "1",
-            mentions("Frobnicate"),
+            fault_with("Frobnicate"),
         ),
         (
             [parameter(0), unary(1, type="TensorIterator"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.body_port_map,
             "1",
-            mentions("TensorIterator"),
+            fault_with("TensorIterator"),
         ),
         (
             [parameter(0), unary(1, type="If", opset="opset8"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.body_port_map,
             "1",
-            mentions("then_body", "else_body"),
+            fault_with("then_body", "else_body"),
         ),
         (
             [parameter(0), unary(1, type="TensorIterator", inner="<port_map></port_map>"), result(2)],
             [(0, 0, 1, 0), (1, 1, 2, 0)],
             Code.body_port_map,
             "1",
-            mentions("<body>"),
+            fault_with("<body>"),
         ),
     ],
 )
 def test_each_fault_is_one_error_at_its_layer(layers, ends, code, layer_id, words):
     _, faults = graph_of(net(layers, ends))
     assert [(fault.code, fault.location.layer_id) for fault in faults] == [(code, layer_id)]
-    assert faults[0].message == words
+    assert faults[0] == words
 
 
 def test_a_cycle_is_shown_whole_and_once():

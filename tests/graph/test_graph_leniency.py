@@ -19,7 +19,7 @@ DIMS = (2, 3)
 
 def found(xml: bytes, weights: bytes = b"") -> list[tuple[str, Code, str | None]]:
     report = ir_exec.check_model(xml, weights=weights)
-    return [(one.severity, one.code, one.location.layer_id) for one in report.diagnostics]
+    return [(diagnostic.severity, diagnostic.code, diagnostic.location.layer_id) for diagnostic in report.diagnostics]
 
 
 def assert_runs_as_in_openvino(oracle: Oracle, xml: bytes, weights: bytes, *inputs: np.ndarray) -> None:

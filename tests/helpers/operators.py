@@ -43,11 +43,11 @@ def attribute_error(type: str, opset: int = 1, **attributes: str) -> IRError:
     return fault
 
 
-def refused(operator: Any, *types: TensorType) -> tuple[str, str]:
-    """The code and the message of the error that inference raises for these types."""
+def refused(operator: Any, *types: TensorType) -> tuple[str, IRError]:
+    """The code of the error that inference raises for these types, and the error."""
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
-    return error.value.code, error.value.message
+    return error.value.code, error.value
 
 
 def evaluate(operator: Op, *arrays: Array) -> Array:

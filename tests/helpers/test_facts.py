@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ir_exec.check.findings import Diagnostic
 from ir_exec.errors import IRError, Location, ShapeError
-from tests.helpers.facts import coded, facts, mentions, naming
+from tests.helpers.facts import coded, facts, fault_with, mentions, naming
 
 MESSAGE = "axis 1 of indices is 3, expected 2 as in 'data' f32[2,3]"
 
@@ -46,6 +47,39 @@ def test_only_text_is_compared() -> None:
     assert mentions() != 3
     assert mentions() != None  # noqa: E711 - the comparison itself is tested
     assert repr(mentions("axis", 3)) == "mentions('axis', '3')"
+
+
+RANK = ShapeError("axis of data is", actual=3, expected="-2 to 1", code="IR503", port="axis", location=Location(line=7))
+
+
+def test_fault_with_equals_errors_faults_and_findings() -> None:
+    wanted = fault_with("data", code="IR503", port="axis", line=7, severity="error", actual=3, expected="-2 to 1")
+    assert wanted == RANK
+    assert [RANK.fault, Diagnostic.of(RANK)] == [wanted, wanted]
+    assert fault_with(actual=mentions(3), expected=mentions(-2, 1)) == RANK
+    assert ShapeError("no rank") == fault_with("rank")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        fault_with(actual="-2 to 1", expected=3),
+        fault_with(actual=2, expected="-2 to 1"),
+        fault_with(actual=3, expected="-2 to 2"),
+        fault_with(actual=3),
+        fault_with(expected="-2 to 1"),
+        fault_with(),
+        fault_with("indices", actual=3, expected="-2 to 1"),
+        fault_with(code="IR501", actual=3, expected="-2 to 1"),
+        fault_with(line=8, actual=3, expected="-2 to 1"),
+        fault_with(actual=mentions(4), expected=mentions()),
+    ],
+    ids=repr,
+)
+def test_other_faults(other: fault_with) -> None:
+    assert other != RANK
+    assert other != RANK.message
+    assert ShapeError("no rank") != fault_with(actual=mentions(), expected=mentions())
 
 
 def test_patterns_for_raises() -> None:

@@ -34,7 +34,7 @@ def test_a_constant_is_stored_as_f16_and_has_its_type_again(kind: str, tmp_path:
     found = saved(build.matmul(x, build.constant(WEIGHTS, kind, name="w", tensor_names=["t"])), tmp_path)
     assert stored_types(found) == ["f16"]
     assert (tmp_path / "out.bin").stat().st_size == WEIGHTS.size * 2
-    (value,) = (one for node in found.graph.nodes for one in node.outputs if "t" in one.names)
+    (value,) = (output for node in found.graph.nodes for output in node.outputs if "t" in output.names)
     assert (value.node.type, value.node.name) == ("Convert", "w")
     x_values = np.ones((2, 8), DTYPES[kind])
     expected = x_values @ WEIGHTS.astype(np.float16).astype(DTYPES[kind])
@@ -77,7 +77,7 @@ def test_openvino_reads_it_and_keeps_the_mark(tmp_path: Path) -> None:
     x = build.parameter([2, 8], name="x")
     found = saved(build.matmul(x, build.constant(WEIGHTS, "f32", name="w")), tmp_path)
     read = ov.Core().read_model(tmp_path / "out.xml")
-    (conversion,) = (one for one in read.get_ops() if one.get_type_name() == "Convert")
+    (conversion,) = (op for op in read.get_ops() if op.get_type_name() == "Convert")
     assert "decompression_0" in conversion.get_rt_info()
     x_values = np.random.default_rng(1).standard_normal((2, 8)).astype(np.float32)
     theirs = ov.Core().compile_model(read, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})(x_values)[0]

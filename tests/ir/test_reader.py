@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from ir_exec.errors import IRError, ParseError
 from ir_exec.ir import Document, Layer, read_document, reader
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, mentions, naming
 from tests.helpers.ir_files import LOOP, RELU, networks
 
 
@@ -67,7 +67,7 @@ def test_lines_are_exact_with_other_ends_of_lines(ending: str) -> None:
     text = RELU.replace("\n", ending)
     document = read(text)
     lines = text.split("\n")
-    assert [f'<layer id="{one.id}"' in lines[one.line - 1] for one in document.layers] == [True] * 3
+    assert [f'<layer id="{layer.id}"' in lines[layer.line - 1] for layer in document.layers] == [True] * 3
 
 
 def test_lines_are_exact_with_comments_cdata_and_tags_of_several_lines() -> None:
@@ -341,7 +341,7 @@ DAMAGE = {
     "no to-layer": (EDGE, EDGE.replace('to-layer="2" ', ""), "IR008", 38, None, "no attribute to-layer"),
     "no to-port": (EDGE, EDGE.replace('to-port="0" ', ""), "IR008", 38, None, "no attribute to-port"),
     "edge to no number": (EDGE, EDGE.replace('to-layer="2"', 'to-layer="x"'), "IR007", 38, None, "to-layer is 'x'"),
-    "dim is no number": ("<dim>2</dim>", "<dim>two</dim>", "IR007", 8, "0", "dim 0 of port 0, 'two'"),
+    "dim is no number": ("<dim>2</dim>", "<dim>two</dim>", "IR007", 8, "0", "dim 0 of port 0 is 'two'"),
     "dim is a float": ("<dim>2</dim>", "<dim>2.0</dim>", "IR007", 8, "0", "'2.0'"),
     "dim is empty": ("<dim>2</dim>", "<dim/>", "IR007", 8, "0", "''"),
     "dim has an underscore": ("<dim>2</dim>", "<dim>1_0</dim>", "IR007", 8, "0", "'1_0'"),
@@ -396,20 +396,35 @@ def test_all_faults_come_out_in_one_pass() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "code", "words"),
     [
-        ('external_port_id="2" ', "", "IR008", mentions("external_port_id")),
-        ('external_port_id="2" ', 'external_port_id="two" ', "IR007", mentions("external_port_id", "two")),
-        ('internal_layer_id="000"', "", "IR008", mentions("internal_layer_id")),
-        ('internal_layer_id="000"', 'internal_layer_id="?"', "IR007", mentions("internal_layer_id", "?")),
-        ('axis="-1"', f'axis="{NINES}"', "IR007", mentions("axis")),
-        ('<edge from-layer="2" to-layer="0" />', '<edge to-layer="0" />', "IR008", mentions("from-layer")),
+        ('external_port_id="2" ', "", "IR008", fault_with("external_port_id")),
+        (
+            'external_port_id="2" ',
+            'external_port_id="two" ',
+            "IR007",
+            fault_with("external_port_id", actual="'two'", expected="a 64-bit integer"),
+        ),
+        ('internal_layer_id="000"', "", "IR008", fault_with("internal_layer_id")),
+        (
+            'internal_layer_id="000"',
+            'internal_layer_id="?"',
+            "IR007",
+            fault_with("internal_layer_id", actual="'?'", expected=mentions(0)),
+        ),
+        (
+            'axis="-1"',
+            f'axis="{NINES}"',
+            "IR007",
+            fault_with("axis", actual="'9999999999999999999999999999999999999999...'", expected="a 64-bit integer"),
+        ),
+        ('<edge from-layer="2" to-layer="0" />', '<edge to-layer="0" />', "IR008", fault_with("from-layer")),
     ],
 )
-def test_damage_in_bodies(old: str, new: str, code: str, words: mentions) -> None:
+def test_damage_in_bodies(old: str, new: str, code: str, words: fault_with) -> None:
     text = LOOP.replace(old, new).replace(old.replace("<", "</"), new.replace("<", "</"))
     assert text != LOOP
     _, found = faults(text)
     assert [error.code for error in found] == [code]
-    assert found[0].message == words
+    assert found[0] == words
     assert (found[0].location.layer_id, found[0].location.layer_type) == ("5", "Loop")
 
 

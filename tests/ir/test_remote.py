@@ -28,9 +28,10 @@ from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
 from ir_exec.ir import Weights
 from ir_exec.ir import remote as remote_files
+from ir_exec.ir.paths import exists, local_path
 from ir_exec.ir.remote import BLOCK, LIMIT_VARIABLE, VARIABLE, RemoteFile
-from ir_exec.ir.urls import exists, is_url, local_path, replaced_suffix, suffix_of
-from tests.helpers.facts import coded, mentions, naming
+from ir_exec.ir.urls import is_url, replaced_suffix, suffix_of
+from tests.helpers.facts import coded, fault_with, naming
 from tests.helpers.items import weighed_network
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -397,13 +398,13 @@ def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(builtins, "__import__", without)
     (error,) = ir_exec.check_model("s3://bucket/net.xml").errors
-    assert error.message == mentions("URLs", "fsspec", ".[remote]")
+    assert error == fault_with("URLs", "fsspec", ".[remote]")
     assert not exists("s3://bucket/net.xml")
 
 
 def test_a_kind_that_nobody_knows() -> None:
     (error,) = ir_exec.check_model("nothing://bucket/net.xml").errors
-    assert error.message == mentions("nothing")
+    assert error == fault_with("nothing")
 
 
 def test_folders_and_data_on_the_command_line(memory: Any, tmp_path: Path) -> None:

@@ -191,7 +191,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:
-        if not any(isinstance(one, ast.Name) and one.id == "__all__" for one in node.targets):
+        if not any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets):
             self.generic_visit(node)
 
     def visit_If(self, node: ast.If) -> None:

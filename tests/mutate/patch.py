@@ -106,12 +106,12 @@ _OF_CODE: Final = operator.attrgetter(
 
 def _shallow(code: CodeType) -> list[object]:
     """What a code object says itself. Constants with their types, for 1, 1.0 and True are equal."""
-    constants = [(type(one), repr(one)) for one in code.co_consts if not isinstance(one, CodeType)]
+    constants = [(type(const), repr(const)) for const in code.co_consts if not isinstance(const, CodeType)]
     return [*_OF_CODE(code), constants]
 
 
 def _inner(code: CodeType) -> list[CodeType]:
-    return [one for one in code.co_consts if isinstance(one, CodeType)]
+    return [const for const in code.co_consts if isinstance(const, CodeType)]
 
 
 def _place(code: CodeType) -> tuple[str, int]:

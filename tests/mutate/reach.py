@@ -85,9 +85,9 @@ def _reaches(one: Reached, change: Change) -> bool:
 
 def _first_of(tests: list[Reached], seconds: float) -> list[Reached]:
     found: list[Reached] = []
-    for one in tests:
-        seconds -= one.seconds
+    for test in tests:
+        seconds -= test.seconds
         if seconds < 0 and found:
             break
-        found.append(one)
+        found.append(test)
     return found

@@ -147,7 +147,7 @@ def test_a_change_is_recognised_under_other_names() -> None:
     found = recognised(listed, others)
     assert found.keys() == listed.keys()
     for key, change in found.items():
-        old = next(one for one in changes if one.key == key)
+        old = next(change for change in changes if change.key == key)
         assert (change.before, change.after) == (
             old.before.replace("size", "extent"),
             old.after.replace("size", "extent"),
@@ -194,7 +194,9 @@ def test_functions_are_changed_where_they_live(module: tuple[ModuleType, list[Ch
     functions = Functions(tmp_path / "patched_package")
 
     def change(where: str, before: str, after: str) -> None:
-        functions.change(next(one for one in changes if (one.where, one.before, one.after) == (where, before, after)))
+        functions.change(
+            next(change for change in changes if (change.where, change.before, change.after) == (where, before, after))
+        )
         functions.forget_results()
 
     change("outer.inner", "y + x", "y - x")
@@ -238,7 +240,7 @@ def test_tests_that_reach_a_change_come_first(tmp_path: Path, monkeypatch: pytes
         ]
 
     changes = changes_of("ir_exec/a.py", "class Some:\n    a = 1\n    def f(self):\n        return 2\n")
-    in_class, in_function = (next(one for one in changes if one.before == number) for number in "12")
+    in_class, in_function = (next(change for change in changes if change.before == number) for number in "12")
 
     def names(own: bool, change: Change, seconds: float) -> list[str]:
         stage = Stage("", (f"tests/test_{'a' if own else 'b'}.py",), is_own=own)

@@ -200,7 +200,7 @@ def parameter_shape(net: Element, random: Random) -> Element | None:
 
 @mutation
 def parameter_element_type(net: Element, random: Random) -> Element | None:
-    layer = random.choice([one for one in layers(net, "Parameter") if data(one).get("element_type") != "f64"])
+    layer = random.choice([layer for layer in layers(net, "Parameter") if data(layer).get("element_type") != "f64"])
     data(layer).set("element_type", "f64")
     return layer
 
@@ -227,7 +227,7 @@ def attribute_unreadable(net: Element, random: Random) -> Element | None:
 
 @mutation
 def destination_type(net: Element, random: Random) -> Element | None:
-    layer = random.choice([one for one in layers(net, "Convert") if data(one).get("destination_type") != "f64"])
+    layer = random.choice([layer for layer in layers(net, "Convert") if data(layer).get("destination_type") != "f64"])
     data(layer).set("destination_type", "f64")
     return layer
 
@@ -389,7 +389,7 @@ def swapped_inputs(net: Element, random: Random) -> Element | None:
 
 @mutation
 def type_of_another_arity(net: Element, random: Random) -> Element | None:
-    layer = random.choice([one for one in layers(net) if len(one.findall("input/port")) == 2])
+    layer = random.choice([layer for layer in layers(net) if len(layer.findall("input/port")) == 2])
     layer.set("type", "Select")
     layer.set("version", "opset1")
     return layer

@@ -109,7 +109,7 @@ def constant_dims_in_another_order(net: Element, random: Random) -> Element | No
 def constant_of_another_type_of_that_size(net: Element, random: Random) -> list[Element]:
     """In the attribute and at the port, so that only those who take it tell."""
     types = {"f32": ("i32", "I32"), "f16": ("i16", "I16"), "i64": ("f64", "FP64"), "i32": ("f32", "FP32")}
-    layer = random.choice([one for one in layers(net, "Const") if data(one).get("element_type") in types])
+    layer = random.choice([layer for layer in layers(net, "Const") if data(layer).get("element_type") in types])
     element_type, precision = types[data(layer).get("element_type", "")]
     data(layer).set("element_type", element_type)
     port = layer.find("output/port")
@@ -121,7 +121,7 @@ def constant_of_another_type_of_that_size(net: Element, random: Random) -> list[
 @mutation
 def parameter_of_another_type(net: Element, random: Random) -> list[Element]:
     """In the attribute and at the port, so that only those who take it tell."""
-    layer = random.choice([one for one in layers(net, "Parameter") if data(one).get("element_type") != "f64"])
+    layer = random.choice([layer for layer in layers(net, "Parameter") if data(layer).get("element_type") != "f64"])
     data(layer).set("element_type", "f64")
     port = layer.find("output/port")
     assert port is not None
@@ -159,7 +159,9 @@ def axis_off_by_one(net: Element, random: Random) -> Element | None:
 def wrong_pads(net: Element, random: Random) -> Element | None:
     types = ("Convolution", "GroupConvolution", "MaxPool", "AvgPool", "ConvolutionBackpropData")
     choices = [layer for layer in outputs_of(net, *types) if data(layer).get("auto_pad", "explicit") == "explicit"]
-    layer = random.choice([one for one in choices if set(data(one).get("strides", "").replace(" ", "")) <= {"1", ","}])
+    layer = random.choice(
+        [choice for choice in choices if set(data(choice).get("strides", "").replace(" ", "")) <= {"1", ","}]
+    )
     pads = [int(pad) for pad in data(layer).get("pads_begin", "").split(",")]
     data(layer).set("pads_begin", ",".join([str(pads[0] + 1), *map(str, pads[1:])]))
     return layer

@@ -43,5 +43,5 @@ def test_found_and_placed(kind: str) -> None:
     wrong = [outcome for outcome in found if not outcome.is_right]
     assert not wrong, "\n\n".join(map(str, wrong))
     for outcome in found:
-        warned = {(one.location.layer_id, one.location.layer_name) for one in outcome.report.warnings}
+        warned = {(warning.location.layer_id, warning.location.layer_name) for warning in outcome.report.warnings}
         assert warned <= set(outcome.expected), "something else has a warning by it"

@@ -78,11 +78,11 @@ def faulty(name: str) -> tuple[OlderFile, str]:
 def test_faults(name: str) -> None:
     file, expected = faulty(name)
     report = file.report()
-    assert expected in [f"{one.code} {one.location.layer_name}" for one in report.errors], str(report)
-    assert all(one.location.line for one in report.errors if one.code != "IR108")
+    assert expected in [f"{error.code} {error.location.layer_name}" for error in report.errors], str(report)
+    assert all(error.location.line for error in report.errors if error.code != "IR108")
     with pytest.raises(IRError) as raised:
         file.model()
-    assert raised.value.code in {one.code for one in report.errors}
+    assert raised.value.code in {error.code for error in report.errors}
 
 
 def test_the_lines_are_those_of_the_file() -> None:
@@ -124,7 +124,7 @@ def test_a_missing_bin_is_one_error(tmp_path: Path) -> None:
     file.layer("Permute", [Port(2, 1, (1, 3, 2, 2))], (1, 2, 2, 3), data={"order": (0, 2, 3, 1)})
     (tmp_path / "old.xml").write_bytes(file.xml)
     report = ir_exec.check_model(tmp_path / "old.xml")
-    assert [one.code for one in report.errors] == ["IR201"]
+    assert [error.code for error in report.errors] == ["IR201"]
     assert report.layers_not_checked == 0
 
 
@@ -132,7 +132,7 @@ def test_bytes_behind_the_last_constant() -> None:
     file = network()
     file.layer("Permute", [Port(2, 1, (1, 3, 2, 2))], (1, 2, 2, 3), data={"order": (0, 2, 3, 1)})
     file.stored += bytes(8)
-    assert [one.code for one in file.report().infos] == ["IR207"]
+    assert [info.code for info in file.report().infos] == ["IR207"]
     file.model()
 
 
@@ -152,7 +152,7 @@ def test_unknown_types_are_named_and_not_run() -> None:
     relu = file.layers[2]
     file.layers[2] = relu.replace('type="ReLU"', 'type="Fancy"').replace("<input>", '<data depth="7"/><input>')
     report = file.report()
-    (found,) = [one for one in report.diagnostics if one.code == "IR116"]
+    (found,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR116"]
     assert (found.location.layer_name, found.location.layer_type) == ("relu", "Fancy")
     assert "depth" in found.message
     assert report.layers_not_checked == 1
@@ -167,7 +167,7 @@ def test_unknown_types_are_named_and_not_run() -> None:
 def test_the_target_does_not_read_it() -> None:
     file = network()
     report = ir_exec.check_model(file.xml, weights=file.stored, target="2024.0")
-    assert [one.code for one in report.errors] == ["IR119"]
+    assert [error.code for error in report.errors] == ["IR119"]
     assert ir_exec.check_model(file.xml, weights=file.stored, target="2020.4").ok
 
 
@@ -208,10 +208,10 @@ def test_a_needed_constant_of_an_unknown_precision(version: int, precision: str)
     file.layers[1] = file.layers[1].replace('precision="FP32"', f'precision="{precision}"')
     file.layer("Eltwise", [x, constant], (2, 3), data={"operation": "sum"})
     report = file.report()
-    assert "IR999" not in {one.code for one in report.diagnostics}
+    assert "IR999" not in {diagnostic.code for diagnostic in report.diagnostics}
     assert not report.ok or not precision
     if report.errors:
-        assert {one.location.layer_name for one in report.errors} == {"Const1"}
+        assert {error.location.layer_name for error in report.errors} == {"Const1"}
         with pytest.raises(IRError) as raised:
             file.run(np.zeros((2, 3), np.float32))
         assert raised.value.code != "IR999"
@@ -221,7 +221,7 @@ def test_a_needed_constant_of_an_unknown_precision(version: int, precision: str)
 def test_types_of_current_files(type: str) -> None:
     file = network()
     file.layers[2] = file.layers[2].replace('type="ReLU"', f'type="{type}"')
-    assert "IR999" not in {one.code for one in file.report().diagnostics}
+    assert "IR999" not in {diagnostic.code for diagnostic in file.report().diagnostics}
 
 
 @pytest.mark.parametrize("id", ["9" * 5000, "9" * 19, "\u00b2", "\u0663", "-1", "1_0", "1.0", " ", "0x1"])
@@ -230,7 +230,7 @@ def test_unreadable_ids(version: int, id: str) -> None:
     file = network()
     file.version = version
     file.layers[2] = file.layers[2].replace('id="2"', f'id="{id}"', 1)
-    codes = {one.code for one in file.report().errors}
+    codes = {error.code for error in file.report().errors}
     assert "IR007" in codes
     assert "IR999" not in codes
     with pytest.raises(IRError) as raised:
@@ -244,7 +244,7 @@ def test_numbers_of_any_length(number: str) -> None:
     for name in ("kernel", "output", "group"):
         changed = OlderFile(version=5, layers=list(file.layers), edges=file.edges, stored=file.stored)
         changed.layers[1] = changed.layers[1].replace(f'{name}="', f'{name}="{number},', 1)
-        assert "IR999" not in {one.code for one in changed.report().diagnostics}
+        assert "IR999" not in {diagnostic.code for diagnostic in changed.report().diagnostics}
     for name in ("id", "value", "offset", "size"):
         mean = {"value": "1", **({"offset": "0", "size": "64"} if name in ("offset", "size") else {})} | {name: number}
         told = " ".join(f'{key}="{text}"' for key, text in mean.items() if key != "id")
@@ -252,4 +252,4 @@ def test_numbers_of_any_length(number: str) -> None:
             f'<channel id="{number if name == "id" else one}"><mean {told}/></channel>' for one in (0, 1)
         )
         file.extra = f"<pre-process>{channels}</pre-process>"
-        assert "IR999" not in {one.code for one in file.report().diagnostics}
+        assert "IR999" not in {diagnostic.code for diagnostic in file.report().diagnostics}

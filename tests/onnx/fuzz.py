@@ -67,7 +67,7 @@ def _value(kind: str, random: Random, given: Any = None) -> Any:
 
 def _array(types: list[str], random: Random) -> Any:
     named = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
-    kinds = [named[one] for one in types if one in named] or [TensorProto.FLOAT]
+    kinds = [named[type] for type in types if type in named] or [TensorProto.FLOAT]
     likely = [one for one in kinds if one in (TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL)]
     dtype = helper.tensor_dtype_to_np_dtype(random.choice(likely or kinds))
     shape = random.choice(_SHAPES)
@@ -101,9 +101,9 @@ def from_signatures(version: Version, random: Random) -> Node:
 
 
 def _tables() -> Iterator[Node]:
-    for one in iter_modules(cases.__path__):
-        if one.name != "values":
-            yield from import_module(f"tests.onnx.cases.{one.name}").CASES
+    for module in iter_modules(cases.__path__):
+        if module.name != "values":
+            yield from import_module(f"tests.onnx.cases.{module.name}").CASES
     values, microsoft = (import_module(f"tests.onnx.{name}") for name in ("lowering.test_values", "ops.test_microsoft"))
     for table in (values.MOVEMENT, values.ARITHMETIC, values.REDUCTIONS, values.LAYERS, values.STATIC):
         yield from table
@@ -113,7 +113,7 @@ def _tables() -> Iterator[Node]:
 
 def from_tables(random: Random, count: int) -> Iterator[Node]:
     """Nodes of the tables, with one attribute or input changed."""
-    listed = [one for one in _tables() if not one.type.startswith("Random")]
+    listed = [table for table in _tables() if not table.type.startswith("Random")]
     versions = {(one.domain, one.name): one for one in registered()}
     for _ in range(count):
         one = random.choice(listed)
@@ -181,19 +181,19 @@ def main() -> None:
     parser.add_argument("-k", default="")
     options = parser.parse_args()
     random = Random(options.seed)
-    versions = [one for one in without_bodies() if options.k in one.name]
-    nodes = [from_signatures(one, random) for one in versions for _ in range(options.count)]
-    nodes += [one for one in from_tables(random, options.count * 100) if options.k in one.type]
+    versions = [body for body in without_bodies() if options.k in body.name]
+    nodes = [from_signatures(version, random) for version in versions for _ in range(options.count)]
+    nodes += [table for table in from_tables(random, options.count * 100) if options.k in table.type]
     signal.signal(signal.SIGALRM, _too_long)
     found: dict[str, str] = {}
-    for one in nodes:
+    for node in nodes:
         start = time.monotonic()
         signal.alarm(20)
-        wrong = fault(one)
+        wrong = fault(node)
         signal.alarm(0)
         if wrong is None and time.monotonic() - start > _MOST_SECONDS:
-            wrong = f"{one}): it took more than {_MOST_SECONDS} seconds"
-        kind = None if wrong is None else f"{one.type}: {wrong.rpartition('): ')[2][:120]}"
+            wrong = f"{node}): it took more than {_MOST_SECONDS} seconds"
+        kind = None if wrong is None else f"{node.type}: {wrong.rpartition('): ')[2][:120]}"
         if wrong is not None and kind is not None and kind not in found:
             found[kind] = wrong
             sys.stdout.write(wrong[:500] + "\n")

@@ -37,7 +37,7 @@ class Node(NamedTuple):
     outputs: int
 
     def __str__(self) -> str:
-        shapes = ",".join("-" if one is None else f"{one.dtype}{list(one.shape)}" for one in self.inputs)
+        shapes = ",".join("-" if input is None else f"{input.dtype}{list(input.shape)}" for input in self.inputs)
         told = ",".join(f"{name}={value}" for name, value in self.attributes.items())
         return f"{self.type}-{self.opset}({shapes};{told})".replace(" ", "")
 
@@ -51,7 +51,7 @@ def node(
     outputs: int = 1,
     **attributes: Any,
 ) -> Node:
-    arrays = [None if one is None else np.asarray(one) for one in inputs]
+    arrays = [None if input is None else np.asarray(input) for input in inputs]
     return Node(type, opset, domain, arrays, attributes, frozenset(constants), outputs)
 
 

@@ -48,7 +48,7 @@ def test_first_versions(opset: int, is_test: int) -> None:
     further = {"consumed_inputs": [0, 0, 0, 1, 1]} if opset == 1 else {}
     proto = model_of_node(node("BatchNormalization", *inputs, opset=opset, is_test=is_test, **further), dynamic=False)
     feed = {f"x{position}": array for position, array in enumerate(inputs)}
-    data, scale, bias, mean, variance = (one.astype(np.float64) for one in inputs)
+    data, scale, bias, mean, variance = (input.astype(np.float64) for input in inputs)
     if not is_test:
         mean, variance = data.mean((0, 2)), data.var((0, 2))
     columns = [one[:, None] for one in (scale, bias, mean, variance)]

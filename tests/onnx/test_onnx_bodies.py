@@ -52,7 +52,7 @@ LOOPS = {
 @pytest.mark.parametrize("name", LOOPS)
 def test_a_fault_in_a_body_is_one_finding(name: str, converted: list[str]) -> None:
     report = check_model(model(LOOPS[name]).SerializeToString())
-    assert [(one.code, one.location.layer_type) for one in report.errors] == [("IR503", "Softmax")]
+    assert [(error.code, error.location.layer_type) for error in report.errors] == [("IR503", "Softmax")]
     assert report.layers_not_checked > 0
     assert len(converted) < 40
 
@@ -62,7 +62,7 @@ def test_a_loop_with_an_unknown_operator_is_not_unrolled(converted: list[str]) -
         y = Loop<body = b (int64 i, bool c, float[2] v) => (bool d, float[2] w)
         { d = Identity(c) a = own.F(v) w = Neg(a) }>(n, , x) }"""
     report = check_model(model(text, further='"own" : 1').SerializeToString())
-    assert [one.code for one in report.diagnostics] == ["IR901"]
+    assert [diagnostic.code for diagnostic in report.diagnostics] == ["IR901"]
     assert len(converted) < 40
 
 
@@ -82,13 +82,13 @@ def nested(depth: int, last: str) -> bytes:
 
 def test_equal_calls_of_a_function_with_a_fault_are_expanded_once(converted: list[str]) -> None:
     report = check_model(nested(12, f"b = {FAULT}(a)"))
-    assert [one.code for one in report.errors] == ["IR503"]
+    assert [error.code for error in report.errors] == ["IR503"]
     assert converted.count("Softmax") == 1
 
 
 def test_calls_that_expand_to_too_many_nodes_are_refused_before_expansion(converted: list[str]) -> None:
     report = check_model(nested(30, "b = Neg(a)"))
-    assert [one.code for one in report.errors] == ["IR006"]
+    assert [error.code for error in report.errors] == ["IR006"]
     assert len(converted) < 10
 
 
@@ -100,4 +100,4 @@ def test_functions_that_call_themselves_are_one_finding() -> None:
     texts = """<domain: "own", opset_import: ["" : 17, "own" : 1]> F (a) => (b) { c = own.G(a) b = own.F(c) }
         <domain: "own", opset_import: ["" : 17, "own" : 1]> G (a) => (b) { b = own.F(a) }"""
     proto = model("g (float[2] x) => (float[2] y) { y = own.F(x) }", further='"own" : 1', functions=texts)
-    assert "IR107" in {one.code for one in check_model(proto.SerializeToString()).errors}
+    assert "IR107" in {error.code for error in check_model(proto.SerializeToString()).errors}

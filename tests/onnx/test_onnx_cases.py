@@ -12,7 +12,7 @@ from ir_exec import IRError
 from tests.onnx import cases
 from tests.onnx.runtime import Node, assert_as_onnxruntime
 
-TABLES = sorted(one.name for one in iter_modules(cases.__path__) if one.name != "values")
+TABLES = sorted(module.name for module in iter_modules(cases.__path__) if module.name != "values")
 
 TOGETHER = 25
 """Rows of a table that are one test: a test takes as long as a row."""

@@ -108,7 +108,10 @@ def test_operators_that_cannot_be_said_are_not_checked_and_what_is_behind_them_i
         further='"own" : 1',
     )
     report = check_model(proto.SerializeToString())
-    assert [(one.code, one.severity) for one in report.diagnostics] == [("IR606", "error"), ("IR901", "info")]
+    assert [(diagnostic.code, diagnostic.severity) for diagnostic in report.diagnostics] == [
+        ("IR606", "error"),
+        ("IR901", "info"),
+    ]
     assert "own:Other (1 node)" in report.diagnostics[-1].message
 
 

@@ -20,7 +20,7 @@ IMAGE = np.random.default_rng(1).normal(size=(2, 2, 3, 4)).astype(np.float32)
 
 def made(type: str, opset: int, *inputs: Any, **attributes: Any) -> onnx.ModelProto:
     """A model of one node whose inputs are initializers, but for the first."""
-    arrays = [np.asarray(one) for one in inputs]
+    arrays = [np.asarray(input) for input in inputs]
     names = [f"x{position}" for position in range(len(arrays))]
     graph = helper.make_graph(
         [helper.make_node(type, names, ["y"], **attributes)],
@@ -161,7 +161,7 @@ def test_what_no_experimental_operator_takes(type: str, attributes: dict[str, An
 
 def test_a_function_of_aten_is_named() -> None:
     report = check_model(made("ATen", 9, IMAGE, operator="embedding_bag", mode=1).SerializeToString())
-    (found,) = [one for one in report.diagnostics if one.code == "IR126"]
+    (found,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR126"]
     assert "embedding_bag" in found.message
 
 

@@ -55,7 +55,7 @@ def test_a_function_has_imports_of_its_own(imports: str) -> None:
     """A node of a function needs one of the file only if the function has none."""
     functions = f'<domain: "own", opset_import: [{imports}]> F (a) => (b) {{ b = Neg(a) }}'
     proto = without_import("g (float[1,3] x) => (float[1,3] y) { y = own.F(x) }", "", functions=functions)
-    assert [one.code for one in check_model(proto.SerializeToString()).errors] == ([] if imports else ["IR123"])
+    assert [error.code for error in check_model(proto.SerializeToString()).errors] == ([] if imports else ["IR123"])
     np.testing.assert_array_equal(compile_model(proto.SerializeToString())([X])[0], -X)
 
 

@@ -20,13 +20,13 @@ IMAGE = np.ones((1, 2, 4, 4), np.float32)
 def test_every_version_that_a_signature_makes() -> None:
     random = Random(38)
     faults = [fault(from_signatures(version, random)) for version in without_bodies()]
-    assert [one for one in faults if one is not None] == []
+    assert [fault for fault in faults if fault is not None] == []
     assert len(faults) > 0.9 * len(registered())
 
 
 def test_nodes_of_the_tables_with_something_changed() -> None:
-    faults = [fault(one) for one in from_tables(Random(38), 300)]
-    assert [one for one in faults if one is not None] == []
+    faults = [fault(table) for table in from_tables(Random(38), 300)]
+    assert [fault for fault in faults if fault is not None] == []
 
 
 @pytest.mark.parametrize(

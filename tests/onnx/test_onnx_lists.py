@@ -162,7 +162,7 @@ def test_an_empty_list_as_an_output(kind: str, tmp_path: Path) -> None:
     arrays = {"x": np.ones(2, np.float32)} if "x)" in EMPTY[kind] else {}
     expected = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(None, arrays)
     assert expected[0] == []
-    assert not [one for one in ir_exec.check_model(content).diagnostics if one.severity == "error"]
+    assert not [diagnostic for diagnostic in ir_exec.check_model(content).diagnostics if diagnostic.severity == "error"]
     found = ir_exec.compile_model(content)(arrays)
     assert len(list(found.values())) == len(expected) - 1
     if kind == "with a tensor":

@@ -45,7 +45,7 @@ def test_there_are_more_than_a_dozen_and_they_are_small() -> None:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_nothing_is_wrong_with_it(name: str) -> None:
     report = ir_exec.check_model(FOLDER / f"{name}.onnx")
-    assert not [str(one) for one in report.diagnostics if one.severity == "error"]
+    assert not [str(diagnostic) for diagnostic in report.diagnostics if diagnostic.severity == "error"]
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -63,7 +63,7 @@ def test_openvino_reads_and_runs_what_it_was_converted_to(name: str, tmp_path: P
     precise = {"INFERENCE_PRECISION_HINT": "f32"}
     compiled = ov.Core().compile_model(ov.Core().read_model(path), "CPU", precise)
     inputs = given(name)
-    assert {one for port in compiled.inputs for one in port.names} >= inputs.keys()
+    assert {name for port in compiled.inputs for name in port.names} >= inputs.keys()
     result = compiled(inputs)
     equal([result[port] for port in compiled.outputs], name)
 

@@ -54,7 +54,10 @@ def test_written_ir_keeps_the_difference(tmp_path: Path, index: int) -> None:
 
 def test_a_constant_index_is_found_by_the_checker() -> None:
     body = "g (float[4,3] x) => (float[1,3] y) { i = Constant<value_ints = [4]>() y = Gather(x, i) }"
-    found = [(one.severity, one.code) for one in check_model(model(body).SerializeToString()).diagnostics]
+    found = [
+        (diagnostic.severity, diagnostic.code)
+        for diagnostic in check_model(model(body).SerializeToString()).diagnostics
+    ]
     assert found == [("error", "IR701")]
     inside = body.replace("[4]>", "[-4]>")
     assert not check_model(model(inside).SerializeToString()).diagnostics
@@ -65,9 +68,9 @@ def test_an_index_of_a_shape_is_folded_and_still_an_error() -> None:
         s = Shape(x) i = Constant<value_int = 2>() y = Gather(s, i)
     }"""
     proto = model(body)
-    assert [(one.severity, one.code) for one in check_model(proto.SerializeToString()).diagnostics] == [
-        ("error", "IR701")
-    ]
+    assert [
+        (diagnostic.severity, diagnostic.code) for diagnostic in check_model(proto.SerializeToString()).diagnostics
+    ] == [("error", "IR701")]
     assert_refused(proto, TABLE)
 
 

@@ -99,7 +99,9 @@ def run_in_onnxruntime(proto: onnx.ModelProto) -> list[Any]:
 def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str]) -> None:
     node, opset, port = row
     proto = made(node, opset)
-    found = [one for one in check_model(proto.SerializeToString()).diagnostics if one.severity != "info"]
+    found = [
+        diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
+    ]
     assert [(one.code, one.severity, one.location.port) for one in found] == [("IR501", "warning", port)]
     with pytest.raises(Exception):  # noqa: B017  # of many kinds
         run_in_onnxruntime(proto)
@@ -109,7 +111,9 @@ def test_a_rank_that_onnxruntime_refuses_is_a_warning(row: tuple[str, int, str])
 @pytest.mark.parametrize("row", CLEAN, ids=lambda row: row[0])
 def test_a_rank_that_onnxruntime_accepts_is_clean(row: tuple[str, int]) -> None:
     proto = made(*row)
-    assert not [one for one in check_model(proto.SerializeToString()).diagnostics if one.severity != "info"]
+    assert not [
+        diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
+    ]
     expected = run_in_onnxruntime(proto)[0]
     found = compile_model(proto.SerializeToString())(feed())[0]
     assert found.shape == expected.shape
@@ -237,7 +241,7 @@ def test_scalars_of_the_text_are_declared_or_accepted() -> None:
     for schema in defs.get_all_schemas():
         if schema.domain or schema.name in accepted:
             continue
-        names = [one.name for one in schema.inputs if any(word in one.description for word in TEXT_OF_SCALARS)]
+        names = [input.name for input in schema.inputs if any(word in input.description for word in TEXT_OF_SCALARS)]
         assert not names or schema.name in CONSTRAINTS, (schema.name, names)
 
 

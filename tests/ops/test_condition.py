@@ -16,7 +16,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.condition import Bucketize, NonZero
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.drawing import draw_shape, draw_wider
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, naming
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import assert_holds, make, run
 from tests.helpers.values import known, typed
@@ -60,17 +60,17 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
 
 
 @pytest.mark.parametrize(
-    ("operator", "cond", "then", "else_", "code", "message"),
+    ("operator", "cond", "then", "else_", "code", "fault"),
     [
-        (NUMPY, "[2,3]", "[3]", "[4]", "IR504", mentions("[3]", "[4]", 3, 4)),
-        (NUMPY, "[2]", "[2,3]", "[2,3]", "IR504", mentions("[2,3]", "[2]", 3, 2)),
+        (NUMPY, "[2,3]", "[3]", "[4]", "IR504", fault_with("[3]", "[4]", 3, 4)),
+        (NUMPY, "[2]", "[2,3]", "[2,3]", "IR504", fault_with("[2,3]", "[2]", 3, 2)),
         (
             NONE,
             "[2]",
             "[2]",
             "[1]",
             "IR502",
-            mentions("[2]", "[1]"),
+            fault_with(actual="[2] and [1]", expected="equal shapes"),
         ),
         (
             NONE,
@@ -78,19 +78,19 @@ def test_bounds_pass_where_the_condition_is_known() -> None:
             "[2]",
             "[2]",
             "IR501",
-            mentions("[2]", "[]"),
+            fault_with(actual="[2] and []", expected="equal shapes"),
         ),
-        (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", mentions("[4,2,3]", "axis", 0, "[2,3]")),
-        (PDPD, "[3]", "[2,1]", "[3]", "IR504", mentions("[3]", "[2,1]", 3, 2)),
-        (PDPD1, "[3]", "[2,3,4]", "[2]", "IR504", mentions("[2]", "[2,3,4]", 2, 3)),
+        (PDPD, "[4,2,3]", "[2,3]", "[1]", "IR504", fault_with("[4,2,3]", "axis", 0, "[2,3]")),
+        (PDPD, "[3]", "[2,1]", "[3]", "IR504", fault_with("[3]", "[2,1]", 3, 2)),
+        (PDPD1, "[3]", "[2,3,4]", "[2]", "IR504", fault_with("[2]", "[2,3,4]", 2, 3)),
     ],
 )
 def test_shapes_that_do_not_broadcast(
-    operator: Op, cond: str, then: str, else_: str, code: str, message: mentions
+    operator: Op, cond: str, then: str, else_: str, code: str, fault: fault_with
 ) -> None:
     with pytest.raises(ShapeError) as caught:
         operator.infer(typed(cond, "boolean"), typed(then), typed(else_))
-    assert (caught.value.code, caught.value.message) == (code, message)
+    assert (caught.value.code, caught.value) == (code, fault)
 
 
 def test_element_types_and_attributes() -> None:
@@ -138,7 +138,7 @@ def test_buckets_are_those_of_bisection(boundaries: list[int], data: list[int], 
 def test_boundaries_are_a_vector() -> None:
     with pytest.raises(ShapeError) as error:
         Bucketize().infer(typed("2,3"), typed("2,3"))
-    assert (error.value.code, error.value.message) == ("IR501", mentions("buckets", 2, "[2,3]", 1))
+    assert (error.value.code, error.value) == ("IR501", fault_with("buckets", "[2,3]", actual=2, expected=1))
 
 
 def test_places_are_i32_or_i64() -> None:

@@ -18,7 +18,8 @@ from pathlib import Path
 import pytest
 
 import ir_exec.ops
-from ir_exec.cli.commands.ops import name_of, specification_of
+from ir_exec.cli.commands.ops import specification_of
+from ir_exec.cli.options import versioned_name
 from ir_exec.ops import Op, registered, resolve
 from tests.conformance.checks import families, table
 
@@ -57,18 +58,18 @@ print(json.dumps(found))
 """
 
 
-@pytest.mark.parametrize("cls", registered(), ids=name_of)
+@pytest.mark.parametrize("cls", registered(), ids=versioned_name)
 def test_the_folder_of_the_page_is_the_module(cls: type[Op]) -> None:
     folder = specification_of(cls).partition("/")[0]
     assert cls.__module__.removeprefix("ir_exec.ops.").partition(".")[0] == folder
 
 
-@pytest.mark.parametrize("cls", registered(), ids=name_of)
+@pytest.mark.parametrize("cls", registered(), ids=versioned_name)
 def test_the_table_knows_the_module(cls: type[Op]) -> None:
     assert cls.__module__ == f"ir_exec.ops.{TABLE[cls.type_name]['home']}"
 
 
-@pytest.mark.parametrize("cls", registered(), ids=name_of)
+@pytest.mark.parametrize("cls", registered(), ids=versioned_name)
 def test_a_class_begins_with_an_opset_that_holds_its_type(cls: type[Op]) -> None:
     assert cls.since in TABLE[cls.type_name]["opsets"]
 

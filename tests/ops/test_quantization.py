@@ -13,7 +13,7 @@ from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.quantization import FakeConvert, FakeQuantize
 from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
 
@@ -71,10 +71,10 @@ SCALAR = typed("")
 def test_limits_that_do_not_broadcast() -> None:
     operator = FakeQuantize(levels=5)
     data = typed("2,3")
-    message = mentions("input_high", "[2]", "data", "[2,3]")
-    assert refused(operator, data, SCALAR, typed("2"), SCALAR, SCALAR) == ("IR504", message)
-    message = mentions("output_low", "[4,1]", "data", "[1,3]")
-    assert refused(operator, typed("1,3"), SCALAR, SCALAR, typed("4,1"), SCALAR) == ("IR504", message)
+    fault = fault_with("input_high", "[2]", "data", "[2,3]")
+    assert refused(operator, data, SCALAR, typed("2"), SCALAR, SCALAR) == ("IR504", fault)
+    fault = fault_with("output_low", "[4,1]", "data", "[1,3]")
+    assert refused(operator, typed("1,3"), SCALAR, SCALAR, typed("4,1"), SCALAR) == ("IR504", fault)
     for limit in ("...", "?,3", "1,1,1,1", "..5"):
         assert operator.infer(data, SCALAR, SCALAR, typed(limit), SCALAR) == data
     assert operator.infer(typed("..."), SCALAR, SCALAR, data, SCALAR) == typed("...")
@@ -84,9 +84,9 @@ def test_without_broadcasting_shapes_are_equal() -> None:
     operator = FakeQuantize(levels=5, auto_broadcast="none")
     data = typed("2,3")
     assert operator.infer(data, data, data, typed("?,3"), data) == data
-    code, message = refused(operator, data, data, typed("2,1"), data, data)
-    assert code == "IR502"
-    assert message == mentions("data", "input_high", "[2,3]", "[2,1]")
+    _, error = refused(operator, data, data, typed("2,1"), data, data)
+    actual = "[2,3] and [2,1]"
+    assert error == fault_with("data", "input_high", code="IR502", actual=actual, expected="equal shapes")
 
 
 @pytest.mark.parametrize("attributes", [{"levels": "1"}, {"levels": "5", "auto_broadcast": "matlab"}])
@@ -112,12 +112,12 @@ def test_every_number_of_the_short_type_stays(name: str, dtype: type) -> None:
 def test_fake_convert_refuses() -> None:
     operator = FakeConvert(destination_type="f8e4m3")
     data = typed("2,3")
-    message = mentions("shift", "[3]", "[1,3]")
-    assert refused(operator, data, typed("3"), typed("1,3")) == ("IR501", message)
-    message = mentions("[1,1,1]", "data", "[2,3]")
-    assert refused(operator, data, typed("1,1,1")) == ("IR504", message)
-    message = mentions("[2]", "data", "[2,3]")
-    assert refused(operator, data, typed("2")) == ("IR504", message)
+    fault = fault_with("shift", actual="[3] and [1,3]", expected="equal shapes")
+    assert refused(operator, data, typed("3"), typed("1,3")) == ("IR501", fault)
+    fault = fault_with("[1,1,1]", "data", "[2,3]")
+    assert refused(operator, data, typed("1,1,1")) == ("IR504", fault)
+    fault = fault_with("[2]", "data", "[2,3]")
+    assert refused(operator, data, typed("2")) == ("IR504", fault)
     with pytest.raises(InvalidAttributeError) as error:
         FakeConvert.parse({"destination_type": "f8e8m0"}, raise_error)
     assert error.value.code == "IR302"

@@ -19,7 +19,7 @@ from ir_exec.ops.sparse import (
 )
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 
@@ -136,62 +136,102 @@ def matrix(*numbers: int) -> Array:
 
 
 @pytest.mark.parametrize(
-    ("operator", "inputs", "code", "message"),
+    ("operator", "inputs", "code", "fault"),
     [
-        (BAGS_OF, (TABLE, INDICES + 2, OFFSETS), "IR701", mentions("indices[2]", 4, AXIS)),
-        (BAGS_OF, (TABLE, INDICES - 1, OFFSETS), "IR701", mentions("indices[0]", -1, AXIS)),
-        (BAGS_OF, (TABLE, INDICES, OFFSETS + 2), "IR701", mentions(4, 0, 3)),
-        (BAGS_OF, (TABLE, INDICES, OFFSETS[::-1]), "IR704", mentions("offsets", 0, 2)),
-        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(4)), "IR701", mentions("default_index", 4, 0, 3)),
-        (BAGS_OF, (TABLE, INDICES, EMPTY, np.array(-2)), "IR701", mentions("default_index", -2, 0, 3)),
-        (EmbeddingBagPacked(), (TABLE, matrix(0, 7)), "IR701", mentions("indices[1]", 7, AXIS)),
-        (SUM, (TABLE, INDICES, INDICES, np.array(2)), "IR701", mentions("segment_ids", 2, 0, 1)),
-        (SUM, (TABLE, INDICES, INDICES, np.array(-2)), "IR704", mentions("num_segments", -2, 0)),
+        (BAGS_OF, (TABLE, INDICES + 2, OFFSETS), "IR701", fault_with("indices[2]", AXIS, actual=4, expected="0 to 3")),
+        (BAGS_OF, (TABLE, INDICES - 1, OFFSETS), "IR701", fault_with("indices[0]", AXIS, actual=-1, expected="0 to 3")),
+        (BAGS_OF, (TABLE, INDICES, OFFSETS + 2), "IR701", fault_with(actual=4, expected="0 to 3")),
+        (
+            BAGS_OF,
+            (TABLE, INDICES, OFFSETS[::-1]),
+            "IR704",
+            fault_with("offsets", 2, actual=0, expected="ascending numbers"),
+        ),
+        (
+            BAGS_OF,
+            (TABLE, INDICES, EMPTY, np.array(4)),
+            "IR701",
+            fault_with("default_index", actual=4, expected="0 to 3"),
+        ),
+        (
+            BAGS_OF,
+            (TABLE, INDICES, EMPTY, np.array(-2)),
+            "IR701",
+            fault_with("default_index", actual=-2, expected="0 to 3"),
+        ),
+        (
+            EmbeddingBagPacked(),
+            (TABLE, matrix(0, 7)),
+            "IR701",
+            fault_with("indices[1]", AXIS, actual=7, expected="0 to 3"),
+        ),
+        (SUM, (TABLE, INDICES, INDICES, np.array(2)), "IR701", fault_with("segment_ids", actual=2, expected="0 to 1")),
+        (
+            SUM,
+            (TABLE, INDICES, INDICES, np.array(-2)),
+            "IR704",
+            fault_with("num_segments", actual=-2, expected="0 or more"),
+        ),
         (
             FILL,
             (np.ones(1), np.array([2, 2]), matrix(0, 2), np.array(0.0)),
             "IR701",
-            mentions("indices", 2, 0, 1),
+            fault_with("indices", actual=2, expected="0 to 1"),
         ),
         (
             FILL,
             (np.ones(1), np.array([0, 2]), matrix(0, 1), np.array(0.0)),
             "IR701",
-            mentions("indices", 0),
+            fault_with("indices", actual=0, expected="none"),
         ),
         (
             FILL,
             (np.ones(0), np.array([-1, 2]), matrix(), np.array(0.0)),
             "IR704",
-            mentions("dense_shape", "[-1, 2]"),
+            fault_with("dense_shape", actual="[-1, 2]", expected=mentions()),
         ),
     ],
 )
-def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, message: mentions) -> None:
+def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(*inputs)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "code", "words"),
     [
-        (EmbeddingBagOffsetsSum(), [kind("", "f32"), kind("3"), kind("2")], "IR501", mentions("emb_table")),
-        (EmbeddingBagOffsetsSum(), [kind("5", "f32"), kind("3,1"), kind("2")], "IR501", mentions("indices", 2)),
+        (
+            EmbeddingBagOffsetsSum(),
+            [kind("", "f32"), kind("3"), kind("2")],
+            "IR501",
+            fault_with("emb_table", actual=0, expected="1 or more"),
+        ),
+        (
+            EmbeddingBagOffsetsSum(),
+            [kind("5", "f32"), kind("3,1"), kind("2")],
+            "IR501",
+            fault_with("indices", actual=2, expected=1),
+        ),
         (
             EmbeddingSegmentsSum(),
             [kind("5", "f32"), kind("3"), kind("2"), kind("")],
             "IR502",
-            mentions("num_indices", "segment_ids", 3, 2),
+            fault_with("num_indices", "segment_ids", actual="3 and 2", expected="equal dims"),
         ),
-        (SparseFillEmptyRows(), [kind("3"), kind("3"), kind("3,2"), kind("")], "IR502", mentions("dense_shape")),
+        (
+            SparseFillEmptyRows(),
+            [kind("3"), kind("3"), kind("3,2"), kind("")],
+            "IR502",
+            fault_with("dense_shape", actual="2 and 3", expected="equal dims"),
+        ),
     ],
 )
-def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: mentions) -> None:
+def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert error.value.code == code
-    assert error.value.message == words
+    assert error.value == words
 
 
 @pytest.mark.parametrize(
@@ -204,16 +244,16 @@ def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: s
 def test_means_have_no_weights(operator: Any, types: list[TensorType]) -> None:
     with pytest.raises(InvalidAttributeError) as error:
         operator.infer(*types)
-    assert (error.value.code, error.value.message) == ("IR302", mentions("reduction", "mean", "per_sample_weights"))
+    assert (error.value.code, error.value) == ("IR302", fault_with("reduction", "mean", "per_sample_weights"))
 
 
 def test_indices_share_an_element_type() -> None:
     faults: list[IRError] = []
     types = [kind("5", "f32"), kind("3", "i64"), kind("2"), kind("", "i64"), kind("3", "f16")]
     assert not EmbeddingBagOffsetsSum().check_inputs(types, faults.append)
-    assert [fault.message for fault in faults] == [
-        mentions("offsets", "i32", "i64", "indices"),
-        mentions("per_sample_weights", "f16", "f32", "emb_table"),
+    assert list(faults) == [
+        fault_with("offsets", "indices", actual="i32", expected="i64"),
+        fault_with("per_sample_weights", "emb_table", actual="f16", expected="f32"),
     ]
 
 

@@ -13,7 +13,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.type import StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, naming
 from tests.helpers.operators import inferred, make
 from tests.helpers.values import typed
 
@@ -179,32 +179,37 @@ def test_what_both_ends_allow() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "code", "port", "message"),
+    ("types", "code", "port", "fault"),
     [
-        (("2", "3", "9"), "IR502", "ends", mentions("begins", "ends", "[2]", "[3]")),
-        (("2", "2,1", "9"), "IR501", "ends", mentions("begins", "ends", "[2]", "[2,1]")),
-        (("2", "2", "3,3"), "IR501", "symbols", mentions("symbols", 2, "[3,3]", 1)),
+        (("2", "3", "9"), "IR502", "ends", fault_with("begins", "ends", actual="[2] and [3]", expected="equal shapes")),
+        (
+            ("2", "2,1", "9"),
+            "IR501",
+            "ends",
+            fault_with("begins", "ends", actual="[2] and [2,1]", expected="equal shapes"),
+        ),
+        (("2", "2", "3,3"), "IR501", "symbols", fault_with("symbols", "[3,3]", actual=2, expected=1)),
     ],
 )
-def test_errors(types: tuple[str, str, str], code: str, port: str, message: mentions) -> None:
+def test_errors(types: tuple[str, str, str], code: str, port: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         StringTensorPack().infer(integers(types[0]), integers(types[1]), symbols(types[2]))
-    assert (error.value.code, error.value.location.port, error.value.message) == (code, port, message)
+    assert (error.value.code, error.value.location.port, error.value) == (code, port, fault)
 
 
 @pytest.mark.parametrize(
-    ("begins", "ends", "message"),
+    ("begins", "ends", "fault"),
     [
-        ([0, -1], [1, 2], mentions("begins", -1, 0, 3, "symbols")),
-        ([0, 3], [1, 4], mentions("ends", 4, 0, 3, "symbols")),
+        ([0, -1], [1, 2], fault_with("begins", "symbols", actual=-1, expected="0 to 3")),
+        ([0, 3], [1, 4], fault_with("ends", "symbols", actual=4, expected="0 to 3")),
     ],
 )
-def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], message: mentions) -> None:
+def test_strings_beyond_the_symbols(begins: list[int], ends: list[int], fault: fault_with) -> None:
     with pytest.raises(EvaluationError) as error:
         StringTensorPack().evaluate(np.array(begins), np.array(ends), np.frombuffer(b"abc", np.uint8))
-    assert (error.value.code, error.value.message) == ("IR701", message)
+    assert (error.value.code, error.value) == ("IR701", fault)
     known = [TensorType.of(np.array(places)) for places in (begins, ends)]
-    assert [found.message for found in StringTensorPack().check_values(*known, symbols("3"))] == [message]
+    assert list(StringTensorPack().check_values(*known, symbols("3"))) == [fault]
     assert StringTensorPack().check_values(*known, symbols("?")) == []
 
 

@@ -58,7 +58,7 @@ def are_packed(compiled: ir_exec.CompiledModel) -> set[bool]:
 
 def test_weights_are_packed_at_once_later_or_never() -> None:
     tiers: list[Optimize] = ["full", True, "auto", False]
-    compiled = [ir_exec.compile_model(network(), optimize=one) for one in tiers]
+    compiled = [ir_exec.compile_model(network(), optimize=tier) for tier in tiers]
     found = []
     for one in compiled:
         outputs(one)

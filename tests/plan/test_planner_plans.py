@@ -14,7 +14,8 @@ import ir_exec
 from ir_exec.errors import ShapeError
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.plan import planner as choosing
-from ir_exec.plan.planner import Plan, Plans
+from ir_exec.plan.planner import Plans
+from ir_exec.plan.records import Plan
 from ir_exec.types import Array, TensorType
 from tests.helpers.network_text import NetworkText
 from tests.plan.test_memory import PATHS

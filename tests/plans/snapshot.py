@@ -13,7 +13,7 @@ from contextlib import contextmanager
 
 from ir_exec.graph import Graph, Node
 from ir_exec.plan.explain import layer_names, shown_kernel
-from ir_exec.plan.planner import Plan, Step
+from ir_exec.plan.records import Plan, Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.executor import Executor
 from ir_exec.tuning.machine import pretend

@@ -50,7 +50,7 @@ def test_networks_compute_the_same_with_fewer_layers(name: str) -> None:
     model = ir_exec.read_model(ONNX / f"{name}.onnx")
     found = simplified(model)
     with np.load(ONNX / f"{name}.inputs.npz") as held:
-        inputs = [held[one] for one in held.files]
+        inputs = [held[file] for file in held.files]
     for before, after in zip(outputs(model, inputs), outputs(found, inputs), strict=True):
         assert before.dtype == after.dtype
         np.testing.assert_array_equal(after, before)
@@ -191,5 +191,5 @@ def test_ports_declare_what_is_inferred(tmp_path: Path) -> None:
     found = simplified(ir_exec.read_model(ONNX / "assigned.onnx"))
     found.save(tmp_path / "found.xml")
     report = ir_exec.check_model(tmp_path / "found.xml")
-    assert not [one for one in report.diagnostics if one.severity != "info"]
+    assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.severity != "info"]
     assert isinstance(found.outputs[0].shape, Shape)

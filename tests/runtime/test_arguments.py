@@ -12,7 +12,7 @@ import ir_exec
 from ir_exec.codes import Code
 from ir_exec.model import ModelPort
 from ir_exec.runtime.arguments import bind_inputs, bind_shapes, require_callable, seconds, whole_number
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import facts, fault_with, mentions
 from tests.helpers.network_text import NetworkText
 
 
@@ -32,10 +32,10 @@ TWO = (("2", "f32"), ("?,3", "i64"))
 X, Y = np.ones(2, np.float32), np.ones((1, 3), np.int64)
 
 
-def refused(call: Callable[[], object]) -> tuple[str, str]:
+def refused(call: Callable[[], object]) -> tuple[str, ir_exec.IRError]:
     with pytest.raises(ir_exec.IRError) as caught:
         call()
-    return caught.value.code, caught.value.message
+    return caught.value.code, caught.value
 
 
 def test_inputs_in_any_order_by_name_and_position() -> None:
@@ -51,24 +51,24 @@ def test_an_array_alone_is_the_only_input() -> None:
     assert found.tolist() == [1, 1]
     assert refused(lambda: bind_inputs(X, ports(*TWO))) == (
         Code.unknown_input,
-        mentions("ndarray"),
+        fault_with(actual="ndarray", expected=mentions()),
     )
 
 
 def test_wrong_sets_of_inputs() -> None:
     found, (x, y) = named(*TWO)
-    wrong: dict[str, Any] = {
-        f"expected 2 inputs ({x}, {y}), found 1": [X],
-        f"expected 2 inputs ({x}, {y}), found 3": [X, Y, Y],
-        f"no value for input '{x}', '{y}'": None,
-        f"no value for input '{y}'": {x: X},
-        f"input '{x}' is given more than once": {x: X, 0: X, y: Y},
-        "expected a mapping or a sequence of inputs, found str": "xy",
-        "expected a mapping or a sequence of inputs, found bytes": b"xy",
-        "expected a mapping or a sequence of inputs, found set": {1},
-    }
-    for message, given in wrong.items():
-        assert refused(lambda given=given: bind_inputs(given, found)) == (Code.unknown_input, message)
+    wrong: list[tuple[Any, fault_with]] = [
+        ([X], fault_with(x, y, actual=1, expected=2)),
+        ([X, Y, Y], fault_with(x, y, actual=3, expected=2)),
+        (None, fault_with(x, y)),
+        ({x: X}, fault_with(y)),
+        ({x: X, 0: X, y: Y}, fault_with(x)),
+        ("xy", fault_with(actual="str", expected=mentions())),
+        (b"xy", fault_with(actual="bytes", expected=mentions())),
+        ({1}, fault_with(actual="set", expected=mentions())),
+    ]
+    for given, fault in wrong:
+        assert refused(lambda given=given: bind_inputs(given, found)) == (Code.unknown_input, fault)
 
 
 @pytest.mark.parametrize(
@@ -93,23 +93,25 @@ def test_arrays_of_other_types_that_are_cast(array: Any, element_type: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("array", "element_type", "reason"),
+    ("array", "element_type", "actual"),
     [
-        (np.ones(2, np.float32), "f8e4m3", mentions("float32", "f8e4m3")),
-        (np.ones(2, np.int64), "i32", mentions("int64", "i32")),
-        (np.ones(2, np.float32), "i64", mentions("float32", "i64")),
-        (np.ones(2, np.int64), "f32", mentions("int64", "f32")),
-        (np.ones(2, np.complex64), "f32", mentions("complex64", "f32")),
-        (["1", "2"], "f32", mentions("U1", "f32")),
-        ([1, 2], "string", mentions("int64", "string")),
-        ([0, 256], "u8", mentions("u8")),
-        ([-1, 0], "u8", mentions("u8")),
-        ([1.5, 0], "i32", mentions("i32")),
+        (np.ones(2, np.float32), "f8e4m3", "float32"),
+        (np.ones(2, np.int64), "i32", "int64"),
+        (np.ones(2, np.float32), "i64", "float32"),
+        (np.ones(2, np.int64), "f32", "int64"),
+        (np.ones(2, np.complex64), "f32", "complex64"),
+        (["1", "2"], "f32", "<U1"),
+        ([1, 2], "string", "int64"),
+        ([0, 256], "u8", None),
+        ([-1, 0], "u8", None),
+        ([1.5, 0], "i32", None),
     ],
 )
-def test_arrays_that_would_lose_something(array: Any, element_type: str, reason: mentions) -> None:
+def test_arrays_that_would_lose_something(array: Any, element_type: str, actual: str | None) -> None:
     found, (x,) = named(("2", element_type))
-    assert refused(lambda: bind_inputs([array], found)) == (Code.input_array_type, mentions(x, *reason.names))
+    expected = None if actual is None else element_type
+    fault = fault_with(x, element_type, actual=actual, expected=expected)
+    assert refused(lambda: bind_inputs([array], found)) == (Code.input_array_type, fault)
 
 
 def test_the_hint_says_how_to_cast() -> None:
@@ -139,8 +141,8 @@ def test_ends_of_a_range_of_sizes(sizes: tuple[int, ...], fits: bool) -> None:
         assert bind_inputs([array], found)[0] is array
     else:
         shape = str(list(sizes)).replace(" ", "")
-        message = mentions(x, shape, "[2..4,?]")
-        assert refused(lambda: bind_inputs([array], found)) == (Code.input_array_shape, message)
+        fault = fault_with(x, actual=shape, expected="[2..4,?]")
+        assert refused(lambda: bind_inputs([array], found)) == (Code.input_array_shape, fault)
 
 
 def test_shapes_of_a_plan() -> None:
@@ -149,17 +151,15 @@ def test_shapes_of_a_plan() -> None:
     assert [sizes for _, sizes in bind_shapes({1: "0,3", x: [2]}, found)] == [(2,), (0, 3)]
     assert [port.name for port, _ in bind_shapes({1: (1, 3)}, found)] == [x, y]
     for given in (None, {}, {x: (2,)}, {y: "?,3"}):
-        code, message = refused(lambda given=given: bind_shapes(given, found))
-        assert code == Code.input_array_shape
-        assert f"'{y}'" in message
-        assert "[?,3]" in message
+        fault = fault_with(y, actual="[?,3]", expected=mentions())
+        assert refused(lambda given=given: bind_shapes(given, found)) == (Code.input_array_shape, fault)
     assert refused(lambda: bind_shapes({y: (4, 4)}, found)) == (
         Code.input_array_shape,
-        mentions(y, "[4,4]", "[?,3]"),
+        fault_with(y, actual="[4,4]", expected="[?,3]"),
     )
     assert refused(lambda: bind_shapes([(4, 4)], found)) == (  # type: ignore[arg-type]  # as callers may
         Code.unknown_input,
-        mentions("list"),
+        fault_with(actual="list", expected=mentions()),
     )
 
 
@@ -170,19 +170,29 @@ def test_whole_numbers(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("value", "fault"),
     [
-        (2, mentions("batch", 2, 3)),
-        (3.5, mentions("batch", "3.5", 3)),
-        (True, mentions("batch", "True", 3)),
-        (None, mentions("batch", "None", 3)),
-        ([3], mentions("batch", 3)),
-        ("x" * 48, mentions("batch", "x" * 48, 3)),
-        ("x" * 49, mentions("batch", "x" * 49, 3)),
+        (2, fault_with("batch", actual=2, expected="3 or more")),
+        (3.5, fault_with("batch", actual="3.5", expected=mentions(3))),
+        (True, fault_with("batch", actual="True", expected=mentions(3))),
+        (None, fault_with("batch", actual="None", expected=mentions(3))),
+        ([3], fault_with("batch", actual=mentions(), expected=mentions(3))),
+        (
+            "x" * 48,
+            fault_with(
+                "batch", "x" * 48, actual="'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx'", expected=mentions(3)
+            ),
+        ),
+        (
+            "x" * 49,
+            fault_with(
+                "batch", "x" * 49, actual="'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...", expected=mentions(3)
+            ),
+        ),
     ],
 )
-def test_what_is_no_whole_number(value: Any, message: mentions) -> None:
-    assert refused(lambda: whole_number(value, "batch", 3)) == (Code.bad_value, message)
+def test_what_is_no_whole_number(value: Any, fault: fault_with) -> None:
+    assert refused(lambda: whole_number(value, "batch", 3)) == (Code.bad_value, fault)
 
 
 @pytest.mark.parametrize("value", [1e-9, 2, np.float32(0.5), np.int64(3), float("inf")])
@@ -192,10 +202,11 @@ def test_seconds(value: Any) -> None:
 
 @pytest.mark.parametrize("value", [0, -1, float("nan"), True, "1", None, 0.0])
 def test_what_is_no_time(value: Any) -> None:
-    assert refused(lambda: seconds(value, "max_seconds"))[1] == mentions("max_seconds", 0)
+    fault = fault_with("max_seconds", actual=mentions(), expected=mentions(0))
+    assert refused(lambda: seconds(value, "max_seconds"))[1] == fault
 
 
 def test_what_can_be_called() -> None:
     require_callable(None, "observe")
     require_callable(print, "observe")
-    assert refused(lambda: require_callable(3, "observe"))[1] == mentions("observe", 3)
+    assert refused(lambda: require_callable(3, "observe"))[1] == fault_with("observe", actual=3, expected="a function")

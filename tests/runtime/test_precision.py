@@ -361,8 +361,8 @@ def test_an_input_of_an_open_type_is_computed_in_its_own() -> None:
 def test_every_operator_that_takes_short_floats_takes_f32() -> None:
     short = element_types(SHORT)
     for cls in registry.registered():
-        for one in cls.inputs:
-            assert not one.types & short or ElementType.f32 in one.types, f"{cls.__name__}.{one.name}"
+        for input in cls.inputs:
+            assert not input.types & short or ElementType.f32 in input.types, f"{cls.__name__}.{input.name}"
 
 
 class Lowered(Op):

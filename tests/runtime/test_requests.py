@@ -88,7 +88,7 @@ class TestPorts:
         model = ir_exec.read_model(SAMPLES / "bert.xml")
         ids, mask = model.inputs
         model.reshape({ids: [1, -1], mask: "1,?"}).reshape({ids: (1, 16), mask: [1, 16]})
-        assert [one.shape for one in model.inputs] == [[1, 16], [1, 16]]
+        assert [input.shape for input in model.inputs] == [[1, 16], [1, 16]]
         compiled = ir_exec.compile_model(SAMPLES / "bert.xml")
         assert compiled.memory_plan({ids: [1, 16], mask: [1, 16]}).peak > 0
         # A port from before the reshape is the same port.

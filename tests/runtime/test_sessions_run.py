@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ir_exec
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, mentions, naming
 from tests.helpers.ir_text import layer, net, parameter, port, result
 from tests.helpers.network_text import NetworkText
 
@@ -235,40 +235,40 @@ class Broken:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"threads": "2"}, mentions("threads", 2, 1)),
-        ({"threads": 1.5}, mentions("threads", "1.5", 1)),
-        ({"threads": True}, mentions("threads", "True")),
-        ({"max_memory": float("nan")}, mentions("max_memory", "nan", 0)),
-        ({"max_memory": -1}, mentions("max_memory", -1, 0)),
-        ({"max_memory": "1G"}, mentions("max_memory", "1G")),
-        ({"max_memory": [1]}, mentions("max_memory")),
-        ({"max_seconds": float("nan")}, mentions("max_seconds", "nan", 0)),
-        ({"max_seconds": 0}, mentions("max_seconds", 0)),
-        ({"max_seconds": "1"}, mentions("max_seconds", 1)),
-        ({"weights": "other.bin"}, mentions("None")),
-        ({"weight_mode": "other.bin"}, mentions("weight_mode", "other.bin", "expand", "keep")),
+        ({"threads": "2"}, fault_with("threads", actual="'2'", expected=mentions(1))),
+        ({"threads": 1.5}, fault_with("threads", actual="1.5", expected=mentions(1))),
+        ({"threads": True}, fault_with("threads", actual="True", expected=mentions(1))),
+        ({"max_memory": float("nan")}, fault_with("max_memory", actual="nan", expected=mentions(0))),
+        ({"max_memory": -1}, fault_with("max_memory", actual=-1, expected="0 or more")),
+        ({"max_memory": "1G"}, fault_with("max_memory", actual="'1G'", expected=mentions(0))),
+        ({"max_memory": [1]}, fault_with("max_memory", actual=mentions(), expected=mentions(0))),
+        ({"max_seconds": float("nan")}, fault_with("max_seconds", actual="nan", expected=mentions(0))),
+        ({"max_seconds": 0}, fault_with("max_seconds", actual=0, expected=mentions(0))),
+        ({"max_seconds": "1"}, fault_with("max_seconds", actual="'1'", expected=mentions(0))),
+        ({"weights": "other.bin"}, fault_with(expected="None")),
+        ({"weight_mode": "other.bin"}, fault_with("weight_mode", actual="'other.bin'", expected="'expand' or 'keep'")),
     ],
 )
 def test_options_of_the_wrong_kind(arguments, words):
     with pytest.raises(ir_exec.EvaluationError) as caught:
         ir_exec.compile_model(ir_exec.read_model(sum_network()), **arguments)
-    assert caught.value.message == words
+    assert caught.value == words
     assert caught.value.code == "IR704"
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda compiled: compiled([X, Broken()]), mentions("w", "RuntimeError")),
-        (lambda compiled: compiled([X, X], observe=5), mentions("observe", 5)),
-        (lambda compiled: compiled.memory_plan(5), mentions("int")),
-        (lambda compiled: compiled({(1, 2): X}), mentions(1, 2)),
+        (lambda compiled: compiled([X, Broken()]), fault_with("w", "RuntimeError")),
+        (lambda compiled: compiled([X, X], observe=5), fault_with("observe", actual=5, expected="a function")),
+        (lambda compiled: compiled.memory_plan(5), fault_with(actual="int", expected=mentions())),
+        (lambda compiled: compiled({(1, 2): X}), fault_with(1, 2)),
     ],
 )
 def test_arguments_of_the_wrong_kind(compiled, call, words):
     with pytest.raises(ir_exec.EvaluationError) as caught:
         call(compiled)
-    assert caught.value.message == words
+    assert caught.value == words
     assert caught.value.code in ("IR704", "IR705")
 
 

@@ -13,7 +13,7 @@ from ir_exec.runtime.threads import chosen_threads
 from ir_exec.tuning.machine import machine
 from tests.conformance.build import IRFile, build
 from tests.conformance.case import Case
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 
 
 def test_the_caller_the_environment_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,20 +25,20 @@ def test_the_caller_the_environment_the_cores(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("threads", "text", "message"),
+    ("threads", "text", "fault"),
     [
-        (0, None, mentions("threads", 0, 1)),
-        (None, "-1", mentions("IR_EXEC_THREADS", -1, 1)),
-        (None, "many", mentions("IR_EXEC_THREADS", "many")),
+        (0, None, fault_with("threads", actual=0, expected="1 or more")),
+        (None, "-1", fault_with("IR_EXEC_THREADS", actual=-1, expected="1 or more")),
+        (None, "many", fault_with("IR_EXEC_THREADS", actual="'many'", expected=mentions())),
     ],
 )
 def test_numbers_that_make_no_sense(
-    monkeypatch: pytest.MonkeyPatch, threads: int | None, text: str | None, message: mentions
+    monkeypatch: pytest.MonkeyPatch, threads: int | None, text: str | None, fault: fault_with
 ) -> None:
     monkeypatch.setenv("IR_EXEC_THREADS", text or "1")
     with pytest.raises(EvaluationError) as caught:
         chosen_threads(threads)
-    assert (caught.value.message, caught.value.code) == (message, "IR704")
+    assert (caught.value, caught.value.code) == (fault, "IR704")
 
 
 def test_a_run_has_the_threads_of_its_network() -> None:

@@ -45,14 +45,14 @@ def export(name: str, folder: Path) -> dict[str, Any]:
     model, given = _model(name, *best_weights)
     source = folder / "transformers"
     model.save_pretrained(source)
-    for one in _processors(name):
-        one.save_pretrained(source)
+    for processor in _processors(name):
+        processor.save_pretrained(source)
     kinds = {"speech": intel.OVModelForSpeechSeq2Seq, "vision": intel.OVModelForVisualCausalLM}
     kinds |= {"pair": intel.OVModelForSeq2SeqLM, "text": intel.OVModelForCausalLM}
     exported = kinds[_kind(name)].from_pretrained(source, export=True, compile=False, load_in_8bit=False)
     exported.save_pretrained(folder / "openvino")
-    for one in _processors(name):
-        one.save_pretrained(folder / "openvino")
+    for processor in _processors(name):
+        processor.save_pretrained(folder / "openvino")
     if given["arrays"]:
         np.savez(folder / "inputs.npz", **{key: value.numpy() for key, value in given["arrays"].items()})
 

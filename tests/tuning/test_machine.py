@@ -101,7 +101,7 @@ def test_small_kernels(libraries: list[Library], found: bool, monkeypatch: pytes
 
     monkeypatch.setattr("threadpoolctl.ThreadpoolController", Controller)
     known = probing.blas_libraries.__wrapped__()
-    assert len(known) == (0 if any(one.threading_layer == "openmp" for one in libraries) else len(libraries))
+    assert len(known) == (0 if any(library.threading_layer == "openmp" for library in libraries) else len(libraries))
     monkeypatch.setattr(probing, "blas_libraries", lambda: known)
     assert Machine().has_small_kernels == found
 

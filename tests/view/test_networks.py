@@ -29,8 +29,8 @@ FILES = sorted(
 def layers_in(graph: GraphView) -> list[LayerView]:
     return [
         found
-        for one in graph.layers
-        for found in (one, *(inner for body in one.bodies for inner in layers_in(body.graph)))
+        for layer in graph.layers
+        for found in (layer, *(inner for body in layer.bodies for inner in layers_in(body.graph)))
     ]
 
 
@@ -75,7 +75,7 @@ def test_types_that_are_declared_and_inferred() -> None:
 
 
 def test_known_values_and_what_is_computed_from_constants() -> None:
-    layers = {one.key: one for one in view(SAMPLES / "gnn_step.xml").networks[0].graph.layers}
+    layers = {layer.key: layer for layer in view(SAMPLES / "gnn_step.xml").networks[0].graph.layers}
     assert layers["6"].outputs[0].known == "[1, 0]"
     assert {key for key, one in layers.items() if one.constant} == {"2", "4", "6", "14"}
     assert layers["6"].source is not None

@@ -25,7 +25,7 @@ INPUTS = dict(np.load(SAMPLES / "gnn_step.inputs.npz"))
 
 
 def layers_of(page: PageView) -> dict[str, LayerView]:
-    return {one.key: one for one in page.networks[0].graph.layers}
+    return {layer.key: layer for layer in page.networks[0].graph.layers}
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_times_of_a_profile(tmp_path: Path) -> None:
     file.write_text(report.model_dump_json())
     page = view(GNN, profile=file)
     times = {key: one.time.seconds for key, one in layers_of(page).items() if one.time}
-    assert times == {one.layer_id: one.seconds for one in report.layers}
+    assert times == {layer.layer_id: layer.seconds for layer in report.layers}
     assert page.colour == "time"
 
 
@@ -108,8 +108,8 @@ def test_differences_are_shown_in_one_graph(longer: Path) -> None:
     assert source is not None
     assert order[source] == "16"
     # What reads the layer now is an input more of its reader.
-    readers = [one for one in layers.values() for read in one.inputs if read.layer == order.index(limit.key)]
-    assert [one.type for one in readers] == ["Result"]
+    readers = [layer for layer in layers.values() for read in layer.inputs if read.layer == order.index(limit.key)]
+    assert [reader.type for reader in readers] == ["Result"]
     # All edges of the first network are those of its file.
     before = layers_of(view(GNN))
     for key, one in before.items():
@@ -133,9 +133,9 @@ def test_an_execution_graph_beside_its_network(tmp_path: Path) -> None:
     page = view(SAMPLES / "bert.xml", beside=[path])
     ours, theirs = page.networks
     executed = {node.get_friendly_name(): node for node in compiled.get_runtime_model().get_ops()}
-    assert {one.name for one in theirs.graph.layers} == set(executed)
-    names = {one.key: one.name for one in ours.graph.layers}
-    their_names = {one.key: one.name for one in theirs.graph.layers}
+    assert {layer.name for layer in theirs.graph.layers} == set(executed)
+    names = {layer.key: layer.name for layer in ours.graph.layers}
+    their_names = {layer.key: layer.name for layer in theirs.graph.layers}
     named = {
         one for node in executed.values() for one in node.get_rt_info()["originalLayersNames"].astype(str).split(",")
     }
@@ -148,9 +148,9 @@ def test_an_execution_graph_beside_its_network(tmp_path: Path) -> None:
         assert source in originals or not set(originals) & set(names.values()) or source in folded
     ends = {names[link.layer]: {their_names[other] for other in link.others} for link in page.links}
     # OpenVINO names the sum alone, into which the product before it went.
-    product = next(one for one in ours.graph.layers if one.type == "MatMul")
+    product = next(layer for layer in ours.graph.layers if layer.type == "MatMul")
     (reader,) = [
-        one for one in ours.graph.layers for read in one.inputs if ours.graph.layers[read.layer or 0] is product
+        layer for layer in ours.graph.layers for read in layer.inputs if ours.graph.layers[read.layer or 0] is product
     ]
     assert ends[product.name] == ends[reader.name]
     # Several of ours may be one there.
@@ -168,8 +168,8 @@ def test_an_onnx_file_beside_its_network(tmp_path: Path) -> None:
     onnx.save(model, tmp_path / "net.onnx")
     ov.save_model(ov.convert_model(tmp_path / "net.onnx"), tmp_path / "net.xml", compress_to_fp16=False)
     page = view(tmp_path / "net.xml", beside=[tmp_path / "net.onnx"])
-    ours, theirs = ({one.key: one for one in network.graph.layers} for network in page.networks)
-    assert [(one.name, one.type) for one in theirs.values()] == [
+    ours, theirs = ({layer.key: layer for layer in network.graph.layers} for network in page.networks)
+    assert [(their.name, their.type) for their in theirs.values()] == [
         ("w", "Constant"),
         ("x", "Parameter"),
         ("first", "Relu"),
@@ -191,7 +191,7 @@ def test_files_that_hold_no_network_are_refused(name: str, text: bytes, tmp_path
 
 
 def layer_of(graph: GraphView, key: str) -> LayerView:
-    return next(one for one in graph.layers if one.key == key)
+    return next(layer for layer in graph.layers if layer.key == key)
 
 
 def clamped(array: np.ndarray) -> LayerView:
@@ -223,7 +223,7 @@ def test_every_value_of_a_sample_is_that_of_openvino() -> None:
     page = view(SAMPLES / "gnn_step.xml", inputs=inputs)
     assert page.colour == "values"
     graph = page.networks[0].graph
-    assert all(output.values for one in graph.layers for output in one.outputs)
+    assert all(output.values for layer in graph.layers for output in layer.outputs)
     values = layer_of(graph, "16").outputs[0].values
     assert values is not None
     array = expected["hidden"]
@@ -236,12 +236,12 @@ def test_every_value_of_a_sample_is_that_of_openvino() -> None:
 def test_bodies_count_their_runs() -> None:
     network = ROOT / "tests" / "networks" / "script_loop_seq.xml"
     page = view(network, inputs=list(np.load(network.with_suffix(".inputs.npz")).values()))
-    (loop,) = [one for one in page.networks[0].graph.layers if one.bodies]
+    (loop,) = [layer for layer in page.networks[0].graph.layers if layer.bodies]
     runs = {
         output.values.runs
-        for one in loop.bodies[0].graph.layers
-        if not one.constant
-        for output in one.outputs
+        for layer in loop.bodies[0].graph.layers
+        if not layer.constant
+        for output in layer.outputs
         if output.values
     }
     assert max(runs) > 1
@@ -278,8 +278,8 @@ def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> Non
     model = read_model(SAMPLES / name)
     layers = layers_of(view(SAMPLES / name)).values()
     for type_name, ports in (("Parameter", model.inputs), ("Result", model.outputs)):
-        assert [one.port for one in layers if one.type == type_name] == [port.name for port in ports]
-    assert {one.port for one in layers if one.type not in ("Parameter", "Result")} == {None}
+        assert [layer.port for layer in layers if layer.type == type_name] == [port.name for port in ports]
+    assert {layer.port for layer in layers if layer.type not in ("Parameter", "Result")} == {None}
 
 
 def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed: Path) -> None:

@@ -120,7 +120,7 @@ def test_a_click_on_the_graph_tells_what_is_known_of_a_layer(open_page: Opens) -
 def test_search_finds_by_name_type_and_tensor(open_page: Opens) -> None:
     page = view(SAMPLES / "bert.xml")
     tab = open_page(page)
-    layer = next(one for one in page.networks[0].graph.layers if one.type == "MVN")
+    layer = next(layer for layer in page.networks[0].graph.layers if layer.type == "MVN")
     for text in (layer.name, "mvn", "last_hidden_state"):
         tab.fill("input[type=search]#search", text)
         assert tab.locator("#found li[role=option]").count() >= 1

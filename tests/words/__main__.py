@@ -32,7 +32,7 @@ def main() -> int:
         for sentence in sentences(options.paths or ["tests"]):
             click.echo(sentence)
         return 0
-    found = [one for one in findings(options.paths) if not options.kind or one.kind in options.kind]
+    found = [finding for finding in findings(options.paths) if not options.kind or finding.kind in options.kind]
     if options.reset:
         write_baseline(counts(findings([])))
     elif options.lower:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from ir_exec.debug.comparison.report import Verdict
+from ir_exec.debug.comparison.records import Verdict
 from tests.words.lint import ROOT
 
 __all__ = [
@@ -66,7 +66,7 @@ def sentences_of(source: str) -> list[tuple[int, str]]:
     """Return the line and the words of each finding in the source of a test file."""
     tree = ast.parse(source)
     compared = {id(literal): literal for literal in _compared(tree)}
-    own = "\n".join(one.value for one in _literals(tree) if id(one) not in compared)
+    own = "\n".join(literal.value for literal in _literals(tree) if id(literal) not in compared)
     found = []
     for literal in compared.values():
         words = PLAIN_WORDS.search(literal.value)

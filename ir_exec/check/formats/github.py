@@ -21,7 +21,7 @@ def github(reports: Reports, places: Places) -> str:
 
     Each finding is one line: `::error file=model.xml,line=42,title=IR601 declared-dims::message`.
     """
-    found = [(report.path, one) for report in reports.files for one in report.diagnostics]
+    found = [(report.path, diagnostic) for report in reports.files for diagnostic in report.diagnostics]
     # GitHub shows at most ten findings of each kind.
     return "\n".join(
         _command(path, one, places) for path, one in sorted(found, key=lambda pair: -weight(pair[1].severity))

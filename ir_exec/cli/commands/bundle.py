@@ -17,7 +17,7 @@ from ir_exec.cli.options import MODEL, FiniteRange
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, check_hint, echo, errors_as_messages
 from ir_exec.cli.output.writing import OutputFile, output_option
 from ir_exec.debug import Bundle, Command, bundle, rerun
-from ir_exec.debug.comparison.report_text import difference_text
+from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.reduction.bundling import current_versions
 from ir_exec.debug.reduction.command import Outcome
 from ir_exec.plan.memory import default_budget

@@ -41,7 +41,8 @@ from ir_exec.codes import Code
 from ir_exec.errors import IRError, Severity
 from ir_exec.hints import install_hint
 from ir_exec.ir import default_weights_path
-from ir_exec.ir.urls import exists, suffix_of
+from ir_exec.ir.paths import exists
+from ir_exec.ir.urls import suffix_of
 from ir_exec.readers import ENDINGS, is_readable
 from ir_exec.report.numbers import format_count
 
@@ -255,7 +256,7 @@ def _across_files(paths: Sequence[str], targets: Sequence[Target]) -> dict[str, 
             key = os.path.realpath(report.path or path)
             before = found[key].diagnostics if key in found else ()
             # The pipeline for NPUs also has the limits of every pipeline.
-            new = [one for one in report.diagnostics if one not in before]
+            new = [diagnostic for diagnostic in report.diagnostics if diagnostic not in before]
             found[key] = report.model_copy(update={"diagnostics": (*before, *new)})
     for path in paths:
         for place, folders, _ in os.walk(path) if os.path.isdir(path) else ():
@@ -377,7 +378,7 @@ def _selection(config: Config, select: tuple[str, ...], ignore: tuple[str, ...])
         select=prefixes(select or config.select, "select"),
         ignore=prefixes((*config.ignore, *ignore), "ignore"),
         per_file_ignores={glob: prefixes(rules, "per-file-ignores") for glob, rules in config.per_file_ignores.items()},
-        severities={one: kind for name, kind in config.severity.items() for one in prefixes((name,), "severity")},
+        severities={prefix: kind for name, kind in config.severity.items() for prefix in prefixes((name,), "severity")},
     )
 
 

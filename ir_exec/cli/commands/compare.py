@@ -445,11 +445,11 @@ def _outputs(report: Comparison) -> Table:
         heads["call"] = "right"
     heads |= dict.fromkeys(("max_abs", "cosine", "sqnr_db", "beyond"), "right") | {"tolerance": "left"}
     shown = table("Outputs", **heads)
-    for one in report.output_results:
-        kind = f"{one.element_type}[{','.join(map(str, one.shape or ()))}]"
-        cells = [str(one.call)] if report.calls > 1 else []
-        cells += [_cell(one.error, name) for name in ("max_abs", "cosine", "sqnr_db", "beyond")]
-        shown.add_row(one.name, kind, one.status, *cells, _tolerance(one.error))
+    for result in report.output_results:
+        kind = f"{result.element_type}[{','.join(map(str, result.shape or ()))}]"
+        cells = [str(result.call)] if report.calls > 1 else []
+        cells += [_cell(result.error, name) for name in ("max_abs", "cosine", "sqnr_db", "beyond")]
+        shown.add_row(result.name, kind, result.status, *cells, _tolerance(result.error))
     return shown
 
 

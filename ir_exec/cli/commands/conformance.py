@@ -124,7 +124,7 @@ def _operators(report: Conformance) -> Table:
     """Return the table of the types with failures, or of all types if none has any."""
     heads: dict[str, Any] = {"operator": "left", "cases": "right"} | dict.fromkeys(STATUSES, "right")
     shown = table("Operators", **heads)
-    failing = [one for one in report.operators if one.failed]
+    failing = [operator for operator in report.operators if operator.failed]
     for one in failing or report.operators:
         shown.add_row(one.type, str(one.cases), *[str(one.count(status) or "-") for status in STATUSES])
     return shown

@@ -303,7 +303,7 @@ def _pairs(proto: ModelProto, *, stateful: bool, states: Sequence[str]) -> list[
     found = [*asked, *noted_pairs(proto)]
     if stateful:
         known = {name for one in found for name in (one.past, one.present)}
-        named = [one for one in named_pairs(proto) if known.isdisjoint((one.past, one.present))]
+        named = [pair for pair in named_pairs(proto) if known.isdisjoint((pair.past, pair.present))]
         if not named and not found:
             raise Unusable("--stateful found no states by name and type: specify them with --state INPUT=OUTPUT")
         found += named

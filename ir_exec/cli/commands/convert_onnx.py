@@ -81,5 +81,5 @@ def _show(model: Model, exported: Exported, output: str) -> None:
     count = len(exported.proto.graph.node)
     opset = next(one.version for one in exported.proto.opset_import if not one.domain)
     show(ends, f"{count:,} nodes of opset {opset} written to {output}")
-    for node, reason in exported.unsaid:
+    for node, reason in exported.not_representable:
         show(f"not expressed in ONNX: {node.type} {printable(node.name)}: {reason}")

@@ -193,7 +193,7 @@ def _replace(editor: Editor, name: str, said: LayerText) -> None:
 
 def _inputs(editor: Editor, said: LayerText) -> list[Any]:
     """Return the inputs in the text of a layer, with names replaced by values of the model."""
-    return [_named(editor, one) if isinstance(one, str) else one for one in said.inputs]
+    return [_named(editor, input) if isinstance(input, str) else input for input in said.inputs]
 
 
 def _named(editor: Editor, text: str) -> Any:

@@ -225,7 +225,9 @@ class _TextStream:
 
 def _messages(path: str) -> Sequence[dict[str, Any]]:
     messages = read_json(path, "the chat")
-    if not isinstance(messages, list) or not all(isinstance(one, dict) and "role" in one for one in messages):
+    if not isinstance(messages, list) or not all(
+        isinstance(message, dict) and "role" in message for message in messages
+    ):
         raise Unusable(f"{path} contains other JSON, expected a list of messages with role and content")
     return messages
 

@@ -22,16 +22,7 @@ from ir_exec.cli.options import (
     weights_option,
 )
 from ir_exec.cli.output.folder_text import show_folder
-from ir_exec.cli.output.model_facts import (
-    ConstantFacts,
-    LayerFacts,
-    NetworkFacts,
-    PlacedNode,
-    PortFacts,
-    facts_of,
-    layer_facts,
-    placed_nodes,
-)
+from ir_exec.cli.output.model_facts import ConstantFacts, LayerFacts, NetworkFacts, PortFacts, facts_of, layer_facts
 from ir_exec.cli.output.onnx_facts import (
     NodesAndLayers,
     OnnxNode,
@@ -41,6 +32,7 @@ from ir_exec.cli.output.onnx_facts import (
     shown_node,
     shown_nodes,
 )
+from ir_exec.cli.output.placed_nodes import PlacedNode, placed_nodes
 from ir_exec.cli.output.terminal import Unusable, check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, NotKnownError, raise_error
@@ -179,8 +171,8 @@ def _show_layers(network: Model, names: Sequence[str], content: Listing | None, 
         held = [] if nodes is None else nodes.named(name)
         if nodes is not None and held:
             shown += [node for node in held if node not in shown]
-            of_nodes = [one for node in held for one in nodes.layers(node.name)] if is_json else []
-            found += [one for one in of_nodes if one not in found]
+            of_nodes = [layer for node in held for layer in nodes.layers(node.name)] if is_json else []
+            found += [node for node in of_nodes if node not in found]
         else:
             found += [one for one in _named(placed, name, nodes) if one not in found]
     layers = [layer_facts(one, None if nodes is None else nodes.of(one)) for one in found]
@@ -265,8 +257,8 @@ def _operators(facts: NetworkFacts) -> Table:
 
 def _constants(constants: Sequence[ConstantFacts]) -> Table:
     shown = table("Weights", element_type="left", constants="right", elements="right", bytes="right")
-    for one in constants:
-        shown.add_row(one.element_type, f"{one.constants:,}", f"{one.elements:,}", f"{one.bytes:,}")
+    for constant in constants:
+        shown.add_row(constant.element_type, f"{constant.constants:,}", f"{constant.elements:,}", f"{constant.bytes:,}")
     return shown
 
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import click
 
 from ir_exec.cli.extensions import extension_options, load_extensions
-from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option
+from ir_exec.cli.options import complete_operators, left_out, listed_rows, rows_of, top_option, versioned_name
 from ir_exec.cli.output.terminal import Unusable, echo, show, styled
 from ir_exec.hints import closest_names, did_you_mean, install_hint
 from ir_exec.ops.base.docstrings import describe, description_of
@@ -21,7 +21,7 @@ from ir_exec.ops.base.registry import provided_extensions, registered, registere
 from ir_exec.report.tables import table
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INTEGER, NUMERIC, ElementType
 
-__all__ = ["attributes_of", "inputs_of", "name_of", "notes_of", "operators_page", "specification_of", "types_text"]
+__all__ = ["attributes_of", "inputs_of", "notes_of", "operators_page", "specification_of", "types_text"]
 
 
 _PAGES = (
@@ -42,11 +42,6 @@ _NAMED = {
 _COMPARES = re.compile(r"OpenVINO|plugin|specification", re.IGNORECASE)
 
 _SENTENCE_END = re.compile(r"(?<=\.)\s+(?=[A-Z])")
-
-
-def name_of(cls: type[Op]) -> str:
-    """Return the type with the first opset of this version: `Gather-8`."""
-    return f"{cls.type_name}-{cls.since}"
 
 
 def specification_of(cls: type[Op]) -> str:
@@ -135,7 +130,7 @@ def operators_page() -> str:
     for cls in classes:
         notes = notes_of(cls)
         if notes:
-            lines += [f"### {name_of(cls)}", "", "\n\n".join(_escaped(note) for note in notes), ""]
+            lines += [f"### {versioned_name(cls)}", "", "\n\n".join(_escaped(note) for note in notes), ""]
     lines += ["## Operators of extensions", ""]
     lines += [
         "The operators of openvino_tokenizers, and internal operators of OpenVINO. OpenVINO writes the latter for",
@@ -147,7 +142,7 @@ def operators_page() -> str:
 
 
 def _linked(cls: type[Op]) -> str:
-    name = name_of(cls)
+    name = versioned_name(cls)
     return f"[{name}](#{name.lower()})" if notes_of(cls) else name
 
 
@@ -223,14 +218,14 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     from ir_exec.onnx.lowering.coverage import (
         covered_operators,
         onnx_page,
-        unsayable_operators,
+        operators_not_representable,
     )  # imported for --onnx only, because onnx imports slowly
 
     if markdown:
         click.echo(onnx_page(), nl=False)
         return
     wanted = {text.strip().lower() for text in types}
-    listed = [one for one in covered_operators() if not wanted or one.name.lower() in wanted]
+    listed = [operator for operator in covered_operators() if not wanted or operator.name.lower() in wanted]
     missing = wanted - {one.name.lower() for one in listed}
     if missing:
         raise Unusable(f"ONNX has no operator {sorted(missing)[0]!r}; `ir-exec ops --onnx` lists all operators")
@@ -238,12 +233,12 @@ def _list_onnx(types: tuple[str, ...], markdown: bool, most: int | None) -> None
     for one in listed[:most]:
         support = {"function": "yes", "body": "by its function body", "no": "no"}[one.how]
         rows.add_row(one.shown, ", ".join(map(str, one.versions)), support)
-    unsayable = unsayable_operators() if not wanted else []
+    not_representable = operators_not_representable() if not wanted else []
     show(
         rows,
         *left_out(len(listed), most),
         f"{sum(one.how != 'no' for one in listed)} of {len(listed)} are supported",
-        *(f"not exported to ONNX: {name}: {reason}" for name, reason in unsayable),
+        *(f"not exported to ONNX: {name}: {reason}" for name, reason in not_representable),
     )
 
 
@@ -257,7 +252,7 @@ class _Operator(NamedTuple):
 
 def _listed() -> list[_Operator]:
     """Return all operators of OpenVINO, then those of extensions."""
-    known = [_Operator(name_of(cls), specification_of(cls), cls) for cls in registered()]
+    known = [_Operator(versioned_name(cls), specification_of(cls), cls) for cls in registered()]
     own = [_Operator(f"{cls.type_name}-{version}", "(extension)", cls) for version, cls in registered_extensions()]
     return known + own
 

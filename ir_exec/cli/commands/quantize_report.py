@@ -133,9 +133,11 @@ def _calls(network: Model, asked: Asked, extensions: tuple[str, ...]) -> list[di
 
 def _formats(report: QuantizationReport) -> str:
     """Return a .json for `edit --weights`: the most common format, and others by the names of constants."""
-    names = [(one.format, one.group_size) for one in report.layers if one.kind == "weight"]
+    names = [(layer.format, layer.group_size) for layer in report.layers if layer.kind == "weight"]
     base, group = max(names, key=names.count) if names else ("int8_asym", None)
-    layers = {glob.escape(one.path): one.keep_as for one in report.layers if one.kept and one.kind == "weight"}
+    layers = {
+        glob.escape(layer.path): layer.keep_as for layer in report.layers if layer.kept and layer.kind == "weight"
+    }
     content = {"format": base, "group_size": -1 if group is None else group, "all_layers": True, "layers": layers}
     return json.dumps(content, indent=1)
 

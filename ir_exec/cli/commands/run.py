@@ -40,8 +40,8 @@ from ir_exec.cli.output.terminal import (
 from ir_exec.cli.output.writing import OutputFile, arrays_output, folder_output, output_option
 from ir_exec.cli.parallel import Bar, worker_options
 from ir_exec.cli.process import keep_freed_memory
+from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.comparison.references.reference import differences
-from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.drawing import Redraw
 from ir_exec.debug.profiles.blocks import measure_in_blocks
 from ir_exec.debug.traces.run_report import RunInput, RunReport, output_of, require_labels, times_of
@@ -218,7 +218,7 @@ def command(
         if differs is not None:
             _tell_expected(differs, len(found), expected or "")
     else:
-        drawn = {one.name: one.values for one in redraw.drawn.inputs}
+        drawn = {input.name: input.values for input in redraw.drawn.inputs}
         inputs = [_input(port, arrays[port.name], drawn.get(port.name), asked.seed) for port in ports]
         is_whole, most = printed == "values", TOP if printed == "top5" else 0
         outputs = [output_of(one, found[one], has_values=is_whole, most=most, labels=names) for one in found]
@@ -242,7 +242,7 @@ def _token_offsets(
     """Return the positions of tokens in the texts, in bytes; None for models that are not tokenizers."""
     ids = found.get("input_ids")
     texts = [array for port in compiled.inputs for array in [arrays[port.name]] if port.element_type in STRING]
-    if ids is None or ids.ndim != 2 or len(compiled.inputs) != 1 or [one.shape for one in texts] != [ids.shape[:1]]:
+    if ids is None or ids.ndim != 2 or len(compiled.inputs) != 1 or [text.shape for text in texts] != [ids.shape[:1]]:
         return None
     from ir_exec.text.tokenizers.offsets import batch_offsets  # imported for tokenizers only
 
@@ -373,7 +373,7 @@ def _input(port: ModelPort, array: Array, drawn: str | None, seed: int) -> RunIn
 
 def _inputs(ports: list[ModelPort], redraw: Redraw, given: set[str]) -> Table:
     shown = table("Inputs", name="left", element_type="left", shape="left", values="left")
-    drawn = {one.name: one.values for one in redraw.drawn.inputs}
+    drawn = {input.name: input.values for input in redraw.drawn.inputs}
     for port in ports:
         array = redraw.arrays[port.name]
         values = drawn.get(port.name)

@@ -15,7 +15,8 @@ from typing import Any
 
 from ir_exec.batch.folder import MANIFEST, OutputFolder, network_digest
 from ir_exec.batch.input_files import Pixels
-from ir_exec.batch.items import IMAGES, SUFFIXES, StoredFile, StoredItem, items_in
+from ir_exec.batch.items import SUFFIXES, StoredFile, StoredItem, items_in
+from ir_exec.batch.names import IMAGES
 from ir_exec.batch.running import run
 from ir_exec.cli.arrays import split_named
 from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, errors_as_messages, styled

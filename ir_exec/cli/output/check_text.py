@@ -41,7 +41,7 @@ class TextOutput:
 
     def errors(self, report: Report) -> list[str]:
         """Return the lines of the errors of one file, and collect everything else about it."""
-        self.infos.update(one.code for one in report.infos)
+        self.infos.update(info.code for info in report.infos)
         report = from_level(report, self.level)
         self.later["warning"] += self._blocks(report, report.warnings)
         self.later["info"] += self._blocks(report, report.infos)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from ir_exec.cli.output.onnx_facts import OnnxFacts, OnnxNode
+from ir_exec.cli.output.placed_nodes import PlacedNode
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights
-from ir_exec.infer import Types, count_work, infer_types, inferred_or_declared
+from ir_exec.infer import count_work
 from ir_exec.ir import Document, Weights
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import Const
@@ -21,11 +22,9 @@ __all__ = [
     "ConstantFacts",
     "LayerFacts",
     "NetworkFacts",
-    "PlacedNode",
     "PortFacts",
     "facts_of",
     "layer_facts",
-    "placed_nodes",
 ]
 
 _MOST_ELEMENTS = 16
@@ -196,51 +195,18 @@ def _compressed(graph: Graph, weights: Weights | None) -> Iterator[CompressedFac
     """Yield compressed weights by format, in order of decreasing elements."""
     found: dict[tuple[str, int | None], list[CompressedWeight]] = {}
     graphs = [graph, *(body.graph for node in graph.all_nodes() for body in node.bodies)]
-    for weight in (one for inner in graphs for one in find_compressed_weights(inner).values()):
+    for weight in (weight for inner in graphs for weight in find_compressed_weights(inner).values()):
         name = str(weight.element_type) if weights is None else weight.format(weights)
         found.setdefault((name, weight.group_size), []).append(weight)
-    sizes = {key: sum(one.size for one in members) for key, members in found.items()}
+    sizes = {key: sum(member.size for member in members) for key, members in found.items()}
     for key, members in sorted(found.items(), key=lambda item: -sizes[item[0]]):
         yield CompressedFacts(
             format=key[0],
             group_size=key[1],
             weights=len(members),
             elements=sizes[key],
-            bytes=sum(one.stored_bytes for one in members),
+            bytes=sum(member.stored_bytes for member in members),
         )
-
-
-class PlacedNode(NamedTuple):
-    """A node of the model or of a body, with the types of its graph.
-
-    Attributes:
-        id: The id, preceded by the ids of the enclosing layers: `16/then/2`.
-        path: Names, `loop/body/add`, as in traces.
-    """
-
-    id: str
-    path: str
-    node: Node
-    types: Types
-    graph: Graph
-
-    @property
-    def prefix(self) -> str:
-        return self.id.removesuffix(self.node.id)
-
-
-def placed_nodes(network: Model) -> Iterator[PlacedNode]:
-    """Yield every node; the nodes of bodies follow the node that contains the body."""
-    return _placed(network.graph, network.types, network.weights, "", "")
-
-
-def _placed(graph: Graph, types: Types, weights: Weights | None, prefix: str, scope: str) -> Iterator[PlacedNode]:
-    for node in graph.nodes:
-        yield PlacedNode(f"{prefix}{node.id}", f"{scope}{node.name}", node, types, graph)
-        for body in node.bodies:
-            inside = infer_types(body.graph, weights=weights, settle=inferred_or_declared)
-            label = f"{prefix}{node.id}/" + ("" if body.name == "body" else f"{body.name.removesuffix('_body')}/")
-            yield from _placed(body.graph, inside, weights, label, f"{scope}{node.name}/{body.name}/")
 
 
 class Neighbour(Record):

@@ -12,7 +12,7 @@ from ir_exec.report.tables import Table, table
 from ir_exec.report.text import align_entries
 
 if TYPE_CHECKING:
-    from ir_exec.cli.output.model_facts import PlacedNode
+    from ir_exec.cli.output.placed_nodes import PlacedNode
     from ir_exec.onnx.reading.listing import ListedNode, Listing
 
 __all__ = [
@@ -121,8 +121,10 @@ def onnx_facts(listing: Listing) -> OnnxFacts:
         nodes=len(listing.nodes),
         operators=tuple(OnnxOperator(type=type, nodes=count) for type, count in listing.operators),
         initializers=tuple(
-            OnnxInitializer(name=one.name, type=one.type, bytes=one.bytes, external=one.external)
-            for one in listing.initializers
+            OnnxInitializer(
+                name=initializer.name, type=initializer.type, bytes=initializer.bytes, external=initializer.external
+            )
+            for initializer in listing.initializers
         ),
     )
 
@@ -171,7 +173,7 @@ class NodesAndLayers:
             attributes=node.attributes,
             inputs=_values((name, self._listing.type_of(name, self._inferred)) for name in node.inputs),
             outputs=_values((name, self._listing.type_of(name, self._inferred)) for name in node.outputs),
-            layers=tuple(one.id for one in self.layers(node.name)),
+            layers=tuple(layer.id for layer in self.layers(node.name)),
         )
 
 
@@ -183,13 +185,16 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
     """Return the summary as tables, with initializers by element type."""
     by = f", written by {printable(facts.producer)}" if facts.producer else ""
     head = f"{printable(facts.graph) or 'graph'}: ONNX, IR version {facts.ir_version}, {facts.nodes:,} nodes{by}"
+    size = sum(initializer.bytes for initializer in facts.initializers)
     counts = {
         "opsets": ", ".join(f"{printable(name)} {version}" for name, version in facts.opsets.items()),
         "model version": str(facts.model_version) if facts.model_version else "",
         "domain": printable(facts.domain),
         "metadata": f"{facts.metadata:,} entries" if facts.metadata else "",
-        "functions": ", ".join(f"{printable(one.type)} ({one.nodes:,} nodes)" for one in facts.functions),
-        "initializers": f"{len(facts.initializers):,} ({sum(one.bytes for one in facts.initializers):,} bytes)",
+        "functions": ", ".join(
+            f"{printable(function.type)} ({function.nodes:,} nodes)" for function in facts.functions
+        ),
+        "initializers": f"{len(facts.initializers):,} ({size:,} bytes)",
     }
     shown = {name: text for name, text in counts.items() if text}
     return [
@@ -205,8 +210,8 @@ def shown_content(facts: OnnxFacts) -> list[Table | str]:
 def shown_initializers(facts: OnnxFacts) -> Table:
     """Return a table of the initializers with type and size."""
     shown = table("Initializers", name="left", type="left", bytes="right", external="left")
-    for one in facts.initializers:
-        shown.add_row(one.name, one.type, f"{one.bytes:,}", one.external or "")
+    for initializer in facts.initializers:
+        shown.add_row(initializer.name, initializer.type, f"{initializer.bytes:,}", initializer.external or "")
     return shown.without_empty_columns() if shown.rows else shown
 
 
@@ -233,7 +238,7 @@ def shown_node(node: OnnxNode, layers: Iterable[PlacedNode]) -> list[Table | str
         became.add_row(layer.id, layer.node.type, layer.node.name, outputs)
     head = printable(f'node "{node.name}" ({node.type} of {node.domain}{inside})')
     tables = [attributes, _ends("Inputs", node.inputs), _ends("Outputs", node.outputs), became]
-    return [head, *(one for one in tables if one.rows)]
+    return [head, *(table for table in tables if table.rows)]
 
 
 def _ends(title: str, values: Iterable[OnnxValue]) -> Table:
@@ -245,8 +250,8 @@ def _ends(title: str, values: Iterable[OnnxValue]) -> Table:
 
 def _operators(facts: OnnxFacts) -> Table:
     shown = table("Operators", type="left", nodes="right")
-    for one in facts.operators:
-        shown.add_row(one.type, f"{one.nodes:,}")
+    for operator in facts.operators:
+        shown.add_row(operator.type, f"{operator.nodes:,}")
     return shown
 
 

@@ -64,7 +64,7 @@ def _effects(report: PassBisection) -> Table:
 
 
 def _layers(report: PassBisection, passes: tuple[str, ...]) -> Table:
-    (effect,) = [one for one in report.effects if one.passes == passes]
+    (effect,) = [effect for effect in report.effects if effect.passes == passes]
     shown = table(f"Layers of {', '.join(passes)}", layer="left", computes="right", own_max_abs="right", status="left")
     for layer in effect.layers[:_MOST_SHOWN]:
         count = format_count(len(layer.computes), "layer")

@@ -61,7 +61,7 @@ def _reasons(report: PartitionReport) -> Table:
     counts: dict[tuple[str, str], int] = {}
     for layer in report.interpreted:
         counts[layer.type, layer.reason] = counts.get((layer.type, layer.reason), 0) + 1
-    for (kind, reason), count in sorted(counts.items(), key=lambda one: (-one[1], one[0])):
+    for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
         shown.add_row(kind, f"{count:,}", reason)
     return shown
 

@@ -13,6 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Metric, Settings, Tolerance, load_metric
 from ir_exec.debug.comparison.pairing.ports import require_same_ports
+from ir_exec.debug.comparison.records import FailOn
 from ir_exec.debug.comparison.references.modules import RecordingReference, is_recording
 from ir_exec.debug.comparison.references.reference import (
     ArraysReference,
@@ -22,7 +23,7 @@ from ir_exec.debug.comparison.references.reference import (
     arrays_in,
     kinds_of,
 )
-from ir_exec.debug.comparison.report import Comparison, FailOn
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.drawing import Drawn, checked_inputs, drawn_inputs
 from ir_exec.debug.traces.tracing import INDEX, Trace
 from ir_exec.debug.values.entries import Key, entries_of
@@ -174,8 +175,11 @@ def compare(
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
         if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
-            message = f"{found.title} has the values of one call, expected values of {len(rows)} calls"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{found.title} has the values of one call",
+                expected=f"values of {len(rows)} calls",
+                code=Code.unknown_input,
+            )
         named = {_name_of(metric): load_metric(metric) if isinstance(metric, str) else metric for metric in metrics}
         settings = Settings(
             rtol=_general(rtol),
@@ -289,8 +293,13 @@ def _output_tolerances(
     for name in dict.fromkeys(name for one in given for name in one if name != _ALL):
         if name not in by_name:
             names = ", ".join(port.name for port in model.outputs)
-            message = f"tolerance for unknown output {name!r}, expected one of: {names}"
-            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(name, by_name))
+            raise EvaluationError(
+                "tolerance for unknown output",
+                actual=repr(name),
+                expected=f"one of: {names}",
+                code=Code.unknown_input,
+                hint=suggested(name, by_name),
+            )
         relative, absolute = (one.get(name, one.get(_ALL, 0.0)) for one in given)
         value = by_name[name]
         found[(), value.node.id, value.position] = Tolerance(rtol=relative, atol=absolute)

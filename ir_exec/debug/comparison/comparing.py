@@ -33,8 +33,9 @@ from ir_exec.debug.comparison.metrics import (
     Tolerance,
 )
 from ir_exec.debug.comparison.pairing.partners import given_by_key, partners_of
+from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer
 from ir_exec.debug.comparison.references.reference import Adviser, IRReference, Reference, TraceReference
-from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter
 from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.same_engine import floor_of
@@ -271,7 +272,9 @@ class _Comparing(FindingsReporter):
                 if known is None or known.layer.status == "unmatched":
                     return None
                 layers.append((node, known))
-                partners += [(one.number, self._partners.get((scope, node.id, one.position))) for one in node.outputs]
+                partners += [
+                    (output.number, self._partners.get((scope, node.id, output.position))) for output in node.outputs
+                ]
         keys = [(number, partner.key) for number, partner in partners if partner is not None]
         if len(keys) < len(partners) or len({key[0] for _, key in keys}) != 1:
             return None
@@ -318,7 +321,7 @@ class _Comparing(FindingsReporter):
             frame[value.number] = anchor
             if isinstance(node.op, Const) and where.scope:
                 self._constants[where.scope, node] = frame[value.number]
-        position, layer = max(layers, key=lambda one: one[1].severity)
+        position, layer = max(layers, key=lambda layer: layer[1].severity)
         if problem is not None:
             layer = layer.model_copy(
                 update={"note": problem, "status": "failed" if layer.status != "unmatched" else layer.status}
@@ -372,8 +375,10 @@ class _Comparing(FindingsReporter):
         """Return a wrong layer with the reference's other results for it, which may show a fault of the reference."""
         if visit.where.scope:
             return layer
-        partners = [self._partners.get((visit.where.scope, visit.node.id, one.position)) for one in visit.node.outputs]
-        names = [None if one is None else one.layer_name for one in partners]
+        partners = [
+            self._partners.get((visit.where.scope, visit.node.id, output.position)) for output in visit.node.outputs
+        ]
+        names = [None if partner is None else partner.layer_name for partner in partners]
         found = advice_of(
             self._reference,
             visit.node,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from ir_exec.debug.comparison.judging import is_gross
 from ir_exec.debug.comparison.known import LayerFindings, Place, Takers
 from ir_exec.debug.comparison.metrics import Settings
-from ir_exec.debug.comparison.report import ComparedLayer, LayerFault
+from ir_exec.debug.comparison.records import ComparedLayer, LayerFault
 from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import Const, Parameter
 

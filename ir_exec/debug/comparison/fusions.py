@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeAlias
 
 from ir_exec.debug.comparison.known import Anchor, LayerFindings, Place
 from ir_exec.debug.comparison.metrics import Settings, difference
-from ir_exec.debug.comparison.report import ComparedLayer
+from ir_exec.debug.comparison.records import ComparedLayer
 from ir_exec.debug.traces.walk import Visit
 from ir_exec.types import Array, ElementType
 

@@ -6,8 +6,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison
-from ir_exec.debug.comparison.report_text import details, difference_text, headline
+from ir_exec.debug.comparison.metrics import difference_text
+from ir_exec.debug.comparison.records import ComparedLayer
+from ir_exec.debug.comparison.report import Comparison
+from ir_exec.debug.comparison.report_text import details, headline
 from ir_exec.debug.device.records import RunPart
 from ir_exec.report.junit import JUnitCase, JUnitOutcome, JUnitSuite, junit_text
 from ir_exec.report.records import Record, TableRecord

@@ -11,16 +11,16 @@ from math import isfinite
 from typing import Protocol
 
 from ir_exec.debug.comparison.metrics import Difference, Settings
-from ir_exec.debug.comparison.report import (
+from ir_exec.debug.comparison.records import (
     ComparedLayer,
     ComparedOutput,
-    Comparison,
     Decision,
     FailOn,
     LayerFault,
     OutputStatus,
     Verdict,
 )
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.report_text import first_line
 from ir_exec.debug.comparison.tolerances import least_error, relative_step
 from ir_exec.debug.traces.walk import Where
@@ -87,7 +87,7 @@ def judged_outputs(
             error = errors.get((key, call))
             status = _status(error, (Where(), value.node.id, call) in on_steps)
             results.append((_SEVERITY[status], 0.0 if error is None else error.beyond, -call, status, error))
-        _, _, negative, status, error = max(results, key=lambda one: one[:3])
+        _, _, negative, status, error = max(results, key=lambda result: result[:3])
         found.append(
             ComparedOutput(
                 name=port.name,
@@ -143,7 +143,7 @@ def _follows_from(value: Value, dead: Collection[str]) -> bool:
         seen.add(node)
         if node.id in dead:
             found = True
-        elif not node.values_in or any(one.declared.element_type.is_float for one in node.outputs):
+        elif not node.values_in or any(output.declared.element_type.is_float for output in node.outputs):
             return False
         else:
             pending += [one.node for one in node.values_in]
@@ -168,7 +168,7 @@ def verdict_of(
     """
     if reference.failure is not None:
         return "not compared" if reference.is_refused else "failed"
-    matched = [one for one in outputs if one.status != "unmatched"]
+    matched = [output for output in outputs if output.status != "unmatched"]
     if not matched and reference.is_filtered:
         known = [layer for layer in layers if layer.partner is not None]
         compared = sum(layer.carried.compared for layer in known if layer.carried is not None)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 from ir_exec.debug.comparison.metrics import same_bits
-from ir_exec.debug.comparison.report import ComparedLayer, Unmatched
+from ir_exec.debug.comparison.records import ComparedLayer, Unmatched
 from ir_exec.debug.comparison.sensitivity import Untested, untested
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Graph, Node

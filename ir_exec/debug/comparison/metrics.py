@@ -23,6 +23,7 @@ from ir_exec.debug.values.facts import PIECE, as_numbers, not_finite_in, pieces
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.report.numbers import format_number, format_number_pair
 from ir_exec.report.records import Number, Record
 from ir_exec.runtime.precision import Precision
 from ir_exec.types import STRING, Array, ElementType
@@ -424,3 +425,18 @@ class Settings:
         if self.computes_in is None or not any(kind.is_float for kind in kinds):
             return kinds
         return [*kinds, self.computes_in]
+
+
+def difference_text(found: Difference) -> str:
+    """Return a description of a difference in one line."""
+    if found.problem is not None:
+        return found.problem
+    text = f"max abs {format_number(found.max_abs)}, rel {format_number(found.max_rel)}"
+    if found.sqnr_db is not None:
+        text += f", SQNR {found.sqnr_db:.1f} dB"
+    text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
+    if found.worst is not None:
+        place = list(found.worst)
+        ours, reference = format_number_pair(found.ours, found.reference)
+        text += f"; at {place} {ours} instead of {reference}"
+    return text

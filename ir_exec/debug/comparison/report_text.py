@@ -6,13 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
-from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.metrics import Difference, difference_text
+from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparisonRecord, LayerFault
+from ir_exec.debug.device.text import isolation_lines
 from ir_exec.debug.precision.ranges import range_line
 from ir_exec.debug.precision.weights import summary_of, weight_line
 from ir_exec.debug.values.entries import class_of_type
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.report.numbers import format_count, format_number, format_number_pair, pluralize
+from ir_exec.report.numbers import format_count, format_number, pluralize
 from ir_exec.report.text import format_remainder, join_counts, list_names
 
 __all__ = [
@@ -20,7 +21,6 @@ __all__ = [
     "brief",
     "counts",
     "details",
-    "difference_text",
     "drawn",
     "first_line",
     "headline",
@@ -45,7 +45,7 @@ _NOTABLE = 1e-3
 """Minimum fraction of non-finite elements in outputs that the first line reports."""
 
 
-def render(report: Comparison) -> Iterator[str]:
+def render(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines of a report, without the table of all layers."""
     yield headline(report)
     yield from details(report)
@@ -53,12 +53,12 @@ def render(report: Comparison) -> Iterator[str]:
     yield counts(report)
 
 
-def headline(report: Comparison) -> str:
+def headline(report: ComparisonRecord) -> str:
     """Return the verdict in one line, as decided."""
     return first_line(report) if report.decision is None else report.decision.line
 
 
-def first_line(report: Comparison) -> str:
+def first_line(report: ComparisonRecord) -> str:
     """Compose the verdict in one line, with the elements and layers that were not tested or the first wrong layer."""
     calls = f" in {report.calls} calls" if report.calls > 1 else ""
     if report.verdict == "failed":
@@ -83,8 +83,8 @@ def first_line(report: Comparison) -> str:
     return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
 
 
-def _agreement(report: Comparison) -> str:
-    matched = [one for one in report.output_results if one.error is not None]
+def _agreement(report: ComparisonRecord) -> str:
+    matched = [result for result in report.output_results if result.error is not None]
     if not matched:
         return "the reference has none of the outputs; all of its values agree"
     errors = [one.error for one in matched if one.error is not None]
@@ -111,11 +111,11 @@ def _sqnrs(errors: Sequence[Difference]) -> list[float]:
     return [error.sqnr_db for error in errors if error.sqnr_db is not None]
 
 
-def _differing(report: Comparison) -> str:
+def _differing(report: ComparisonRecord) -> str:
     """Describe the outputs that differ, with the error of the first one."""
-    differ = [one for one in report.output_results if one.status in ("different", "unmatched")]
+    differ = [result for result in report.output_results if result.status in ("different", "unmatched")]
     if not differ:
-        beyond = [one for one in report.layers if one.partner is not None and not _fits(one)]
+        beyond = [layer for layer in report.layers if layer.partner is not None and not _fits(layer)]
         return f"{len(beyond)} values of the reference"
     first = differ[0]
     call = f", call {first.call} of {report.calls}" if report.calls > 1 else ""
@@ -124,22 +124,22 @@ def _differing(report: Comparison) -> str:
     return f'output "{first.name}" ({error}{call}){more}{_from_runtime(report)}'
 
 
-def _with_runtime(report: Comparison) -> str:
+def _with_runtime(report: ComparisonRecord) -> str:
     """Return the program that the outputs agree with, if it is not ir_exec."""
     return "" if report.runtime in (None, "ir_exec") else f" with {report.runtime}"
 
 
-def _from_runtime(report: Comparison) -> str:
+def _from_runtime(report: ComparisonRecord) -> str:
     """Return the program that the outputs differ from, if it is not ir_exec."""
     return "" if report.runtime in (None, "ir_exec") else f" from {report.runtime}"
 
 
-def _second_opinion(report: Comparison) -> str:
+def _second_opinion(report: ComparisonRecord) -> str:
     """Return the end of the first line for a reference whose second answer agrees with the model."""
     region = _contradicted(report)
     if region:
         return f"; its values of {_from_to(region)} do not lead to its outputs, so they are inside a fusion"
-    layer = next((one for one in report.layers if one.status == "reference"), None)
+    layer = next((layer for layer in report.layers if layer.status == "reference"), None)
     if layer is not None:
         return f"; {_named(layer)}: {layer.note}"
     if report.settings:
@@ -147,7 +147,7 @@ def _second_opinion(report: Comparison) -> str:
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
 
 
-def _cause(report: Comparison) -> str:
+def _cause(report: ComparisonRecord) -> str:
     """Return the end of the first line: the layer that explains the differing outputs."""
     if _may_have_other_inputs(report):
         return f"; the inputs are drawn with seed {report.seed}, those of the reference are unknown: use --inputs"
@@ -160,7 +160,7 @@ def _cause(report: Comparison) -> str:
         if not fault.is_certain:
             return f"; {_suspected(report, fault)}{call}{more}"
         return f"; {_named(fault)} is the first wrong layer{call}{more}"
-    first = next((one for one in report.layers if one.path == report.first_carried), None)
+    first = next((layer for layer in report.layers if layer.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
@@ -168,13 +168,13 @@ def _cause(report: Comparison) -> str:
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
 
 
-def _may_have_other_inputs(report: Comparison) -> bool:
+def _may_have_other_inputs(report: ComparisonRecord) -> bool:
     """Return True if stored values are compared with those of drawn inputs, and no layer is certain to be wrong."""
     is_certain = report.first_fault is not None and report.first_fault.is_certain
     return report.runtime is None and report.seed is not None and not is_certain
 
 
-def _wrong_layers(report: Comparison) -> str:
+def _wrong_layers(report: ComparisonRecord) -> str:
     """Describe the layers with a gross error, and the outputs that do not show it."""
     fault, count = report.named_fault, sum(fault.path in report.failing for fault in report.faults)
     if fault is not None and count:
@@ -184,16 +184,16 @@ def _wrong_layers(report: Comparison) -> str:
         else:
             subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
     else:
-        layers = [one for one in report.layers if one.path in report.failing]
+        layers = [layer for layer in report.layers if layer.path in report.failing]
         name = _named(layers[0]) if layers else list_names(sorted(report.failing), _FEW)
         subject, count = f"{name} is not right alone on the device", len(layers)
     more = f", and {count - 1} more" if count > 1 else ""
-    if any(one.status == "not compared" for one in report.output_results):
+    if any(result.status == "not compared" for result in report.output_results):
         return f"{subject}{more}; {_blind(report)}"
     return f"{subject}{more}, although {_agreement(report)}"
 
 
-def _suspected(report: Comparison, fault: LayerFault) -> str:
+def _suspected(report: ComparisonRecord, fault: LayerFault) -> str:
     """Describe a fault that may be in a layer before the one that shows it."""
     text = f"the fault is in or before {_named(fault)}"
     if not fault.unseen:
@@ -209,10 +209,10 @@ def _is_source(layer: ComparedLayer) -> bool:
     return cls.is_parameter or issubclass(cls, Const)
 
 
-def _contradicted(report: Comparison) -> list[ComparedLayer]:
+def _contradicted(report: ComparisonRecord) -> list[ComparedLayer]:
     """Return the layers whose values in the reference do not lead to its outputs."""
-    layers = [one for one in report.layers if one.status == "reference" and one.note is not None]
-    return [one for one in layers if one.note is not None and one.note.startswith(CONTRADICTION)]
+    layers = [layer for layer in report.layers if layer.status == "reference" and layer.note is not None]
+    return [layer for layer in layers if layer.note is not None and layer.note.startswith(CONTRADICTION)]
 
 
 def _from_to(layers: Sequence[ComparedLayer]) -> str:
@@ -221,9 +221,9 @@ def _from_to(layers: Sequence[ComparedLayer]) -> str:
     return names[0] if len(layers) == 1 else f"{len(layers)} layers from {names[0]} to {names[1]}"
 
 
-def _other_attributes(report: Comparison) -> str:
+def _other_attributes(report: ComparisonRecord) -> str:
     """Return the end of the first line: layers whose attributes differ without an effect on these values."""
-    layers = [one for one in report.layers if one.other_attributes]
+    layers = [layer for layer in report.layers if layer.other_attributes]
     if not layers:
         return ""
     more = f", and {len(layers) - 1} more layers" if len(layers) > 1 else ""
@@ -231,42 +231,42 @@ def _other_attributes(report: Comparison) -> str:
     return f"; these inputs do not show another {names} of {_named(layers[0])}{more}"
 
 
-def _inside_fusions(report: Comparison) -> str:
+def _inside_fusions(report: ComparisonRecord) -> str:
     """Return the end of the first line: values of the reference that contradict its outputs."""
     region = _contradicted(report)
     return f"; the reference differs from itself in {_from_to(region)}, inside a fusion" if region else ""
 
 
-def _blind(report: Comparison) -> str:
+def _blind(report: ComparisonRecord) -> str:
     """Describe the outputs in which a fault would not be visible."""
-    names = [f'"{one.name}"' for one in report.output_results if one.status == "not compared"]
+    names = [f'"{result.name}"' for result in report.output_results if result.status == "not compared"]
     if not names:
         return "no value has a finite element on both sides"
     subject = f"output {names[0]} has" if len(names) == 1 else f"outputs {list_names(names, _FEW)} have"
     return f"{subject} no finite element on either side"
 
 
-def _not_compared(report: Comparison) -> str:
-    elements = sum(one.error.elements for one in report.output_results if one.error is not None)
+def _not_compared(report: ComparisonRecord) -> str:
+    elements = sum(result.error.elements for result in report.output_results if result.error is not None)
     if not report.not_compared or report.not_compared < _NOTABLE * elements:
         return ""
     return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
 
 
-def _untested(report: Comparison) -> str:
+def _untested(report: ComparisonRecord) -> str:
     if not report.untested:
         return ""
     count = sum(layer.runs > 0 for layer in report.layers) + report.not_run
     return f"; not tested by these inputs: {report.untested:,} of {count:,} layers"
 
 
-def _paired(report: Comparison) -> str:
+def _paired(report: ComparisonRecord) -> str:
     """Return the end of the first line: the number of outputs that were paired without a common name."""
-    count = sum(one.how != "asked" and one.end == "output" for one in report.pairings)
+    count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
     return f"; {format_count(count, 'output')} paired without a common name" if count else ""
 
 
-def _beyond(report: Comparison) -> str:
+def _beyond(report: ComparisonRecord) -> str:
     """Return the end of the first line: the number of wrong layers although the outputs agree."""
     count = len(report.faults)
     return f"; {format_count(count, 'layer', ',')} beyond the tolerance" if count else ""
@@ -284,13 +284,13 @@ def _fits(layer: ComparedLayer) -> bool:
     return layer.carried is not None and layer.carried.is_within
 
 
-def is_output(layer: ComparedLayer, report: Comparison) -> bool:
+def is_output(layer: ComparedLayer, report: ComparisonRecord) -> bool:
     """Return True if an output of the model is an output of this layer: `split:1` is an output of `split`."""
     names = {layer.path, *(f"{layer.path}:{name.rpartition(':')[2]}" for name in report.outputs)}
     return not names.isdisjoint(report.outputs)
 
 
-def beyond(report: Comparison) -> Iterator[str]:
+def beyond(report: ComparisonRecord) -> Iterator[str]:
     """Yield a line for each wrong layer of a comparison whose outputs agree."""
     for fault in report.faults[:_MOST_LISTED]:
         note = f"; {fault.note}" if fault.note else ""
@@ -299,11 +299,9 @@ def beyond(report: Comparison) -> Iterator[str]:
     yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
 
 
-def details(report: Comparison) -> Iterator[str]:
+def details(report: ComparisonRecord) -> Iterator[str]:
     """Yield the lines that explain the verdict: faults, steps and ties, layers without a partner, and notes."""
     if report.isolation is not None:
-        from ir_exec.debug.device.text import isolation_lines  # it imports this module
-
         yield from isolation_lines(report.isolation)
     if report.verdict == "equal":
         yield from beyond(report)
@@ -342,7 +340,7 @@ def details(report: Comparison) -> Iterator[str]:
         yield f"  note: {note}"
 
 
-def _quantized(report: Comparison) -> Iterator[str]:
+def _quantized(report: ComparisonRecord) -> Iterator[str]:
     """Yield lines for the compressed weights with the largest errors and the ranges that clip most."""
     weights = sorted(report.quantized, key=lambda one: (not one.is_fault, _order(one.error.sqnr_db)))
     for weight in weights[:_MOST_LISTED]:
@@ -359,11 +357,11 @@ def _order(sqnr_db: float | str | None) -> float:
     return inf if sqnr_db is None else float(sqnr_db)
 
 
-def _modules(report: Comparison) -> Iterator[str]:
+def _modules(report: ComparisonRecord) -> Iterator[str]:
     """Yield the modules of a recording that are not equal, as a tree, and the module with the first fault."""
-    shown = [one for one in report.modules if one.status not in ("equal", "close", "unmatched")]
+    shown = [module for module in report.modules if module.status not in ("equal", "close", "unmatched")]
     if report.modules:
-        found = sum(bool(one.layers) for one in report.modules)
+        found = sum(bool(module.layers) for module in report.modules)
         yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
     if report.first_module is not None and report.first_fault is not None:
         yield f"  first wrong module: {report.first_module}, wrong in {_named(report.first_fault)}"
@@ -381,7 +379,7 @@ def _numbered(part: str) -> tuple[int, str]:
     return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
 
 
-def counts(report: Comparison) -> str:
+def counts(report: ComparisonRecord) -> str:
     """Return the number of layers with each status, and of layers that were not tested, in one line."""
     kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
     found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
@@ -402,7 +400,7 @@ def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
     return f"; inputs drawn with seed {seed}: {list_names(named, _FEW)}"
 
 
-def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]:
+def shown_layers(report: ComparisonRecord, every: bool = False) -> list[ComparedLayer]:
     """Return the layers for the table: all if `every`, else those that are not equal, sorted by status."""
     if every:
         return list(report.layers)
@@ -411,21 +409,6 @@ def shown_layers(report: Comparison, every: bool = False) -> list[ComparedLayer]
         chosen = [layer for layer in report.layers if layer.status == "close"]
     order = {"wrong": 0, "reference": 1, "failed": 2, "step": 3, "carried": 4, "close": 5}
     return sorted(chosen, key=lambda layer: order[layer.status])
-
-
-def difference_text(found: Difference) -> str:
-    """Return a description of a difference in one line."""
-    if found.problem is not None:
-        return found.problem
-    text = f"max abs {format_number(found.max_abs)}, rel {format_number(found.max_rel)}"
-    if found.sqnr_db is not None:
-        text += f", SQNR {found.sqnr_db:.1f} dB"
-    text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
-    if found.worst is not None:
-        place = list(found.worst)
-        ours, reference = format_number_pair(found.ours, found.reference)
-        text += f"; at {place} {ours} instead of {reference}"
-    return text
 
 
 def _named(layer: ComparedLayer | LayerFault) -> str:

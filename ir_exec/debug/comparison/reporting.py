@@ -10,8 +10,9 @@ from ir_exec.debug.comparison.faults import fault_of
 from ir_exec.debug.comparison.judging import decide, elements_not_compared, fits, judged_outputs, verdict_of
 from ir_exec.debug.comparison.known import LayerFindings, Place, Takers, unmatched_of
 from ir_exec.debug.comparison.metrics import Settings
+from ir_exec.debug.comparison.records import ComparedLayer, LayerFault
 from ir_exec.debug.comparison.references.reference import IRReference, Reference
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, LayerFault
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.value_comparer import ValueComparer
 from ir_exec.debug.precision.partners import FoldedWeights
 from ir_exec.debug.traces.walk import Where
@@ -79,7 +80,9 @@ class FindingsReporter:
         not_compared = 0 if self.values.settings.nan_equal else elements_not_compared(self._model, outputs, layers)
         fail_on = self.values.settings.fail_on
         verdict = verdict_of(outputs, layers, faults, not_compared, self._reference, self._is_on_steps, fail_on)
-        beyond = [one for one in layers if one.status in ("carried", "step", "reference", "wrong") and not fits(one)]
+        beyond = [
+            layer for layer in layers if layer.status in ("carried", "step", "reference", "wrong") and not fits(layer)
+        ]
         computes_in = self._reference.computes_in
         report = Comparison(
             model=name or self._model.name,
@@ -90,7 +93,7 @@ class FindingsReporter:
             equal=verdict == "equal",
             output_results=tuple(outputs),
             not_compared=not_compared,
-            untested=sum(one.untested is not None for one in layers) + self.not_run(),
+            untested=sum(layer.untested is not None for layer in layers) + self.not_run(),
             not_run=self.not_run(),
             first_fault=faults[0] if faults else None,
             faults=tuple(faults),
@@ -99,7 +102,7 @@ class FindingsReporter:
             outputs=tuple(entry.path for entry in ours if entry.output),
             unmatched=tuple(
                 unmatched_of(
-                    [one for one in ours if one.key not in self._folded.parts], theirs, self._partners, self._found
+                    [our for our in ours if our.key not in self._folded.parts], theirs, self._partners, self._found
                 )
             ),
             notes=tuple(self._reference.notes),

@@ -17,8 +17,8 @@ from ir_exec.debug.comparison.metrics import (
     no_difference,
     same_bits,
 )
+from ir_exec.debug.comparison.records import ComparedLayer, Status
 from ir_exec.debug.comparison.references.reference import Reference
-from ir_exec.debug.comparison.report import ComparedLayer, Status
 from ir_exec.debug.comparison.rounded import ROUNDED, RoundedWeights
 from ir_exec.debug.comparison.same_engine import compression_tolerance
 from ir_exec.debug.precision.partners import FoldedWeights

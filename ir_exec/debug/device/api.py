@@ -9,7 +9,8 @@ from typing import Any
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.judging import decide
 from ir_exec.debug.comparison.metrics import Difference, Settings, difference
-from ir_exec.debug.comparison.report import ComparedLayer, Comparison, Status
+from ir_exec.debug.comparison.records import ComparedLayer, Status
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.device.asking import Asker, PartQuestion
 from ir_exec.debug.device.devices import Engine, device_of
 from ir_exec.debug.device.isolating import Isolator
@@ -74,8 +75,12 @@ def compare_isolated(
         EvaluationError: If the reference is not an engine or the device does not exist, and the errors of a run.
     """
     if not isinstance(reference, str) or reference not in _ENGINES:
-        message = f"{reference!r} cannot run single layers, expected openvino or onnxruntime"
-        raise EvaluationError(message, code=Code.unknown_input, hint=suggested(str(reference), list(_ENGINES)))
+        raise EvaluationError(
+            f"{reference!r} cannot run single layers",
+            expected="openvino or onnxruntime",
+            code=Code.unknown_input,
+            hint=suggested(str(reference), list(_ENGINES)),
+        )
     options: dict[str, Any] = {"threads": settings.threads, "precision": settings.precision}
     asked = device_of(_ENGINES[reference], device, hint=hint, timeout=timeout, **options)
     if model.lowered_from is not None:
@@ -131,7 +136,7 @@ def _with_parts(
         for node in _suspects(model, parts, ends, report)[:_MOST_SEARCHED]:
             group = search.above(node)
             # A larger group is a consequence of the smaller group that it contains.
-            if group is not None and not any(set(one.layers) <= set(group.layers) for one in fusions):
+            if group is not None and not any(set(fusion.layers) <= set(group.layers) for fusion in fusions):
                 fusions.append(_with_whole(group, report))
     found = Isolation(
         device=device.title,
@@ -193,8 +198,12 @@ def _differing_ends(
     """The layers of outputs that differ in the optimized run, and the worst error if `report` is of a plain run."""
     ends = [result.values_in[0].node for result in model.graph.results]
     if not report.reference.startswith("onnxruntime"):
-        names = {one.path.rpartition(":")[0] or one.path for one in report.output_results if one.status == "different"}
-        names |= {one.path for one in report.output_results if one.status == "different"}
+        names = {
+            result.path.rpartition(":")[0] or result.path
+            for result in report.output_results
+            if result.status == "different"
+        }
+        names |= {result.path for result in report.output_results if result.status == "different"}
         return [node for node in ends if node.name in names], None
     answer = asker.ask(PartQuestion(model, inputs), fuses=True)
     if answer.problem is not None:

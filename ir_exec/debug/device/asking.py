@@ -106,4 +106,6 @@ class Asker:
             except ChildCrashed as error:
                 self.crashes += 1
                 return PartAnswer(problem="crashed", reason=str(error), is_late=error.is_late)
-        return [PartAnswer([next(found) for _ in one.model.outputs], together=len(questions)) for one in questions]
+        return [
+            PartAnswer([next(found) for _ in question.model.outputs], together=len(questions)) for question in questions
+        ]

@@ -190,10 +190,10 @@ class ONNXRuntimeDevice:
                 optimized=fuses,
                 providers=self._providers,
             )
-            missing = [one for one in exported.outputs if one not in answer["tensors"]]
+            missing = [output for output in exported.outputs if output not in answer["tensors"]]
             if missing:
                 raise ChildRefused(f"onnxruntime returns no array for {missing[0]!r}")
-            return [load_stored(answer["tensors"][one]).copy() for one in exported.outputs]
+            return [load_stored(answer["tensors"][output]).copy() for output in exported.outputs]
 
     def fused(self, path: Path) -> list[str]:
         return []

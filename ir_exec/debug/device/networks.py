@@ -89,9 +89,12 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
             layers.append(_without_limits(moved, next(pending)) if layer.is_parameter else moved)
         edges += [
             Edge(
-                from_layer=ids[one.from_layer], from_port=one.from_port, to_layer=ids[one.to_layer], to_port=one.to_port
+                from_layer=ids[edge.from_layer],
+                from_port=edge.from_port,
+                to_layer=ids[edge.to_layer],
+                to_port=edge.to_port,
             )
-            for one in document.edges
+            for edge in document.edges
         ]
     # The bit order of weights depends on the release that wrote the first document.
     whole = models[0].current_document().changed(name="parts", layers=tuple(layers), edges=tuple(edges), path=None)

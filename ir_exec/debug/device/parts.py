@@ -12,7 +12,7 @@ from ir_exec.debug.device.networks import part_network
 from ir_exec.graph import Node, Value
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.types import Array
 
 __all__ = ["IsolatedPart", "IsolationScope", "LeftOut", "parts_of", "reason_to_leave_out", "scopes_of"]

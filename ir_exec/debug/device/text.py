@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ir_exec.debug.comparison.metrics import Difference
-from ir_exec.debug.comparison.report_text import difference_text
+from ir_exec.debug.comparison.metrics import Difference, difference_text
 from ir_exec.debug.device.records import Isolation, IsolationVerdict, PartStatus, RunPart
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import format_remainder, join_counts, list_names

@@ -82,7 +82,7 @@ class WrongTogether:
         upstream = minimize(nearest, is_wrong_below, limit=_MOST_TRIALS).items
         if len(upstream) < len(nearest):
             nodes = self._connected({*upstream, node}, node)
-        order = [one for one in self._scope.region.graph.nodes if one in nodes]
+        order = [node for node in self._scope.region.graph.nodes if node in nodes]
         self._values.clear()
         return RunPart(
             name=node.name,

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, same_bits
+from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, difference_text, same_bits
 from ir_exec.debug.comparison.pairing.structure import Side, is_generated, paired, plain_attributes
-from ir_exec.debug.comparison.report_text import difference_text
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.diffs.stored import StoredWeights
@@ -206,7 +205,7 @@ def diff(
     found = _Diff((mine.weights, theirs.weights), rt_info)
     found.graphs(mine.graph, theirs.graph, (), is_touched=False)
     if rt_info:
-        found.order += [f"{one.what} of the model" for one in _info_changes(mine.rt_info, theirs.rt_info)]
+        found.order += [f"{change.what} of the model" for change in _info_changes(mine.rt_info, theirs.rt_info)]
     weights_note = found.stored.note()
     return NetworkDiff(
         a=mine.graph.path or mine.graph.name,

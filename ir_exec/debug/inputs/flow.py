@@ -250,7 +250,7 @@ class Flow:
             if points is None or not (is_pure or op.is_idempotent or self._is_truth(op, points, value)):
                 continue
             trails = [self.trails(operand)[number] for operand in operands if number in self.trails(operand)]
-            is_sum, is_scaled = any(one.is_sum for one in trails), any(one.is_scaled for one in trails)
+            is_sum, is_scaled = any(trail.is_sum for trail in trails), any(trail.is_scaled for trail in trails)
             found[number] = Trail(points, is_sum, is_scaled)
         if found:
             self._trails[value] = found

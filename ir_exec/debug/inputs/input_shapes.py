@@ -221,7 +221,7 @@ def _is_prime(number: int) -> bool:
 
 def _ones(prober: Prober, found: SizeFindings, base: Sizes) -> Iterator[int]:
     """The dims that are broadcast if their size is 1."""
-    tied_to = {one for parts in found.directions.tied.values() for one in parts}
+    tied_to = {part for parts in found.directions.tied.values() for part in parts}
     for dim, size in enumerate(base):
         free = found.free.get(dim)
         if (
@@ -330,7 +330,7 @@ def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move:
     refused: list[Outcome] = []
     steps = [step for step in _STEPS if step % whole == 0] or [whole]
     known = abs(move[dim])
-    for step in dict.fromkeys([*sorted(one for one in steps if one < known), known]):
+    for step in dict.fromkeys([*sorted(step for step in steps if step < known), known]):
         along = _direction(directions, dim, step, len(base))
         tries = [sizes_at(base, along, steps) for steps in (1, -1)]
         outcomes = [prober(sizes) for sizes in tries if min(sizes) >= 1]

@@ -133,4 +133,4 @@ def _pattern(scan: _Scan, period: int, steps: Sequence[int]) -> Pattern | None:
 
 def _seen(scan: _Scan, steps: Sequence[int]) -> tuple[Outcome, ...]:
     outcomes = map(scan.at, steps)
-    return tuple([one for one in outcomes if one is not None and one.fits])
+    return tuple([outcome for outcome in outcomes if outcome is not None and outcome.fits])

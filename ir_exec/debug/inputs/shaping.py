@@ -441,7 +441,11 @@ class _Line:
     def _stairs_between(self, name: str, number: int, axis: int) -> str | None:
         """The formula with floor, found from probed sizes with several remainders."""
         outcomes = (self._base, self._near, self._far, self._farther, *self._between)
-        found = {(one.sizes[self.dim], _size(one, number, axis)) for one in outcomes if one is not None and one.fits}
+        found = {
+            (outcome.sizes[self.dim], _size(outcome, number, axis))
+            for outcome in outcomes
+            if outcome is not None and outcome.fits
+        }
         pairs = [(size, out) for size, out in found if out is not None]
         (low, least), (high, most) = min(pairs), max(pairs)
         if len(pairs) < len(found) or most <= least:

@@ -33,10 +33,17 @@ def drawn_shape(port: ModelPort, wanted: Shape | None) -> tuple[int, ...]:
     """
     shape = port.shape if wanted is None else wanted
     if shape.dims is None:
-        raise ShapeError(f"input {port.name!r} has no known rank, expected a shape for it", code=Code.input_array_shape)
+        raise ShapeError(
+            f"input {port.name!r} has no known rank", expected="a shape for it", code=Code.input_array_shape
+        )
     if len(shape.dims) > MOST_AXES:
-        message = f"input {port.name!r} has {len(shape.dims)} dims, expected at most {MOST_AXES}, as in NumPy"
-        raise ResourceError(message)
+        raise ResourceError(
+            f"input {port.name!r} has",
+            actual=len(shape.dims),
+            detail="dims",
+            expected=f"at most {MOST_AXES}",
+            reason="as in NumPy",
+        )
     sizes = tuple([max(dim.lo, 0 if dim.is_static else 1) for dim in shape.dims])
     require_array_size(sizes, 8)
     if math.prod(sizes) * 8 > default_budget():

@@ -80,7 +80,7 @@ def quantization_report(
     model = quantized if isinstance(quantized, Model) else read_model(quantized)
     other = plain if isinstance(plain, Model) else read_model(plain)
     if keep_bits not in (8, 16):
-        raise EvaluationError(f"keep_bits is {keep_bits}, expected 8 or 16")
+        raise EvaluationError("keep_bits is", actual=keep_bits, expected="8 or 16")
     require_same_ports(model, other, "the quantized model", "the model before quantization")
     is_drawn = not calls
     given = list(calls) if calls else [drawn_inputs(other, seed, shapes)]
@@ -97,30 +97,30 @@ def quantization_report(
     extra = {unit.effect.path: unit.extra_bytes(keep_bits) for unit in units}
     names = {unit.effect.path: unit.keep_as(keep_bits) for unit in units}
     layers = [
-        one.model_copy(
+        effect.model_copy(
             update={
-                "kept": keep is not None and one.path in keep,
-                "keep_as": names[one.path],
-                "extra_bytes": extra[one.path],
+                "kept": keep is not None and effect.path in keep,
+                "keep_as": names[effect.path],
+                "extra_bytes": extra[effect.path],
             }
         )
-        for one in sorted(effects, key=lambda one: one.rank, reverse=True)
+        for effect in sorted(effects, key=lambda effect: effect.rank, reverse=True)
     ]
-    stored = sum(one.bytes for one in layers)
+    stored = sum(layer.bytes for layer in layers)
     return QuantizationReport(
         model=model.graph.path or model.name,
         reference=other.graph.path or other.name,
         metric="noise" if total.kl is None else "kl",
         total=total,
         layers=tuple(layers),
-        complete=all(one.effect is not None for one in layers),
+        complete=all(layer.effect is not None for layer in layers),
         max_loss=max_loss,
         keep_bits=keep_bits,
-        keep=None if keep is None else tuple(one.path for one in layers if one.path in keep),
+        keep=None if keep is None else tuple(layer.path for layer in layers if layer.path in keep),
         kept=kept,
         minimal=is_minimal,
         bytes=stored,
-        plain_bytes=sum(one.plain_bytes for one in layers),
+        plain_bytes=sum(layer.plain_bytes for layer in layers),
         kept_bytes=None if keep is None else stored + sum(extra[path] for path in keep),
         ranges=tuple([counter.result() for unit in units for counter in unit.counters]),
         inputs={port.name: array.shape for port, array in zip(model.inputs, rows[0], strict=True)},
@@ -286,7 +286,7 @@ def _limit(node: Node, model: Model) -> Array | None:
 
 def _quantized_values(array: Array, node: Node, limits: Sequence[Array], counter: RangeCounter) -> Array:
     assert node.op is not None
-    found = np.asarray(node.op.evaluate(array, *[convert(one, ElementType.of(array)) for one in limits]))
+    found = np.asarray(node.op.evaluate(array, *[convert(limit, ElementType.of(array)) for limit in limits]))
     counter.add([array, *limits], found)
     return found
 
@@ -379,7 +379,7 @@ class _Study:
 
         The paths are None if all layers together are not sufficient.
         """
-        ranks = {one.path: one.rank for one in effects}
+        ranks = {effect.path: effect.rank for effect in effects}
         order = sorted(ranks, key=ranks.__getitem__, reverse=True)
         units = {unit.effect.path: unit for unit in self._units}
 

@@ -85,8 +85,11 @@ class OutputLosses:
         found = [self._of_output(position, calls) for position in range(len(self._names))]
         known = [one for one in found if one is not None]
         if not known:
-            message = f"no output has numbers to compare, expected some in {', '.join(self._names)}"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                "no output has numbers to compare",
+                expected=f"some in {', '.join(self._names)}",
+                code=Code.unknown_input,
+            )
         worst = max(known, key=lambda one: float(one.loss))
         return OutputLoss(
             loss=worst.loss,

@@ -46,12 +46,14 @@ class _Folded:
             for node in graph.nodes:
                 if any((scope, value.node.id, value.position) in self.chains for value in node.values_in):
                     self._attributes[scope, node.id] = tuple(sorted(node.layer.data.items()))
-        self.entries = [self._constant(one) for one in entries if one.key not in self.hidden]
+        self.entries = [self._constant(entry) for entry in entries if entry.key not in self.hidden]
 
     def pass_through(self) -> None:
         """Bypass FakeQuantize layers: their readers read the values that they quantize."""
         through = {
-            one.key: one.sources[0] for one in self.entries if one.is_quantization and one.sources and not one.output
+            entry.key: entry.sources[0]
+            for entry in self.entries
+            if entry.is_quantization and entry.sources and not entry.output
         }
 
         def source(key: Key | None) -> Key | None:
@@ -60,9 +62,9 @@ class _Folded:
             return key
 
         self.entries = [
-            replace(one, sources=None if one.sources is None else tuple(map(source, one.sources)))
-            for one in self.entries
-            if one.key not in through
+            replace(entry, sources=None if entry.sources is None else tuple(map(source, entry.sources)))
+            for entry in self.entries
+            if entry.key not in through
         ]
 
     def _constant(self, entry: Entry) -> Entry:
@@ -111,8 +113,8 @@ class FoldedWeights:
     def __init__(self, model: Model, ours: Sequence[Entry], reference: Reference) -> None:
         theirs = reference.entries()
         other = reference.model if isinstance(reference, IRReference) else None
-        is_same = [(one.key, one.type) for one in ours] == [(one.key, one.type) for one in theirs]
-        has_graph = all(one.sources is not None for one in theirs)
+        is_same = [(our.key, our.type) for our in ours] == [(their.key, their.type) for their in theirs]
+        has_graph = all(their.sources is not None for their in theirs)
         self._ours = _Folded(model if has_graph and not is_same else None, ours)
         self._theirs = _Folded(other if not is_same else None, theirs)
         self._passes = not any(map(_rounds_values, theirs))
@@ -154,7 +156,7 @@ class FoldedWeights:
                 if partner is not None and not entry.output and self._passes:
                     partners[entry.key] = partner
                     self.passed.add(entry.key)
-                    limits = {one for one in entry.sources[1:] if one is not None and one not in partners}
+                    limits = {source for source in entry.sources[1:] if source is not None and source not in partners}
                     self.parts |= dict.fromkeys(limits, f"a limit of the FakeQuantize {entry.layer_name!r}")
 
     def judge(self, reference: Reference) -> dict[Key, QuantizedWeight]:

@@ -53,7 +53,7 @@ class RangeCounter:
 
     def add(self, inputs: Sequence[Array], output: Array) -> int:
         """Add a run with the five inputs of the layer. Return the number of values that rounding does not explain."""
-        data, low, high, first, last = (convert(one, ElementType.f32) for one in inputs)
+        data, low, high, first, last = (convert(input, ElementType.f32) for input in inputs)
         found = convert(output, ElementType.f32)
         with np.errstate(all="ignore"):
             step = np.abs(high - low) / (self._levels - 1)

@@ -295,7 +295,7 @@ class RoundedRuns:
         return differences
 
     def holds(self, keep: Sequence[Place]) -> bool:
-        return all(one.is_within for one in self._differences(frozenset(keep)).values())
+        return all(difference.is_within for difference in self._differences(frozenset(keep)).values())
 
     def _minimal_keep(self) -> list[Place]:
         """Return a minimal set of layers to keep in f32; all layers if these do not suffice."""

@@ -291,7 +291,7 @@ def summary_of(found: Iterable[QuantizedWeight]) -> Iterator[str]:
         count = len(members)
         ratio = _ratio(members)
         error = "" if ratio is None else f"SQNR {ratio:.1f} dB, "
-        before, after = sum(one.partner_bytes for one in members), sum(one.bytes for one in members)
+        before, after = sum(member.partner_bytes for member in members), sum(member.bytes for member in members)
         subject = f"{count:,} {pluralize(count, 'weight is', 'weights are')}"
         yield f"{subject} {kind}{names[side]} ({error}{before:,} -> {after:,} bytes)"
 

@@ -93,7 +93,7 @@ def profile(
     """
     repeat = whole_number(repeat, "repeat", 1)
     if reference not in (None, "openvino"):
-        raise EvaluationError(f"reference is {reference!r}, expected 'openvino'", code=Code.unknown_input)
+        raise EvaluationError("reference is", actual=repr(reference), expected="'openvino'", code=Code.unknown_input)
     model = model if isinstance(model, Model) else read_model(model)
     called = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     model, (arrays,), _ = called

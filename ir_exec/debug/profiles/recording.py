@@ -20,7 +20,7 @@ from ir_exec.debug.profiles.profile_report import LayerProfile, OpenVINOProfile
 from ir_exec.graph import Node
 from ir_exec.kernels.limits import owner_of, owners
 from ir_exec.ops import Op
-from ir_exec.plan.planner import Kernel, Step
+from ir_exec.plan.records import Kernel, Step
 from ir_exec.types import Array, ElementType
 
 __all__ = ["Counted", "Event", "Recorder", "bytes_moved", "trace_events"]

@@ -14,7 +14,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.graph import Node
 from ir_exec.model import Model, Source, read_model
 from ir_exec.plan.pipeline import PASSES
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.report.records import Record
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
@@ -67,7 +67,7 @@ class PassEffect(Record):
     @property
     def is_fault(self) -> bool:
         """True if an output is beyond the tolerance, or if a bit-exact pass changes an output."""
-        return self.exactness == "bit-exact" or not all(one.error.is_within for one in self.outputs)
+        return self.exactness == "bit-exact" or not all(output.error.is_within for output in self.outputs)
 
 
 class PassBisection(Record):
@@ -87,7 +87,7 @@ class PassBisection(Record):
     @property
     def is_within(self) -> bool:
         """True if no pass is faulty: all differences are rounding."""
-        return not any(one.is_fault for one in self.effects)
+        return not any(effect.is_fault for effect in self.effects)
 
 
 def bisect_passes(
@@ -121,8 +121,9 @@ def bisect_passes(
     search = _PassSearch(model, arrays, Settings(rtol=rtol, atol=atol), threads, progress)
     candidates = [entry.name for entry in PASSES if entry.is_selectable and not entry.is_plain]
     if search.differs([]):
-        message = "two runs without passes differ, expected a model without random operators"
-        raise EvaluationError(message, code=Code.bad_value)
+        raise EvaluationError(
+            "two runs without passes differ", expected="a model without random operators", code=Code.bad_value
+        )
     effects = []
     outputs = search.changed(candidates)
     left = candidates
@@ -130,7 +131,7 @@ def bisect_passes(
         found = minimize(left, search.differs).items
         effects.append(search.effect(found))
         left = [name for name in left if name not in found]
-    effects.sort(key=lambda one: not one.is_fault)
+    effects.sort(key=lambda effect: not effect.is_fault)
     return PassBisection(outputs=outputs, effects=tuple(effects), runs=search.runs)
 
 

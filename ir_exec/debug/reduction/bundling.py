@@ -195,8 +195,13 @@ def _name_reports(paths: Sequence[Path]) -> dict[str, Path]:
     """
     distinct = list({os.path.realpath(path): path for path in paths}.values())
     if len(distinct) > _MOST_MEMBERS - len(_OWN_MEMBERS):
-        message = f"there are {len(distinct):,} reports, expected at most {_MOST_MEMBERS - len(_OWN_MEMBERS)}"
-        raise EvaluationError(message, code=Code.bad_value)
+        raise EvaluationError(
+            "there are",
+            actual=f"{len(distinct):,}",
+            detail="reports",
+            expected=f"at most {_MOST_MEMBERS - len(_OWN_MEMBERS)}",
+            code=Code.bad_value,
+        )
     members: dict[str, Path] = {}
     names: set[str] = set()
     for path in distinct:

@@ -17,7 +17,7 @@ from ir_exec.errors import EvaluationError, IRError, NotKnownError, UnsupportedE
 from ir_exec.graph import Node, Value
 from ir_exec.model import Loaded, Model, Source, WeightsSource, load, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.types import Array
@@ -130,7 +130,9 @@ def extract(
         model, (inputs,), _ = bind_calls(model, inputs)
     starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
     if not starts and not ends:
-        raise EvaluationError("the cut has neither a start nor an end, expected at least one", code=Code.unknown_input)
+        raise EvaluationError(
+            "the cut has neither a start nor an end", expected="at least one", code=Code.unknown_input
+        )
     if not ends:
         # Which outputs depend on a node that was left out is unknown.
         model.require_complete()
@@ -170,8 +172,11 @@ def _found(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[V
     scopes = {entry.scope: name for name, found in chosen.items() for entry in found}
     if len(scopes) > 1:
         one, other = list(scopes.values())[:2]
-        message = f"{one!r} and {other!r} are in different bodies, expected values of the same body"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"{one!r} and {other!r} are in different bodies",
+            expected="values of the same body",
+            code=Code.unknown_input,
+        )
     region = region_at(model, next(iter(scopes)))
     nodes = {node.id: node for node in region.graph.nodes}
     return region, {
@@ -292,8 +297,13 @@ def values_at(
             ",".join(map(str, asked)),
             f"{depth} bodies" if depth > 1 else "one body" if depth else "no body",
         )
-        message = f"iteration is {times} for a part in {bodies}, expected one non-negative number per body"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            "iteration is",
+            actual=times,
+            detail=f"for a part in {bodies}",
+            expected="one non-negative number per body",
+            code=Code.unknown_input,
+        )
     where = Where(region.scope, ((0,) * depth + asked)[-depth:] if depth else ())
     left = dict.fromkeys(value for value in wanted)
     found: dict[Value, Array] = {}

@@ -25,7 +25,7 @@ from ir_exec.graph import Node, Value
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model, Source, read_model
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.runtime.calls import bind_calls
@@ -256,8 +256,9 @@ class _Reducer:
         """Reduce `best` to the smallest failing model."""
         self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
         if not self._asked(whole.region.model, whole.arrays):
-            message = "the complete model does not fail, expected a failing model to reduce"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "the complete model does not fail", expected="a failing model to reduce", code=Code.bad_value
+            )
         self.best = whole
         try:
             while True:
@@ -274,7 +275,7 @@ class _Reducer:
 
     def _fewest_layers(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
-        layers = [one for one in region.graph.nodes if is_counted(one) and not isinstance(one.op, AssignsVariable)]
+        layers = [node for node in region.graph.nodes if is_counted(node) and not isinstance(node.op, AssignsVariable)]
 
         def holds(kept: Sequence[Node]) -> bool:
             keep = with_variables(region, kept)

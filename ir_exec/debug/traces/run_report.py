@@ -113,7 +113,9 @@ class RunReport(Record):
 
     def judged(self, differs: Mapping[str, str]) -> RunReport:
         """Return the report with the differences from the expected outputs, by output name."""
-        outputs = tuple([one.model_copy(update={"differs": differs.get(one.name, "")}) for one in self.outputs])
+        outputs = tuple(
+            [output.model_copy(update={"differs": differs.get(output.name, "")}) for output in self.outputs]
+        )
         return self.model_copy(update={"outputs": outputs, "as_expected": not differs})
 
 
@@ -208,5 +210,8 @@ def require_labels(labels: Sequence[str], results: Mapping[str, Array]) -> None:
     lengths = [next((size for size in reversed(array.shape) if size > 1), 1) for array in results.values()]
     if len(labels) not in lengths:
         shapes = ", ".join(str(Shape(array.shape)) for array in results.values())
-        message = f"{len(labels)} labels fit no output, expected one for each element of a row; shapes are {shapes}"
-        raise EvaluationError(message, code=Code.unknown_input)
+        raise EvaluationError(
+            f"{len(labels)} labels fit no output",
+            expected=f"one for each element of a row; shapes are {shapes}",
+            code=Code.unknown_input,
+        )

@@ -403,8 +403,13 @@ class _Writer(_Recorder):
             old = {name for name in held if _VALUE_FILE.fullmatch(name)} if _RESERVE in held else set()
         if held - old - {INDEX, _RESERVE}:
             example = min(held - old - {INDEX, _RESERVE})
-            message = f"{self._folder} contains {example!r}, expected an empty folder, a new folder or an older trace"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{self._folder} contains",
+                actual=repr(example),
+                expected="an empty folder",
+                reason="a new folder or an older trace",
+                code=Code.unknown_input,
+            )
         for name in (INDEX, *sorted(held & old), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
 

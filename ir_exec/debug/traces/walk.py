@@ -22,7 +22,7 @@ from ir_exec.graph import BodyGraph, Graph, Node
 from ir_exec.kernels.limits import LIMITS, Limits
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import Const, Parameter
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.runtime.arguments import Inputs, bind_inputs
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.compiled import refuse_unsupported
@@ -240,8 +240,15 @@ class _Visiting(Hooks):
     def after(self, step: Step, inputs: Sequence[Array], outputs: Sequence[Array]) -> Sequence[Array]:
         node = step.node
         if len(outputs) < len(step.outputs):
-            message = f"the layer has {len(outputs)} outputs, expected {len(step.outputs)} as declared in the file"
-            raise EvaluationError(message, code=Code.failed, location=node.location)
+            raise EvaluationError(
+                "the layer has",
+                actual=len(outputs),
+                detail="outputs",
+                expected=len(step.outputs),
+                reason=" as declared in the file",
+                code=Code.failed,
+                location=node.location,
+            )
         if self._visit is None:
             return outputs
         found = list(outputs)

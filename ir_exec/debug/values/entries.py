@@ -132,7 +132,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
             yield from _entries(body.graph, (*scope, holders[node], body.name), None, weights)
         takes_constants = any(_is_constant(value.node) for value in node.values_in)
         attributes = tuple(sorted(node.layer.data.items())) if takes_constants else ()
-        sources = tuple([None if one is None else (scope, one.node.id, one.position) for one in node.inputs])
+        sources = tuple([None if input is None else (scope, input.node.id, input.position) for input in node.inputs])
         for value in node.outputs:
             type = value.declared if types is None else types[value.number]
             kind = (

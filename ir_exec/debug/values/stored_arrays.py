@@ -174,7 +174,7 @@ def _read_archive(file: IO[bytes], most_bytes: int | None) -> dict[str, Array]:
 def _require_memory(size: int, most_bytes: int | None = None) -> None:
     budget = default_budget() if most_bytes is None else min(most_bytes, default_budget())
     if size > budget:
-        raise ResourceError(f"the arrays take {size:,} bytes, expected at most {budget:,}")
+        raise ResourceError("the arrays take", actual=f"{size:,}", detail="bytes", expected=f"at most {budget:,}")
 
 
 def _read_header(file: IO[bytes]) -> _Header:

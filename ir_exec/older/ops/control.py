@@ -94,8 +94,8 @@ class _OlderIteration:
 
     def lowered(self) -> list[Value]:
         """The outputs of the layer, in the order of its ports."""
-        collected = [one for one in self._results if one[2].axis is not None and one[2].axis >= 0]
-        last = [one for one in self._results if one not in collected]
+        collected = [result for result in self._results if result[2].axis is not None and result[2].axis >= 0]
+        last = [result for result in self._results if result not in collected]
         found = build.tensor_iterator(
             self._made(collected, last), carried=list(self._initial.values()), sliced=list(self._parts.values())
         )
@@ -139,7 +139,7 @@ class _OlderIteration:
 
     def _only_port(self, layer_id: str) -> str:
         """The first output port of a layer of the body, or its first input port."""
-        found = next((one for one in self._body.layers if one.id == layer_id), None)
+        found = next((layer for layer in self._body.layers if layer.id == layer_id), None)
         ports = (found.outputs or found.inputs) if found is not None else ()
         return ports[0].id if ports else "0"
 

@@ -72,11 +72,19 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
         has_end = layer.has("pad-r", "pad-b")
     for name, found in zip(("kernel", "strides", "pads_begin", "pads_end", "dilations"), sizes, strict=True):
         if len(found) != rank:
-            message = f"{name} has {len(found)} sizes, expected {rank}, one for each spatial axis"
-            raise InvalidAttributeError(message, code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                f"{name} has",
+                actual=len(found),
+                detail="sizes",
+                expected=rank,
+                reason="one for each spatial axis",
+                code=Code.invalid_attribute,
+            )
         if min(found, default=1) < (0 if "pads" in name else 1):
             raise InvalidAttributeError(
-                f"{name} contains {min(found)}, expected {0 if 'pads' in name else 1} or more",
+                f"{name} contains",
+                actual=min(found),
+                expected=f"{0 if 'pads' in name else 1} or more",
                 code=Code.invalid_attribute,
             )
     kernel_sizes, strides_of, pads_begin, pads_end, dilations_of = sizes
@@ -86,15 +94,19 @@ def windows_of(layer: LayerCall, rank: int) -> Windows:
 def _spatial(data: Value) -> int:
     dims = dims_of(data)
     if len(dims) < 3:
-        raise ShapeError(f"the input has rank {len(dims)}, expected 3 or more", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=len(dims), expected="3 or more", code=Code.wrong_rank)
     return len(dims) - 2
 
 
 def _groups(layer: LayerCall, channels: int, output: int) -> int:
     group = layer.integer("group", 1)
     if group < 1 or channels % group or output % group or output < 1:
-        message = f"group is {group}, expected a divisor of {channels} input and {output} output channels"
-        raise ShapeError(message, code=Code.dims_differ)
+        raise ShapeError(
+            "group is",
+            actual=group,
+            expected=f"a divisor of {channels} input and {output} output channels",
+            code=Code.dims_differ,
+        )
     return group
 
 
@@ -121,8 +133,7 @@ def _weights(layer: LayerCall, weights: Value | None, dims: tuple[int, ...]) -> 
         return layer.blob("weights", *dims)
     found = dims_of(weights)
     if prod(found) != prod(dims):
-        message = f"the weights have dims {list(found)}, expected {list(dims)}"
-        raise WeightsError(message, code=Code.constant_size)
+        raise WeightsError("the weights have dims", actual=list(found), expected=list(dims), code=Code.constant_size)
     return as_floats(weights) if found == dims else reshaped(as_floats(weights), *dims)
 
 
@@ -212,7 +223,7 @@ def binary_convolution(layer: LayerCall, data: Value, weights: Value | None = No
     _groups(layer, dims[1], output)
     if layer.integer("group", 1) != 1:
         raise InvalidAttributeError(
-            "group differs from 1, expected 1 for a binary convolution", code=Code.invalid_attribute
+            "group differs from 1", expected="1 for a binary convolution", code=Code.invalid_attribute
         )
     shape = (output, dims[1], *windows.kernel)
     filters = layer.blob("weights", *shape, kind=ElementType.u1) if weights is None else weights

@@ -213,15 +213,21 @@ def eltwise(layer: LayerCall, data: Value, *others: Value) -> Value:
     if operation == "logical_not":
         return build.equal(data, number(0, data))
     if operation in _LOGICAL:
-        return reduce(_LOGICAL[operation], [build.not_equal(one, number(0, one)) for one in values])
+        return reduce(_LOGICAL[operation], [build.not_equal(value, number(0, value)) for value in values])
     if operation == "mean":
-        values = [as_floats(one) for one in values]
+        values = [as_floats(value) for value in values]
         return build.divide(reduce(build.add, values), number(len(values), values[0]))
     coefficients = layer.numbers("coeff", ())
-    if operation == "sum" and any(one != 1 for one in coefficients):
+    if operation == "sum" and any(coefficient != 1 for coefficient in coefficients):
         if len(coefficients) != len(values):
-            message = f"coeff has {len(coefficients)} elements, expected {len(values)}, one for each input"
-            raise InvalidAttributeError(message, code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                "coeff has",
+                actual=len(coefficients),
+                detail="elements",
+                expected=len(values),
+                reason="one for each input",
+                code=Code.invalid_attribute,
+            )
         pairs = zip(values, coefficients, strict=True)
         values = [one if factor == 1 else _scaled(as_floats(one), factor) for one, factor in pairs]
         values = of_one_type(values)

@@ -28,7 +28,9 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
     size = layer.integer("out-size")
     if size < 1 or not dims:
         raise ShapeError(
-            f"out-size is {size} and the input has rank {len(dims)}, expected both to be at least 1",
+            "out-size and the rank of the input are",
+            actual=f"{size} and {len(dims)}",
+            expected="1 or more",
             code=Code.impossible_shape,
         )
     count = prod(dims_of(weights)) if weights is not None else layer.blob_count("weights")
@@ -38,8 +40,14 @@ def fully_connected(layer: LayerCall, data: Value, weights: Value | None = None,
     if not keeps_axes and len(dims) != 2:
         data = reshaped(data, dims[0], width)
     if weights is not None and count != size * width:
-        message = f"the weights have {count} elements, expected {size * width}: {size} outputs of {width} elements"
-        raise WeightsError(message, code=Code.constant_size)
+        raise WeightsError(
+            "the weights have",
+            actual=count,
+            detail="elements",
+            expected=size * width,
+            reason=f": {size} outputs of {width} elements",
+            code=Code.constant_size,
+        )
     matrix = layer.blob("weights", size, width) if weights is None else reshaped(as_floats(weights), size, width)
     found = build.matmul(data, matrix, transpose_b=True)
     if biases is None and layer.has_blob("biases"):

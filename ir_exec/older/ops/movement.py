@@ -35,7 +35,9 @@ __all__: list[str] = []
 def concat(layer: LayerCall, *parts: Value) -> Value:
     """Concatenate the inputs along `axis`."""
     if not parts:
-        raise ShapeError("expected 1 or more inputs, found 0", code=Code.wrong_number_of_inputs)
+        raise ShapeError(
+            "the layer has", actual=0, detail="inputs", expected="1 or more", code=Code.wrong_number_of_inputs
+        )
     return build.concat(of_one_type(parts), axis_of(layer.integer("axis", 1), parts[0]))
 
 
@@ -53,11 +55,21 @@ def split(layer: LayerCall, data: Value, _axis: Value | None = None) -> Sequence
         else:
             sizes = (dims[axis] // count,) * count
     if sum(sizes) != dims[axis] or min(sizes) < 0:
-        message = f"the sizes are {', '.join(map(str, sizes))}, expected the sum {dims[axis]}, the size of axis {axis}"
-        raise ShapeError(message, code=Code.dims_differ)
+        raise ShapeError(
+            "the sizes are",
+            actual=", ".join(map(str, sizes)),
+            expected=f"the sum {dims[axis]}",
+            reason=f"the size of axis {axis}",
+            code=Code.dims_differ,
+        )
     if len(sizes) != count:
         raise ShapeError(
-            f"{len(sizes)} sizes are given, expected {count}, one for each output", code=Code.too_many_outputs
+            "the layer has",
+            actual=len(sizes),
+            detail="sizes",
+            expected=count,
+            reason="one for each output",
+            code=Code.too_many_outputs,
         )
     found = build.variadic_split(data, vector(axis), vector(*sizes))
     return [found] if isinstance(found, Value) else list(found)
@@ -73,8 +85,12 @@ def permute(layer: LayerCall, data: Value) -> Value:
     """Axis i of the output is axis order[i] of the input."""
     order = layer.integers("order")
     if sorted(order) != list(range(rank_of(data))):
-        message = f"order is {list(order)}, expected a permutation of {rank_of(data)} axes"
-        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            "order is",
+            actual=list(order),
+            expected=f"a permutation of {rank_of(data)} axes",
+            code=Code.invalid_attribute,
+        )
     return build.transpose(data, vector(*order))
 
 
@@ -99,8 +115,12 @@ def crop(layer: LayerCall, data: Value, like: Value | None = None) -> Value:
         declared = layer.declared() or dims
         sizes = [declared[axis] for axis in axes]
     if not len(axes) == len(begins) == len(sizes):
-        message = f"{len(axes)} axes, {len(begins)} offsets and {len(sizes)} sizes are given, expected equal numbers"
-        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            "the numbers of axes, offsets and sizes are",
+            actual=f"{len(axes)}, {len(begins)} and {len(sizes)}",
+            expected="equal numbers",
+            code=Code.invalid_attribute,
+        )
     for axis, begin, size in zip(axes, begins, sizes, strict=True):
         if begin < 0 or size < 0 or begin + size > dims[axis]:
             message = f"elements {begin} to {begin + size} are outside axis {axis}, which has size {dims[axis]}"
@@ -114,7 +134,7 @@ def tile(layer: LayerCall, data: Value) -> Value:
     """`tiles` copies along `axis`."""
     axis, tiles = axis_of(layer.integer("axis"), data), layer.integer("tiles")
     if tiles < 1:
-        raise InvalidAttributeError(f"tiles is {tiles}, expected 1 or more", code=Code.invalid_attribute)
+        raise InvalidAttributeError("tiles is", actual=tiles, expected="1 or more", code=Code.invalid_attribute)
     return build.tile(data, vector(*[tiles if one == axis else 1 for one in range(rank_of(data))]))
 
 
@@ -149,7 +169,7 @@ def strided_slice(layer: LayerCall, data: Value, begin: Value, end: Value, strid
         # In these files 1 means that the bound is used; in current files, that it is ignored.
         given = [1 - bit for bit in _bits(layer, name)]
         masks[name] = (*given, *[0] * max(0, count - len(given)))
-    found = build.strided_slice(data, *[cast(one, ElementType.i64) for one in bounds], **masks)
+    found = build.strided_slice(data, *[cast(bound, ElementType.i64) for bound in bounds], **masks)
     return build.unsqueeze(found, vector(0)) if found.rank == 0 and layer.declared() == (1,) else found
 
 
@@ -244,5 +264,5 @@ def range_(layer: LayerCall, start: Value, stop: Value, step: Value) -> Value:
     values = of_one_type([start, stop, step])
     kind = values[0].element_type
     scalar = build.constant(np.empty(0, np.int64))
-    first, last, by = (build.reshape(one, scalar, special_zero=False) if one.rank else one for one in values)
+    first, last, by = (build.reshape(value, scalar, special_zero=False) if value.rank else value for value in values)
     return build.range(first, last, by, output_type=kind.name)

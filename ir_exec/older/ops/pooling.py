@@ -31,7 +31,7 @@ def pooling(layer: LayerCall, data: Value, _size: Value | None = None) -> Value:
     data = as_floats(data)
     dims = dims_of(data)
     if len(dims) < 3:
-        raise ShapeError(f"the input has rank {len(dims)}, expected 3 or more", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=len(dims), expected="3 or more", code=Code.wrong_rank)
     windows, method = _windows(layer, len(dims) - 2)
     rounding = _clipped(_rounding(layer, windows, dims), windows, dims)
     attributes: dict[str, Any] = {
@@ -57,7 +57,9 @@ def _windows(layer: LayerCall, rank: int) -> tuple[Windows, str]:
         strides, pads = _pair(layer, "stride_{}", "stride", 1), _pair(layer, "pad_{}", "pad", 0)
         method = layer.choice("pool", _CAFFE_METHODS, "caffe.PoolingParameter.MAX")
         if min(*kernel, *strides) < 1 or min(pads) < 0:
-            raise InvalidAttributeError("a window has size 0, expected 1 or more", code=Code.invalid_attribute)
+            raise InvalidAttributeError(
+                "a window has size", actual=0, expected="1 or more", code=Code.invalid_attribute
+            )
         return Windows(kernel, strides, pads, (0, 0), (1, 1), "explicit", False), method
     return windows_of(layer, rank)._replace(dilations=(1,) * rank), layer.choice("pool-method", _METHODS, "max")
 

@@ -38,7 +38,7 @@ class _OlderCell(NamedTuple):
 def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCell:
     hidden = layer.integer("hidden_size")
     if hidden < 1:
-        raise ShapeError(f"hidden_size is {hidden}, expected 1 or more", code=Code.impossible_shape)
+        raise ShapeError("hidden_size is", actual=hidden, expected="1 or more", code=Code.impossible_shape)
     gates = _GATES[kind]
     is_linear = kind == "gru" and layer.flag("linear_before_reset", False)
     rows = gates * hidden
@@ -47,8 +47,13 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCel
     bias_rows = (gates + is_linear) * hidden
     if layer.has_blob("biases"):
         if layer.blob_count("biases") not in (bias_rows * directions,):
-            message = f"biases has {layer.blob_count('biases')} elements, expected {bias_rows * directions}"
-            raise WeightsError(message, code=Code.constant_size)
+            raise WeightsError(
+                "biases has",
+                actual=layer.blob_count("biases"),
+                detail="elements",
+                expected=bias_rows * directions,
+                code=Code.constant_size,
+            )
         biases = layer.blob("biases", directions, bias_rows)
     else:
         biases = build.constant(np.zeros((directions, bias_rows), np.float32))
@@ -68,7 +73,7 @@ def _cell(layer: LayerCall, kind: str, width: int, directions: int) -> _OlderCel
 def _cell_inputs(layer: LayerCall, kind: str, x: Value, states: Sequence[Value]) -> tuple[list[Value], dict[str, Any]]:
     dims = dims_of(x)
     if len(dims) != 2:
-        raise ShapeError(f"the input of a cell has rank {len(dims)}, expected 2", code=Code.wrong_rank)
+        raise ShapeError("the input of a cell has rank", actual=len(dims), expected=2, code=Code.wrong_rank)
     cell = _cell(layer, kind, dims[1], 1)
     parts = [build.squeeze(one, vector(0)) for one in (cell.weights, cell.recurrence, cell.biases)]
     return [as_floats(one) for one in (x, *states)] + parts, cell.told
@@ -109,7 +114,7 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
     x = as_floats(x)
     dims = dims_of(x)
     if len(dims) != 3:
-        raise ShapeError(f"the input has rank {len(dims)}, expected 3", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=len(dims), expected=3, code=Code.wrong_rank)
     direction = layer.choice("direction", _DIRECTIONS)
     directions = 2 if direction == "bidirectional" else 1
     is_time_first = layer.integer("axis", 1) == 0
@@ -142,7 +147,9 @@ def _sequence(layer: LayerCall, kind: str, x: Value, given: Sequence[Value]) -> 
 def _all_steps(batch: int, time: int) -> Value:
     """The length of every sequence, if all steps count."""
     if time >= 2**31:
-        raise ShapeError(f"the sequence has {time} steps, expected less than 2^31", code=Code.impossible_shape)
+        raise ShapeError(
+            "the sequence has", actual=time, detail="steps", expected="less than 2^31", code=Code.impossible_shape
+        )
     return build.broadcast(build.constant(np.int32(time)), vector(batch))
 
 

@@ -33,7 +33,7 @@ def _image(data: Value) -> tuple[Value, tuple[int, ...]]:
     data = as_floats(data)
     dims = dims_of(data)
     if len(dims) not in (4, 5):
-        raise ShapeError(f"the input has rank {len(dims)}, expected 4 or 5", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=len(dims), expected="4 or 5", code=Code.wrong_rank)
     return data, dims
 
 
@@ -45,10 +45,12 @@ def _chosen(layer: LayerCall, dims: tuple[int, ...], candidates: Sequence[tuple[
         return wanted
     if not candidates:
         raise InvalidAttributeError(
-            "the size is missing, expected an attribute or the dims of the output port", code=Code.missing_attribute
+            "the size is missing", expected="an attribute or the dims of the output port", code=Code.missing_attribute
         )
     if min(candidates[0]) < 1:
-        raise ShapeError(f"the output has sizes {list(candidates[0])}, expected 1 or more", code=Code.impossible_shape)
+        raise ShapeError(
+            "the output has sizes", actual=list(candidates[0]), expected="1 or more", code=Code.impossible_shape
+        )
     return candidates[0]
 
 
@@ -63,7 +65,7 @@ def _target(layer: LayerCall, dims: tuple[int, ...], size: Value | None, factor:
     if not factor:
         return _chosen(layer, dims, [])
     if factor < 0 or factor > 2**31:
-        raise InvalidAttributeError(f"the factor is {factor}, expected 0 to 2^31", code=Code.invalid_attribute)
+        raise InvalidAttributeError("the factor is", actual=factor, expected="0 to 2^31", code=Code.invalid_attribute)
     # Caffe's Interp inserts `zoom - 1` new positions between two old ones.
     between = tuple(one + int((one - 1) * (factor - 1)) for one in spatial)
     sizes = [tuple(rounding(one * factor) for one in spatial) for rounding in (floor, ceil, round)]
@@ -109,7 +111,7 @@ def upsampling(layer: LayerCall, data: Value) -> Value:
     """Repeat every element `scale` times along each spatial axis."""
     data, dims = _image(data)
     scale = layer.integer("scale")
-    sizes = _chosen(layer, dims, [tuple(one * scale for one in dims[2:])])
+    sizes = _chosen(layer, dims, [tuple(dim * scale for dim in dims[2:])])
     return _interpolated(data, sizes, "nearest", "half_pixel")
 
 
@@ -124,10 +126,12 @@ def interp(layer: LayerCall, data: Value, size: Value | None = None) -> Value:
     sizes = _target(layer, dims, size, factor)
     begin, end = layer.integer("pad_beg", 0), layer.integer("pad_end", 0)
     if begin > 0 or end > 0:
-        raise UnsupportedError(f"pad_beg is {begin} and pad_end is {end}, expected 0 for an Interp")
+        raise UnsupportedError(
+            "pad_beg and pad_end are", actual=f"{begin} and {end}", expected=0, reason=" for an Interp"
+        )
     axes = list(range(2, len(dims)))
     if begin or end:
-        starts, stops = [-begin] * len(axes), [one + end for one in dims[2:]]
+        starts, stops = [-begin] * len(axes), [dim + end for dim in dims[2:]]
         data = build.slice(data, vector(*starts), vector(*stops), vector(*[1] * len(axes)), vector(*axes))
     way = "align_corners" if layer.flag("align_corners", True) else "asymmetric"
     told: dict[str, Any] = {

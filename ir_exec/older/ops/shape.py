@@ -50,7 +50,7 @@ def flatten(layer: LayerCall, data: Value) -> Value:
     first = axis_of(layer.integer("axis", 0), data)
     last = axis_of(layer.integer("end_axis", -1), data)
     if last < first:
-        raise ShapeError(f"end_axis is {last}, expected at least axis {first}", code=Code.axis_out_of_range)
+        raise ShapeError("end_axis is", actual=last, expected=f"at least axis {first}", code=Code.axis_out_of_range)
     return reshaped(data, *dims[:first], prod(dims[first : last + 1]), *dims[last + 1 :])
 
 

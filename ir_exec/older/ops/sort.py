@@ -21,8 +21,13 @@ __all__: list[str] = []
 
 def _largest(data: Value, count: int, axis: int, mode: str, sort: str) -> Sequence[Value]:
     if not 1 <= count <= dims_of(data)[axis]:
-        message = f"k is {count}, expected 1 to {dims_of(data)[axis]}, the size of axis {axis}"
-        raise ShapeError(message, code=Code.dims_differ)
+        raise ShapeError(
+            "k is",
+            actual=count,
+            expected=f"1 to {dims_of(data)[axis]}",
+            reason=f"the size of axis {axis}",
+            code=Code.dims_differ,
+        )
     k = build.constant(np.int64(count))
     attributes: dict[str, Any] = {"axis": axis, "mode": mode, "sort": sort, "index_element_type": "i32", "opset": 3}
     found: Sequence[Value] = build.topk(data, k, **attributes)

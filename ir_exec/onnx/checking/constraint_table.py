@@ -47,7 +47,9 @@ def _mod(facts: NodeFacts) -> IRError | None:
     data = facts.tensor("A")
     if data is None or not data.element_type.is_float or facts.attributes.get("fmod", 0):
         return None
-    return InvalidAttributeError(f"fmod is 0, expected 1 for {data.element_type}", code=Code.invalid_attribute)
+    return InvalidAttributeError(
+        "fmod is", actual=0, expected=1, reason=f" for {data.element_type}", code=Code.invalid_attribute
+    )
 
 
 def _inner(facts: NodeFacts) -> IRError | None:
@@ -62,8 +64,14 @@ def _updates(facts: NodeFacts) -> IRError | None:
     if data is None or indices is None or width is None:
         return None
     if width > data:
-        message = f"the last axis of indices has size {width}, expected at most {data}, the rank of data"
-        return ShapeError(message, code=Code.dims_differ, port="indices")
+        return ShapeError(
+            "the last axis of indices has size",
+            actual=width,
+            expected=f"at most {data}",
+            reason="the rank of data",
+            code=Code.dims_differ,
+            port="indices",
+        )
     return rank("updates", data + indices - width - 1)(facts)
 
 
@@ -97,15 +105,27 @@ def _picked(facts: NodeFacts) -> IRError | None:
     data, width, batch = facts.rank("data"), facts.size("indices", -1), facts.attributes.get("batch_dims", 0)
     if data is None or width is None or batch + width <= data:
         return None
-    message = f"the last axis of indices has size {width}, expected at most {data - batch}, the axes of data"
-    return ShapeError(message, code=Code.dims_differ, port="indices")
+    return ShapeError(
+        "the last axis of indices has size",
+        actual=width,
+        expected=f"at most {data - batch}",
+        reason="the axes of data",
+        code=Code.dims_differ,
+        port="indices",
+    )
 
 
 def _roi(facts: NodeFacts) -> IRError | None:
     if facts.attributes.get("coordinate_transformation_mode") != "tf_crop_and_resize" or facts.has("roi"):
         return None
-    message = "roi is empty, expected a begin and an end for each axis: coordinate_transformation_mode is "
-    return GraphError(f"{message}tf_crop_and_resize", code=Code.wrong_number_of_inputs, port="roi")
+    return GraphError(
+        "roi is",
+        actual="empty",
+        expected="a begin and an end for each axis",
+        reason=": coordinate_transformation_mode is tf_crop_and_resize",
+        code=Code.wrong_number_of_inputs,
+        port="roi",
+    )
 
 
 _LETTERS = re.compile(r"[A-Za-z]")
@@ -119,17 +139,32 @@ def _equation(facts: NodeFacts) -> IRError | None:
     left, _, right = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(facts.inputs):
-        message = f"equation has {len(terms)} terms, expected {len(facts.inputs)}, one for each input"
-        return InvalidAttributeError(message, code=Code.invalid_attribute)
+        return InvalidAttributeError(
+            "equation has",
+            actual=len(terms),
+            detail="terms",
+            expected=len(facts.inputs),
+            reason="one for each input",
+            code=Code.invalid_attribute,
+        )
     for term, name in zip(terms, facts.inputs, strict=True):
         found, letters = facts.rank(name), len(_LETTERS.findall(term))
         if found is not None and (found < letters if "..." in term else found != letters):
             expected = f"rank {letters}" + (" or more" if "..." in term else "")
-            message = f"{name} has shape {facts.shown(name)}, expected {expected}: its term is {term!r}"
-            return ShapeError(message, code=Code.wrong_rank, port=name)
+            return ShapeError(
+                f"{name} has shape",
+                actual=facts.shown(name),
+                expected=expected,
+                reason=f": its term is {term!r}",
+                code=Code.wrong_rank,
+                port=name,
+            )
     if "..." in right and "..." not in left:
-        message = "the output of equation has an ellipsis, expected one in the term of an input, too"
-        return InvalidAttributeError(message, code=Code.invalid_attribute)
+        return InvalidAttributeError(
+            "the output of equation has an ellipsis",
+            expected="one in the term of an input, too",
+            code=Code.invalid_attribute,
+        )
     return None
 
 
@@ -137,8 +172,13 @@ def _parts(facts: NodeFacts) -> IRError | None:
     count = facts.attributes.get("num_outputs")
     if count is None or count == facts.outputs:
         return None
-    message = f"num_outputs is {count}, expected {facts.outputs}, the number of outputs of the node"
-    return InvalidAttributeError(message, code=Code.invalid_attribute)
+    return InvalidAttributeError(
+        "num_outputs is",
+        actual=count,
+        expected=facts.outputs,
+        reason="the number of outputs of the node",
+        code=Code.invalid_attribute,
+    )
 
 
 def _spectrum(facts: NodeFacts) -> IRError | None:
@@ -146,8 +186,14 @@ def _spectrum(facts: NodeFacts) -> IRError | None:
     found, shown = facts.size("input", -1), facts.shown("input")
     if found in (None, 1, 2):
         return None
-    message = f"the last axis of input has size {found}, expected 1 or 2: input has shape {shown}"
-    return ShapeError(message, code=Code.dims_differ, port="input")
+    return ShapeError(
+        "the last axis of input has size",
+        actual=found,
+        expected="1 or 2",
+        reason=f": input has shape {shown}",
+        code=Code.dims_differ,
+        port="input",
+    )
 
 
 def _square(facts: NodeFacts) -> IRError | None:
@@ -161,7 +207,9 @@ def _distinct(name: str) -> Constraint:
         found = facts.attributes.get(name) or ()
         if len(set(found)) == len(found):
             return None
-        return InvalidAttributeError(f"{name} is {list(found)}, expected no axis twice", code=Code.invalid_attribute)
+        return InvalidAttributeError(
+            f"{name} is", actual=list(found), expected="no axis twice", code=Code.invalid_attribute
+        )
 
     return check
 

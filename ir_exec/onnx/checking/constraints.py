@@ -114,7 +114,7 @@ def until_opset(most: int, *constraints: Constraint) -> Constraint:
 
 
 def _first(constraints: Iterable[Constraint], facts: NodeFacts) -> IRError | None:
-    return next((error for error in (one(facts) for one in constraints) if error is not None), None)
+    return next((error for error in (constraint(facts) for constraint in constraints) if error is not None), None)
 
 
 def expected(*constraints: Constraint) -> Constraint:
@@ -151,7 +151,7 @@ def one_of(name: str, *allowed: Any) -> Constraint:
         found = facts.attributes.get(name)
         for one in _listed(found):
             if isinstance(one, type(allowed[0])) and one not in allowed:
-                return _attribute(f"{name} is {found!r}, expected {', '.join(map(repr, allowed))}")
+                return _attribute(f"{name} is", actual=repr(found), expected=", ".join(map(repr, allowed)))
         return None
 
     return check
@@ -164,7 +164,7 @@ def at_least(name: str, least: float) -> Constraint:
         found = facts.attributes.get(name)
         for one in _listed(found):
             if isinstance(one, (int, float)) and not one >= least:
-                return _attribute(f"{name} is {_as_text(found)}, expected at least {least}")
+                return _attribute(f"{name} is", actual=_as_text(found), expected=f"at least {least}")
         return None
 
     return check
@@ -189,10 +189,17 @@ def length(name: str, like: str, *, less: int = 0, times: int = 1) -> Constraint
         count = len(facts.attributes[name]) if name in facts.attributes else facts.size(name, 0)
         if rank is None or not count or count == (rank - less) * times:
             return None
-        message = f"{name} has {count} elements, expected {(rank - less) * times} for {like} of rank {rank}"
-        if name in facts.attributes:
-            return _attribute(message)
-        return ShapeError(message, code=Code.dims_differ, port=name)
+        is_attribute = name in facts.attributes
+        error = InvalidAttributeError if is_attribute else ShapeError
+        return error(
+            f"{name} has",
+            actual=count,
+            detail="elements",
+            expected=(rank - less) * times,
+            reason=f" for {like} of rank {rank}",
+            code=Code.invalid_attribute if is_attribute else Code.dims_differ,
+            port=None if is_attribute else name,
+        )
 
     return check
 
@@ -205,7 +212,7 @@ def permutation(name: str, like: str) -> Constraint:
         if not found or (sorted(found) == list(range(len(found))) and rank in (None, len(found))):
             return None
         expected = f"each of 0 to {len(found) - 1 if rank is None else rank - 1} once"
-        return _attribute(f"{name} is {_as_text(found)}, expected {expected}")
+        return _attribute(f"{name} is", actual=_as_text(found), expected=expected)
 
     return check
 
@@ -217,8 +224,8 @@ def exactly_one(*names: str) -> Constraint:
         given = [name for name in names if facts.has(name)]
         if len(given) == 1:
             return None
-        found = "both are given" if given else "neither is given"
-        return GraphError(f"expected {' or '.join(names)}: {found}", code=Code.wrong_number_of_inputs)
+        state = "both are given" if given else "neither is given"
+        return GraphError(f"of {' and '.join(names)} {state}", expected="one", code=Code.wrong_number_of_inputs)
 
     return check
 
@@ -231,8 +238,12 @@ def together(*names: str) -> Constraint:
         if len(given) in (0, len(names)):
             return None
         lacking = next(name for name in names if name not in given)
-        message = f"{given[0]} is given without {lacking}, expected both or neither"
-        return GraphError(message, code=Code.wrong_number_of_inputs, port=lacking)
+        return GraphError(
+            f"{given[0]} is given without {lacking}",
+            expected="both or neither",
+            code=Code.wrong_number_of_inputs,
+            port=lacking,
+        )
 
     return check
 
@@ -244,7 +255,7 @@ def output_for(name: str, position: int, output: str) -> Constraint:
         if facts.inputs.get(name) is None or facts.outputs > position:
             return None
         return GraphError(
-            f"{name} is given, expected the output {output} too", code=Code.wrong_number_of_inputs, port=name
+            f"{name} is given", expected=f"the output {output} too", code=Code.wrong_number_of_inputs, port=name
         )
 
     return check
@@ -279,7 +290,7 @@ def same_rank(name: str, like: str) -> Constraint:
         found, expected = facts.rank(name), facts.rank(like)
         if found is None or expected is None or found == expected:
             return None
-        return _rank(facts, name, f"{expected}, the rank of {like} of shape {facts.shown(like)}")
+        return _rank(facts, name, str(expected), f"the rank of {like} of shape {facts.shown(like)}")
 
     return check
 
@@ -291,8 +302,14 @@ def same_size(name: str, axis: int, like: str, other: int) -> Constraint:
         found, expected = facts.size(name, axis), facts.size(like, other)
         if found is None or expected is None or found == expected:
             return None
-        message = f"axis {axis} of {name} has size {found}, expected {expected}, the size of axis {other} of {like}"
-        return ShapeError(message, code=Code.dims_differ, port=name)
+        return ShapeError(
+            f"axis {axis} of {name} has size",
+            actual=found,
+            expected=expected,
+            reason=f"the size of axis {other} of {like}",
+            code=Code.dims_differ,
+            port=name,
+        )
 
     return check
 
@@ -304,8 +321,14 @@ def same_shape(name: str, like: str) -> Constraint:
         found, expected = facts.tensor(name), facts.tensor(like)
         if found is None or expected is None or (found.type.shape & expected.type.shape) is not None:
             return None
-        message = f"{name} has shape {facts.shown(name)}, expected {facts.shown(like)}, the shape of {like}"
-        return ShapeError(message, code=Code.dims_differ, port=name)
+        return ShapeError(
+            f"{name} has shape",
+            actual=facts.shown(name),
+            expected=facts.shown(like),
+            reason=f"the shape of {like}",
+            code=Code.dims_differ,
+            port=name,
+        )
 
     return check
 
@@ -332,8 +355,13 @@ def elements(name: str, count: int) -> Constraint:
         found = facts.tensor(name)
         if found is None or not found.type.shape.is_static or math.prod(found.type.shape.static) == count:
             return None
-        message = f"{name} has shape {facts.shown(name)}, expected {format_count(count, 'element')}"
-        return ShapeError(message, code=Code.dims_differ, port=name)
+        return ShapeError(
+            f"{name} has shape",
+            actual=facts.shown(name),
+            expected=format_count(count, "element"),
+            code=Code.dims_differ,
+            port=name,
+        )
 
     return check
 
@@ -346,7 +374,9 @@ def between(name: str, least: float, most: float) -> Constraint:
         if found is None or found.dtype.kind not in "iuf" or ((found >= least) & (found <= most)).all():
             return None
         worst = found[~((found >= least) & (found <= most))][0]
-        return EvaluationError(f"{name} is {worst}, expected {least} to {most}", code=Code.bad_value, port=name)
+        return EvaluationError(
+            f"{name} is", actual=worst, expected=f"{least} to {most}", code=Code.bad_value, port=name
+        )
 
     return check
 
@@ -384,8 +414,14 @@ def _outside(facts: NodeFacts, name: str, data: str, indices: Array, axis: int) 
     wrong = (indices < -size) | (indices >= size)
     if not wrong.any():
         return None
-    message = f"{name} contains {indices[wrong][0]}, expected {-size} to {size - 1} for axis {axis} of {data}"
-    return EvaluationError(message, code=Code.index_out_of_range, port=name)
+    return EvaluationError(
+        f"{name} contains",
+        actual=indices[wrong][0],
+        expected=f"{-size} to {size - 1}",
+        reason=f" for axis {axis} of {data}",
+        code=Code.index_out_of_range,
+        port=name,
+    )
 
 
 def _listed(found: Any) -> Sequence[Any]:
@@ -396,10 +432,16 @@ def _as_text(found: Any) -> str:
     return f"[{','.join(map(str, found))}]" if isinstance(found, (tuple, list)) else str(found)
 
 
-def _attribute(message: str) -> InvalidAttributeError:
-    return InvalidAttributeError(message, code=Code.invalid_attribute)
+def _attribute(text: str, actual: object, expected: object, reason: str | None = None) -> InvalidAttributeError:
+    return InvalidAttributeError(text, actual=actual, expected=expected, reason=reason, code=Code.invalid_attribute)
 
 
-def _rank(facts: NodeFacts, name: str, expected: str) -> ShapeError:
-    message = f"{name} has shape {facts.shown(name)}, expected rank {expected}"
-    return ShapeError(message, code=Code.wrong_rank, port=name)
+def _rank(facts: NodeFacts, name: str, expected: str, reason: str | None = None) -> ShapeError:
+    return ShapeError(
+        f"{name} has shape",
+        actual=facts.shown(name),
+        expected=f"rank {expected}",
+        reason=reason,
+        code=Code.wrong_rank,
+        port=name,
+    )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ir_exec.build import Value
+from ir_exec.codes import Code
+from ir_exec.errors import ShapeError
 from ir_exec.onnx.lowering.values import Appended, GraphValue, Sequence, Stack
 from ir_exec.onnx.reading.tensors import tensor_type_of
 
@@ -18,11 +20,23 @@ class Contradiction(NamedTuple):
     """A difference from a declaration.
 
     Attributes:
+        actual: The declared type.
+        expected: The type of the value.
         of_shape: The shape differs, but not the element type.
     """
 
-    message: str
+    name: str
+    actual: str
+    expected: str
     of_shape: bool
+
+    def error(self, subject: str = "", **parts: Any) -> ShapeError:
+        """The error IR606; `subject` begins the message."""
+        text = f"{subject}{self.name!r} is declared as"
+        reason = "the type of the value"
+        return ShapeError(
+            text, actual=self.actual, expected=self.expected, reason=reason, code=Code.value_info, **parts
+        )
 
 
 def contradiction(name: str, declared: TypeProto, value: GraphValue) -> Contradiction | None:
@@ -32,8 +46,8 @@ def contradiction(name: str, declared: TypeProto, value: GraphValue) -> Contradi
         return None  # ZipMap itself warns about the tensor that replaces the maps.
     is_list = isinstance(value, (Sequence, Stack, Appended))
     if is_list != (kind == "sequence_type") and kind in ("tensor_type", "sequence_type"):
-        found, expected = "a list" if is_list else "a tensor", kind.removesuffix("_type")
-        return Contradiction(f"{name!r} is declared as a {expected}, but is {found}", of_shape=False)
+        declared_kind, kind_of_value = kind.removesuffix("_type"), "a list" if is_list else "a tensor"
+        return Contradiction(name, f"a {declared_kind}", kind_of_value, of_shape=False)
     if kind != "tensor_type" or not isinstance(value, Value):
         return None
     wanted = tensor_type_of(declared)
@@ -41,4 +55,4 @@ def contradiction(name: str, declared: TypeProto, value: GraphValue) -> Contradi
     is_same = not known or wanted.element_type is value.element_type
     if is_same and (wanted.shape & value.shape) is not None:
         return None
-    return Contradiction(f"{name!r} is declared as {wanted}, but is {value.type}", of_shape=is_same)
+    return Contradiction(name, str(wanted), str(value.type), of_shape=is_same)

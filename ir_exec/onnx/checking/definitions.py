@@ -78,12 +78,12 @@ def _definition(domain: str, type: str, opset: int) -> _Definition | None:
         return None
     inputs = tuple(
         _Input(
-            one.name,
-            one.type_str if one.is_homogeneous and one.type_str in _variables(schema) else "",
-            one.option.name == "Single",
-            one.option.name == "Variadic",
+            input.name,
+            input.type_str if input.is_homogeneous and input.type_str in _variables(schema) else "",
+            input.option.name == "Single",
+            input.option.name == "Variadic",
         )
-        for one in schema.inputs
+        for input in schema.inputs
     )
     signature = find_signature(domain, type, opset)
     stored = {} if signature is None else signature.attributes
@@ -97,9 +97,11 @@ def _of_microsoft(type: str, opset: int) -> _Definition | None:
     signature = find_signature(MICROSOFT, type, opset)
     if signature is None:
         return None
-    inputs = tuple(_Input(one.name, one.variable, one.is_required, one.is_variadic) for one in signature.inputs)
+    inputs = tuple(
+        _Input(input.name, input.variable, input.is_required, input.is_variadic) for input in signature.inputs
+    )
     # QLinearConcat has three inputs of different types for each tensor.
-    inputs = tuple(one._replace(variable="") if one.is_variadic else one for one in inputs)
+    inputs = tuple(input._replace(variable="") if input.is_variadic else input for input in inputs)
     return _Definition(inputs, signature.outputs, {}, MICROSOFT_CONSTRAINTS.get(type, ()))
 
 
@@ -109,12 +111,12 @@ def own_names(node: NodeProto, opsets: Mapping[str, int]) -> dict[str, str]:
     opset = opsets.get(domain, 0)
     definition, version = _definition(domain, node.op_type, opset), find(domain, node.op_type, opset)
     lowered = () if version is None else version.parameter_names
-    names = lowered if definition is None else tuple(one.name for one in definition.inputs)
+    names = lowered if definition is None else tuple(input.name for input in definition.inputs)
     return {**dict(zip(lowered, names, strict=False)), **{name: name for name in names}}
 
 
 def _variables(schema: Any) -> set[str]:
-    return {one.type_param_str for one in schema.type_constraints}
+    return {constraint.type_param_str for constraint in schema.type_constraints}
 
 
 def _at(definition: _Definition, position: int) -> _Input | None:
@@ -137,8 +139,13 @@ def _number_of_outputs(definition: _Definition, node: NodeProto) -> IRError | No
     most = definition.most_outputs
     if len(node.output) <= most:
         return None
-    message = f"the node has {len(node.output)} outputs, expected at most {most}"
-    return GraphError(message, code=Code.too_many_outputs)
+    return GraphError(
+        "the node has",
+        actual=len(node.output),
+        detail="outputs",
+        expected=f"at most {most}",
+        code=Code.too_many_outputs,
+    )
 
 
 def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> IRError | None:
@@ -154,8 +161,14 @@ def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> I
         name = f"{declared.name}[{position - len(definition.inputs) + 1}]" if declared.is_variadic else declared.name
         first, expected, expected_shown = found.setdefault(declared.variable, (name, kind, shown))
         if kind != expected:
-            message = f"{name} is {shown}, expected {expected_shown}, the type of {first}"
-            return ElementTypeError(message, code=Code.element_types_differ, port=name)
+            return ElementTypeError(
+                f"{name} is",
+                actual=shown,
+                expected=expected_shown,
+                reason=f"the type of {first}",
+                code=Code.element_types_differ,
+                port=name,
+            )
     return None
 
 

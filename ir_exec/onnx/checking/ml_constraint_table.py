@@ -26,8 +26,14 @@ def _as_long_as(name: str, *others: str) -> Constraint:
         for other in others:
             found = facts.attributes.get(other)
             if first is not None and found and len(found) != len(first):
-                message = f"{other} has {len(found)} elements, expected {len(first)}, the number in {name}"
-                return InvalidAttributeError(message, code=Code.invalid_attribute)
+                return InvalidAttributeError(
+                    f"{other} has",
+                    actual=len(found),
+                    detail="elements",
+                    expected=len(first),
+                    reason=f"the number in {name}",
+                    code=Code.invalid_attribute,
+                )
         return None
 
     return check

@@ -73,11 +73,17 @@ def _of_version(model: ModelProto) -> Iterator[IRError]:
     if not model.HasField("ir_version"):
         yield ParseError("the file has no IR version", code=Code.ir_version)
     elif model.ir_version > newest:
-        message = f"IR version {model.ir_version} of ONNX is unknown, expected 1 to {newest}"
-        yield ParseError(message, code=Code.ir_version)
+        yield ParseError(
+            "the IR version of ONNX is", actual=model.ir_version, expected=f"1 to {newest}", code=Code.ir_version
+        )
     elif model.ir_version < 1:
-        message = f"the IR version of ONNX is {model.ir_version}, expected 1 to {newest}"
-        yield ParseError(message, code=Code.ir_version, severity="warning")
+        yield ParseError(
+            "the IR version of ONNX is",
+            actual=model.ir_version,
+            expected=f"1 to {newest}",
+            code=Code.ir_version,
+            severity="warning",
+        )
 
 
 def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> Iterator[IRError]:
@@ -90,12 +96,12 @@ def _of_graph(graph: GraphProto, outer: frozenset[str], called: set[_Key]) -> It
     initializers = [*graph.initializer, *(one.values for one in graph.sparse_initializer)]
     for name in _doubles(one.name for one in graph.input):
         yield _repeated(f"two inputs of the graph have the name {name!r}")
-    for name in _doubles(one.name for one in initializers):
+    for name in _doubles(initializer.name for initializer in initializers):
         yield _repeated(f"two initializers have the name {name!r}; the last one is used", "warning")
     for tensor in graph.initializer:
         if tensor.name in inputs:
             yield from _of_default(tensor, inputs[tensor.name])
-    own = inputs.keys() | {one.name for one in initializers}
+    own = inputs.keys() | {initializer.name for initializer in initializers}
     for name in sorted(own & outer):
         yield _shadowed(name)
     yield from _of_nodes(graph.node, set(own), outer, called)

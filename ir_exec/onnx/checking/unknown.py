@@ -23,7 +23,7 @@ from ir_exec.onnx.reading.signatures import operators_of
 if TYPE_CHECKING:
     from onnx import NodeProto
 
-__all__ = ["unknown_operator", "why_unsaid"]
+__all__ = ["describe_unsupported", "unknown_operator"]
 
 _OF_ONNX = (STANDARD, ML, TRAINING)
 """The domains whose operators onnx.defs lists."""
@@ -52,7 +52,9 @@ def unknown_operator(node: NodeProto, opset: int) -> GraphError | None:
         return None
     if domain == STANDARD and opset > defs.onnx_opset_version():
         return None
-    return GraphError(why_unsaid(node, opset), code=Code.operator_not_in_opset, hint=_hint(domain, type, opset))
+    return GraphError(
+        describe_unsupported(node, opset), code=Code.operator_not_in_opset, hint=_hint(domain, type, opset)
+    )
 
 
 def _hint(domain: str, type: str, opset: int) -> str | None:
@@ -60,7 +62,7 @@ def _hint(domain: str, type: str, opset: int) -> str | None:
     first = _first_version(domain, type)
     if first is not None:
         return f"import version {first} of {shown_domain(domain)} or later, which may change other operators"
-    owner = next((one for one in FAMILIES if one != domain and _has(one, type)), None)
+    owner = next((family for family in FAMILIES if family != domain and _has(family, type)), None)
     if owner is not None:
         return f"set the domain of the node to {shown_domain(owner)}, which has {type}"
     return did_you_mean(closest_names(type, _names(domain, opset)))
@@ -78,7 +80,7 @@ def _names(domain: str, opset: int) -> list[str]:
     return sorted({one.name for one in all if one.domain == domain and one.since_version <= opset})
 
 
-def why_unsaid(node: NodeProto, opset: int) -> str:
+def describe_unsupported(node: NodeProto, opset: int) -> str:
     """The reason why the operator of a node without a function or a body cannot be lowered."""
     domain, type = canonical_domain(node.domain), node.op_type
     shown = shown_domain(domain)

@@ -60,7 +60,7 @@ class Sheet:
 
     def emit(self, op: str, *inputs: str, dtypes: Sequence[Any], **attributes: Any) -> list[Expr]:
         """The outputs of a new node, with these dtypes."""
-        kinds = [ElementType.of_dtype(np.dtype(one)) for one in dtypes]
+        kinds = [ElementType.of_dtype(np.dtype(dtype)) for dtype in dtypes]
         found = self.node.emit(op, *inputs, outputs=len(kinds), kinds=kinds, **attributes)
         names = (found,) if isinstance(found, str) else found
         return [Expr(self, name, dtype) for name, dtype in zip(names, dtypes, strict=True)]
@@ -72,11 +72,11 @@ class Sheet:
 
     def call(self, op: str, *inputs: Expr | None, dtype: Any = None, **attributes: Any) -> Expr:
         """The first output of a node; its dtype defaults to the dtype of the first input."""
-        names = ["" if one is None else one.name for one in inputs]
+        names = ["" if input is None else input.name for input in inputs]
         while names and not names[-1]:
             names.pop()
         if dtype is None:
-            dtype = next(one.dtype for one in inputs if one is not None)
+            dtype = next(input.dtype for input in inputs if input is not None)
         return self.emit(op, *names, dtypes=[dtype], **attributes)[0]
 
     def ints(self, *parts: int | Expr) -> Expr:
@@ -379,7 +379,7 @@ def loop(
     outputs = [_info(keep), *[_info(one, shape) for one, shape in zip(ends, shapes, strict=True)]]
     graph = writer.graph("body", scope, inputs, outputs)
     names = [trips.reshape().name, "", *[one.name for one in carried]]
-    return sheet.emit("Loop", *names, dtypes=[one.dtype for one in ends], body=graph)
+    return sheet.emit("Loop", *names, dtypes=[end.dtype for end in ends], body=graph)
 
 
 def either(condition: Expr, yes: Callable[[], Sequence[Expr]], no: Callable[[], Sequence[Expr]]) -> list[Expr]:
@@ -389,8 +389,8 @@ def either(condition: Expr, yes: Callable[[], Sequence[Expr]], no: Callable[[], 
     for name, function in (("yes", yes), ("no", no)):
         with writer.inside() as scope:
             ends = [one.call("Identity") for one in function()]
-        graphs.append(writer.graph(name, scope, [], [_info(one) for one in ends]))
-        dtypes = [one.dtype for one in ends]
+        graphs.append(writer.graph(name, scope, [], [_info(end) for end in ends]))
+        dtypes = [end.dtype for end in ends]
     return sheet.emit("If", condition.reshape().name, dtypes=dtypes, then_branch=graphs[0], else_branch=graphs[1])
 
 

@@ -35,7 +35,7 @@ def exported_model(
         raise UnsupportedError(message, code=Code.unwritable, hint=hint)
     if (target or "") not in TARGETS:
         raise UnsupportedError(
-            f"unknown target {target!r} of ONNX files, expected onnxruntime or openvino", code=Code.unwritable
+            "the target of ONNX files is", actual=repr(target), expected="onnxruntime or openvino", code=Code.unwritable
         )
     return lower_model(model, opset=opset, target=target or "", partial=partial)
 
@@ -55,7 +55,8 @@ def write_model(
         opset: of the standard domain, 17 or newer.
         target: "onnxruntime" for a file that may use operators of com.microsoft, and model-local functions, which
             OpenVINO does not read; "openvino" or None for a file that both read.
-        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.unsaid`, for inspection only.
+        partial: layers that ONNX cannot express become nodes of the domain `ir_exec.not_representable`, for
+            inspection only.
         external_data: constants are written to `NAME.onnx.data` next to the file; by default if they have 1 GiB or
         more.
 
@@ -64,7 +65,9 @@ def write_model(
         IRError: IR009 for a path that cannot be written to; then nothing is written.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise IRError(f"expected a path to write to, found {type(path).__name__}", code=Code.unwritable)
+        raise IRError(
+            "the path is of type", actual=type(path).__name__, expected="a path to write to", code=Code.unwritable
+        )
     write_exported(
         exported_model(model, opset=opset, target=target, partial=partial), path, external_data=external_data
     )

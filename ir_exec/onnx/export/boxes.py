@@ -67,7 +67,7 @@ class Corners:
 
     def overlaps_with(self, number: Expr) -> Expr:
         """The overlaps of all boxes with one box of their row."""
-        own = [one.gather(number, 1).unsqueeze(1) for one in self.coordinates]
+        own = [coordinate.gather(number, 1).unsqueeze(1) for coordinate in self.coordinates]
         area = self.areas.gather(number, 1).unsqueeze(1)
         return overlaps_of(self.common(own, self.coordinates), area, self.areas)
 

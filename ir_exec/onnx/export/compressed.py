@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_weight
 from ir_exec.graph.constant_parts import read_numbers
 from ir_exec.onnx.export.carriers import is_carried
+from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.ops.arithmetic.binary import Multiply, Subtract
 from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.matrix.matmul import MatMul
@@ -24,9 +24,6 @@ from ir_exec.ops.movement.gather import Gather1, Gather7, Gather8
 from ir_exec.ops.shape import Reshape
 from ir_exec.ops.type import Convert
 from ir_exec.types import Array, ElementType, TensorType
-
-if TYPE_CHECKING:
-    from ir_exec.onnx.export.lower import Lowerer
 
 __all__ = ["Compressed", "emit_gather", "emit_matmul", "emit_weight", "find_compressed", "fits_gather", "fits_matmul"]
 
@@ -174,7 +171,7 @@ def _layout(shape: tuple[int, ...], scale: tuple[int, ...], opset: int) -> tuple
     return (own[0], 0) if len(own) == 1 else None
 
 
-def emit_weight(lowerer: Lowerer, one: Compressed) -> str:
+def emit_weight(lowerer: GraphLowerer, one: Compressed) -> str:
     """Emit a DequantizeLinear and return the name of its output."""
     writer, node = lowerer.writer, one.weight.value.node
     reader = lowerer.weights
@@ -237,7 +234,7 @@ def _zeros(one: Compressed) -> Array:
     return _biased(np.ascontiguousarray(zero))
 
 
-def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
+def emit_matmul(lowerer: GraphLowerer, one: Compressed, a: str, name: str) -> str:
     """Emit MatMulNBits of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None
@@ -262,7 +259,7 @@ def emit_matmul(lowerer: Lowerer, one: Compressed, a: str, name: str) -> str:
     return found
 
 
-def emit_gather(lowerer: Lowerer, one: Compressed, indices: str, name: str) -> str:
+def emit_gather(lowerer: GraphLowerer, one: Compressed, indices: str, name: str) -> str:
     """Emit GatherBlockQuantized of com.microsoft."""
     writer, reader = lowerer.writer, lowerer.weights
     assert reader is not None

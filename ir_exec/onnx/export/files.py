@@ -37,7 +37,7 @@ def write_exported(exported: Exported, path: str | os.PathLike[str], *, external
         IRError: IR009 if they cannot be written.
     """
     target = os.fsdecode(path)
-    sizes = sum(stored_size(one) for one in exported.tensors.values())
+    sizes = sum(stored_size(tensor) for tensor in exported.tensors.values())
     is_external = sizes >= EXTERNAL_FROM if external_data is None else external_data
     data = f"{target}.data"
     targets = [(target, "ONNX"), (data, "ONNX data")] if is_external else [(target, "ONNX")]

@@ -72,9 +72,9 @@ def _divided(node: ExportNode, codes: Value, scale: Array) -> Value | None:
 def _lowest_code(node: ExportNode, codes: Value) -> Array | None:
     """The lowest level of a FakeQuantize whose levels are 256 successive integers around 0; None for other levels."""
     limits = [node.lowerer.type_of(value).value for value in codes.node.values_in[1:]]
-    if len(limits) != 4 or any(one is None for one in limits):
+    if len(limits) != 4 or any(limit is None for limit in limits):
         return None
-    low, high, first, last = (np.asarray(one) for one in limits)
+    low, high, first, last = (np.asarray(limit) for limit in limits)
     same = low.shape == high.shape and np.array_equal(low, first) and np.array_equal(high, last)
     levels = getattr(codes.node.op, "levels", 0)
     if not same or levels != _STEPS + 1 or not (high - low == _STEPS).all():

@@ -8,13 +8,13 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, UnsupportedError, internal_error
-from ir_exec.graph import BodyGraph, Graph, Node, Value
+from ir_exec.graph import Graph, Node, Value
 from ir_exec.ir import RtInfo, Weights
 from ir_exec.model import Model, ModelPort
 from ir_exec.onnx.export.compressed import (
@@ -27,27 +27,27 @@ from ir_exec.onnx.export.compressed import (
     fits_matmul,
 )
 from ir_exec.onnx.export.fusible import merge_scales, pruned, readers_of, vector_shape
+from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.levels import emit_levels
 from ir_exec.onnx.export.node import ExportNode
-from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_unsayable
+from ir_exec.onnx.export.registry import OLDEST_OPSET, find_lowering, reason_not_representable
 from ir_exec.onnx.export.writer import StoredTensor, Writer, WriterScope, free_names, rename
 from ir_exec.onnx.lowering.registry import NEWEST
 from ir_exec.onnx.lowering.states import NOTE
-from ir_exec.ops.base.bodies import WeightsReader
 from ir_exec.ops.infrastructure.values import AssignsVariable, Const, ReadsVariable
 from ir_exec.report.numbers import format_count
 from ir_exec.runtime.precision import file_types
 from ir_exec.types import Array, ElementType, TensorType
 
 if TYPE_CHECKING:
-    from onnx import GraphProto, ModelProto, ValueInfoProto
+    from onnx import ModelProto, ValueInfoProto
 
 __all__ = ["DEFAULT_OPSET", "Exported", "Lowerer", "lower_model"]
 
 DEFAULT_OPSET = 21
 """The newest opset that onnxruntime 1.18 reads, the oldest supported release."""
 
-PARTIAL_DOMAIN = "ir_exec.unsaid"
+PARTIAL_DOMAIN = "ir_exec.not_representable"
 """The domain of nodes that replace layers that ONNX cannot express."""
 
 _FUNCTION_FROM = 7
@@ -63,10 +63,10 @@ class Exported:
     Attributes:
         proto: The message, without the tensors of `tensors`.
         tensors: Constants that are read on demand, by name.
-        inputs: The ports of the IR model under the names of the ONNX graph, in order; states excluded.
-        outputs: See `inputs`.
+        inputs: The inputs of the ONNX graph, in the order of the IR model; states excluded.
+        outputs: The outputs of the ONNX graph, in the order of the IR model; states excluded.
         states: For each variable the names of its input and its output.
-        unsaid: Layers that ONNX cannot express, with the reason; empty unless the model is partial.
+        not_representable: Layers that ONNX cannot express, with the reason; empty unless the model is partial.
     """
 
     proto: ModelProto
@@ -74,38 +74,22 @@ class Exported:
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     states: Mapping[str, tuple[str, str]]
-    unsaid: tuple[tuple[Node, str], ...] = ()
+    not_representable: tuple[tuple[Node, str], ...] = ()
 
 
 @dataclass
-class Lowerer:
+class Lowerer(GraphLowerer):
     """Lowers graphs into one writer.
 
     Attributes:
-        types: The types of all values, in bodies too.
-        names: The tensor names of the values.
-        states: The input and the output of each variable.
-        depth: 1 in the graph, more in a body.
-        initial: The tensors of initial values that are computed.
-        output_names: The names of the outputs of the graph that nodes compute, by value.
+        functions: Compositions of many nodes become model-local functions.
+        not_representable: Layers that ONNX cannot express, with the reason.
+        compressed: The compressed weights by value.
     """
 
-    writer: Writer
-    types: Mapping[Value, TensorType]
-    weights: WeightsReader | None
-    partial: bool = False
     functions: bool = True
-    names: dict[Value, str] = field(default_factory=dict)
-    unsaid: list[tuple[Node, str]] = field(default_factory=list)
-    states: dict[str, tuple[str, str]] = field(default_factory=dict)
-    state_inputs: list[ValueInfoProto] = field(default_factory=list)
-    state_outputs: list[ValueInfoProto] = field(default_factory=list)
-    depth: int = 0
-    state_names: dict[str, tuple[str, str]] = field(default_factory=dict)
-    initial: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, Any] = field(default_factory=dict)
+    not_representable: list[tuple[Node, str]] = field(default_factory=list)
     compressed: dict[Value, Compressed] = field(default_factory=dict)
-    output_names: dict[Value, str] = field(default_factory=dict)
 
     def nodes(self, graph: Graph) -> None:
         """Lower the nodes of a graph whose Parameters have names."""
@@ -159,14 +143,6 @@ class Lowerer:
             release,
         )
 
-    def value_name(self, value: Value) -> str:
-        """The preferred name of a value: its first tensor name, or the name of its layer."""
-        return value.names[0] if value.names else value.name
-
-    def new_name(self, value: Value) -> str:
-        """The name of the tensor that a node computes: the name of the output, or an unused variation of its own."""
-        return self.output_names.get(value) or self.writer.unique(self.value_name(value))
-
     def name_outputs(self, graph: Graph, ports: Sequence[ModelPort]) -> list[str]:
         """Reserve the names of the outputs of the graph before other tensors use them.
 
@@ -195,7 +171,7 @@ class Lowerer:
         try:
             return self._lowered(node, inputs)
         except UnsupportedError as error:
-            self.unsaid.append((node, error.message))
+            self.not_representable.append((node, error.message))
         except IRError:
             raise
         except Exception as error:
@@ -208,7 +184,7 @@ class Lowerer:
             raise UnsupportedError(f"ir_exec has no operator {node.type} of {node.layer.version}")
         lowering = find_lowering(type(op))
         if lowering is None:
-            raise UnsupportedError(reason_unsayable(type(op)))
+            raise UnsupportedError(reason_not_representable(type(op)))
         if lowering.opset > self.writer.opset:
             raise UnsupportedError(
                 f"it requires opset {lowering.opset} of ONNX, but opset {self.writer.opset} is written"
@@ -285,86 +261,6 @@ class Lowerer:
                     present += ".state"
                 self.state_names[id] = (self.writer.unique(past), self.writer.unique(present))
 
-    def past(self, node: ExportNode) -> str:
-        """The input that represents a variable; a small constant initial value is its default."""
-        id = node.op.variable_id
-        name, present = self.states.get(id, ("", ""))
-        if name:
-            return name
-        name = self.state_names[id][0]
-        type = node.out_types[0].without_values()
-        self.writer.codes[name] = self.writer.code(type.element_type)
-        self.states[id] = (name, present)
-        self.state_inputs.append(self.value_info(name, type, dims=re.sub(r"\W+", "_", name)))
-        if not node.has(0):
-            shape = [dim.lo if dim.is_static else 0 for dim in type.shape.dims or ()]
-            initial = None if type.shape.dims is None else np.zeros(shape, type.element_type.dtype)
-        else:
-            initial = node.known(0)
-        if initial is not None:
-            self.writer.default(name, initial)
-            self.notes[f"initial {id}"] = "the default of the input"
-        elif node.has(0):
-            self.notes[f"initial {id}"] = f"the value of {node.inputs[0]}, of shape {node.types[0].shape}"
-            self.initial[id] = node.inputs[0]
-        return name
-
-    def present(self, node: ExportNode) -> None:
-        """The output with the value of a variable for the next run."""
-        id = node.op.variable_id
-        name = self.state_names[id][1]
-        self.writer.node("Identity", node.inputs[:1], [name], name=name, attributes={})
-        self.writer.codes[name] = self.writer.codes[node.inputs[0]]
-        self.states[id] = (self.states.get(id, ("", ""))[0], name)
-        self.state_outputs.append(self.value_info(name, node.types[0]))
-
-    def type_of(self, value: Value) -> TensorType:
-        """The inferred type of a value of a graph or a body."""
-        return self.types.get(value, value.declared)
-
-    def plain_info(self, name: str, shape: tuple[int, ...] | None = None) -> ValueInfoProto:
-        """The declaration of a tensor of a body; without a shape it may change between iterations."""
-        from onnx import helper
-
-        return helper.make_tensor_value_info(name, self.writer.codes[name], shape)
-
-    def copies(self, node: ExportNode, scope: WriterScope, names: Sequence[str]) -> list[str]:
-        """Names for the outputs of a body: outer values and repeated ones are copied."""
-        made = {one for proto in scope.nodes for one in proto.output}
-        found: list[str] = []
-        for name in names:
-            found.append(name if name in made and name not in found else node.emit("Identity", name))
-        return found
-
-    def branch(self, node: ExportNode, body: BodyGraph, results: Sequence[int], lifts: Sequence[bool]) -> GraphProto:
-        """A body without inputs.
-
-        Args:
-            lifts: Outputs that become vectors of one element.
-        """
-        assert body.ties is not None
-        for tie in body.ties.inputs:
-            if tie.position is not None:
-                self.names[body.graph.parameters[tie.parameter].outputs[0]] = node.inputs[tie.position]
-        with self.writer.inside() as scope:
-            self.nodes(body.graph)
-            names = [self.names[body.graph.results[one].values_in[0]] for one in results]
-            names = [node.reshape(name, [1]) if lift else name for name, lift in zip(names, lifts, strict=True)]
-            outputs = [self.plain_info(one) for one in self.copies(node, scope, names)]
-            return self.writer.graph(f"{node.name}/{body.name}", scope, [], outputs)
-
-    def value_info(self, name: str, type: TensorType, *, dims: str = "") -> ValueInfoProto:
-        """The declaration of a tensor; dynamic dims are named if `dims` is a prefix."""
-        from onnx import helper
-
-        code = self.writer.codes.get(name) or self.writer.code(type.element_type)
-        if type.shape.dims is None:
-            return helper.make_tensor_value_info(name, code, None)
-        shape = [
-            dim.size if dim.is_static else (f"{dims}_{axis}" if dims else None) for axis, dim in enumerate(type.shape)
-        ]
-        return helper.make_tensor_value_info(name, code, shape)
-
     def declare(self, value: Value, name: str) -> ValueInfoProto:
         """Give the value of a Parameter its name, and return its declaration."""
         type = self.types.get(value, value.declared)
@@ -405,13 +301,13 @@ def lower_model(
     from onnx import helper
 
     if not OLDEST_OPSET <= opset <= NEWEST:
-        raise UnsupportedError(f"the opset is {opset}, expected {OLDEST_OPSET} to {NEWEST}")
+        raise UnsupportedError("the opset is", actual=opset, expected=f"{OLDEST_OPSET} to {NEWEST}")
     writer = Writer(opset, target, finite=finite)
-    lowerer = Lowerer(writer, file_types(model), model.weights, partial, functions)
+    lowerer = Lowerer(writer, file_types(model), model.weights, functions=functions)
     graph = model.graph
     if not graph.results and not any(isinstance(node.op, AssignsVariable) for node in graph.nodes):
         raise UnsupportedError("the model has no tensors as outputs, which an ONNX graph requires")
-    writer.reserved |= {lowerer.value_name(one) for node in graph.all_nodes() for one in node.outputs}
+    writer.reserved |= {lowerer.value_name(output) for node in graph.all_nodes() for output in node.outputs}
     inputs = []
     for node, port in zip(graph.parameters, model.inputs, strict=True):
         inputs.append(lowerer.declare(node.outputs[0], writer.unique(port.name)))
@@ -419,15 +315,15 @@ def lower_model(
     lowerer.name_states(graph, {port.name for port in model.outputs})
     lowerer.nodes(graph)
     outputs = [lowerer.output(node, name) for node, name in zip(graph.results, output_names, strict=True)]
-    if lowerer.unsaid and not partial:
-        raise _unsaid(lowerer.unsaid)
-    kept = {one.name for one in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
+    if lowerer.not_representable and not partial:
+        raise _not_representable(lowerer.not_representable)
+    kept = {output.name for output in (*outputs, *lowerer.state_outputs)} | set(lowerer.initial.values())
     writer.scope.nodes = pruned(writer.scope.nodes, kept, domain=PARTIAL_DOMAIN)
     if target == "onnxruntime":
         shapes = {name: tensor.shape for name, tensor in writer.tensors.items()}
         shapes |= {name: tuple(tensor.dims) for name, tensor in writer.small.items()}
         writer.scope.nodes = merge_scales(writer.scope.nodes, shapes, kept)
-    used = {*kept, *free_names(writer.scope.nodes), *(one.name for one in lowerer.state_inputs)}
+    used = {*kept, *free_names(writer.scope.nodes), *(input.name for input in lowerer.state_inputs)}
     small = [tensor for name, tensor in writer.small.items() if name in used]
     proto_graph = helper.make_graph(
         writer.scope.nodes,
@@ -447,22 +343,22 @@ def lower_model(
     return Exported(
         proto,
         {name: tensor for name, tensor in writer.tensors.items() if name in used},
-        tuple(one.name for one in inputs),
-        tuple(one.name for one in outputs),
+        tuple(input.name for input in inputs),
+        tuple(output.name for output in outputs),
         lowerer.states,
-        tuple(lowerer.unsaid),
+        tuple(lowerer.not_representable),
     )
 
 
-def _unsaid(unsaid: Sequence[tuple[Node, str]]) -> UnsupportedError:
+def _not_representable(layers: Sequence[tuple[Node, str]]) -> UnsupportedError:
     """One error that names every layer that ONNX cannot express."""
-    lines = [f"{node.type} {node.name!r}: {reason}" for node, reason in unsaid[:_MOST_NAMED]]
-    if len(unsaid) > _MOST_NAMED:
-        lines.append(f"and {len(unsaid) - _MOST_NAMED} more")
-    count = format_count(len(unsaid), "layer")
+    lines = [f"{node.type} {node.name!r}: {reason}" for node, reason in layers[:_MOST_NAMED]]
+    if len(layers) > _MOST_NAMED:
+        lines.append(f"and {len(layers) - _MOST_NAMED} more")
+    count = format_count(len(layers), "layer")
     hint = "fix the shapes of inputs (--shape, --static), or keep these layers in a custom domain (--partial)"
     error = UnsupportedError(f"ONNX cannot express {count} of the model: {'; '.join(lines)}", hint=hint)
-    return error.located(unsaid[0][0].location) if len(unsaid) == 1 else error
+    return error.located(layers[0][0].location) if len(layers) == 1 else error
 
 
 def _flattened(info: RtInfo, path: str) -> Iterator[tuple[str, str]]:

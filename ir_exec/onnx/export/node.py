@@ -9,13 +9,13 @@ import numpy as np
 
 from ir_exec.errors import UnsupportedError
 from ir_exec.onnx.export.carriers import is_carried, table_of
+from ir_exec.onnx.export.graph_lowerer import GraphLowerer
 from ir_exec.onnx.export.writer import Writer
 from ir_exec.ops import Op
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
     from ir_exec.graph import BodyGraph, Value
-    from ir_exec.onnx.export.lower import Lowerer
 
 __all__ = ["ExportNode"]
 
@@ -41,7 +41,7 @@ class ExportNode:
         types: Sequence[TensorType],
         out_types: Sequence[TensorType],
         bodies: Sequence[BodyGraph] = (),
-        lowerer: Lowerer | None = None,
+        lowerer: GraphLowerer | None = None,
         values: Sequence[Value | None] = (),
     ) -> None:
         self.writer = writer
@@ -63,7 +63,7 @@ class ExportNode:
         return self.writer.target
 
     @property
-    def lowerer(self) -> Lowerer:
+    def lowerer(self) -> GraphLowerer:
         """The lowerer for the graphs inside the layer."""
         assert self._lowerer is not None
         return self._lowerer

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FAMILIES",
+    "NOT_REPRESENTABLE",
     "OLDEST_OPSET",
-    "UNSAYABLE",
     "Lowering",
     "Outputs",
+    "declare_not_representable",
     "export",
     "find_lowering",
     "load_families",
-    "reason_unsayable",
+    "reason_not_representable",
     "register",
     "unregister",
-    "unsayable",
 ]
 
 OLDEST_OPSET = 17
@@ -88,7 +88,7 @@ class Lowering(NamedTuple):
 
 _lowerings: dict[type[Op], Lowering] = {}
 
-UNSAYABLE: dict[type[Op], str] = {}
+NOT_REPRESENTABLE: dict[type[Op], str] = {}
 """The operators that ONNX cannot express, with the reason."""
 
 Function = TypeVar("Function", bound="Callable[[ExportNode], Outputs]")
@@ -122,10 +122,10 @@ def register(
     """Register the lowering of an operator class.
 
     Raises:
-        TypeError: If the class already has a lowering, or is declared unsayable.
+        TypeError: If the class already has a lowering, or is declared not representable.
     """
-    if cls in _lowerings or cls in UNSAYABLE:
-        other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared unsayable"
+    if cls in _lowerings or cls in NOT_REPRESENTABLE:
+        other = _lowerings[cls].function.__name__ if cls in _lowerings else "declared not representable"
         raise TypeError(f"the lowering of {cls.__name__} is already {other}; {function.__name__} cannot replace it")
     _lowerings[cls] = Lowering(function, opset, inline, is_slow)
 
@@ -139,16 +139,16 @@ def unregister(cls: type[Op]) -> None:
     del _lowerings[cls]
 
 
-def unsayable(*classes: type[Op], reason: str) -> None:
+def declare_not_representable(*classes: type[Op], reason: str) -> None:
     """Declare operators that ONNX cannot express.
 
     Raises:
         TypeError: If a class already has a lowering.
     """
     for cls in classes:
-        if cls in _lowerings or cls in UNSAYABLE:
+        if cls in _lowerings or cls in NOT_REPRESENTABLE:
             raise TypeError(f"{cls.__name__} is already registered")
-        UNSAYABLE[cls] = reason
+        NOT_REPRESENTABLE[cls] = reason
 
 
 def find_lowering(cls: type[Op]) -> Lowering | None:
@@ -161,10 +161,10 @@ def find_lowering(cls: type[Op]) -> Lowering | None:
     return next((_lowerings[one] for one in cls.__mro__ if one in _lowerings), None)
 
 
-def reason_unsayable(cls: type[Op]) -> str:
+def reason_not_representable(cls: type[Op]) -> str:
     """The reason why an operator class has no lowering."""
     _load(_family(cls))
-    return UNSAYABLE.get(cls, "no lowering to ONNX is registered for it")
+    return NOT_REPRESENTABLE.get(cls, "no lowering to ONNX is registered for it")
 
 
 def load_families() -> None:

@@ -198,7 +198,7 @@ class Writer:
             codes: The types of the outputs, if they differ from the types implied by the operator.
         """
         names = list(inputs)
-        first = next((self.codes.get(one, 0) for one in names if one), 0)
+        first = next((self.codes.get(name, 0) for name in names if name), 0)
         shared = first
         if operator == "Where":
             shared = self.codes.get(names[1], 0)
@@ -261,18 +261,22 @@ class Writer:
         """
         from onnx import helper
 
-        held = [one for one in dict.fromkeys(free_names(scope.nodes)) if one in self.small and one not in given]
+        held = [
+            fromkey
+            for fromkey in dict.fromkeys(free_names(scope.nodes))
+            if fromkey in self.small and fromkey not in given
+        ]
         scope.nodes[:0] = [_constant_node(self.small[one]) for one in held]
         made = {one for node in scope.nodes for one in node.output}
-        inputs = [one for one in dict.fromkeys(free_names(scope.nodes)) if one not in made]
+        inputs = [fromkey for fromkey in dict.fromkeys(free_names(scope.nodes)) if fromkey not in made]
         renamed = {one: f"in{place}" for place, one in enumerate(inputs)}
         for place, one in enumerate(dict.fromkeys(one for node in scope.nodes for one in node.output if one)):
             renamed[one] = f"t{place}"
         nodes = [_renamed(node, renamed) for node in scope.nodes]
         domains = {"", *used_domains(scope.nodes)}
         imports = [helper.make_opsetid(domain, self.opset if not domain else 1) for domain in sorted(domains)]
-        given = [renamed.get(one, one) for one in inputs]
-        result = [renamed[one] for one in outputs]
+        given = [renamed.get(input, input) for input in inputs]
+        result = [renamed[output] for output in outputs]
         made_function = helper.make_function(DOMAIN, "", given, result, nodes, imports)
         digest = hashlib.sha256(made_function.SerializeToString(deterministic=True)).hexdigest() + name
         if digest not in self._function_names:
@@ -302,7 +306,7 @@ def free_names(nodes: Iterable[NodeProto]) -> Iterator[str]:
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                 own = {one.name for one in graph.input} | {one for inner in graph.node for one in inner.output}
-                yield from (one for one in free_names(graph.node) if one not in own)
+                yield from (name for name in free_names(graph.node) if name not in own)
                 yield from (one.name for one in graph.output if one.name not in own)
 
 

@@ -79,7 +79,7 @@ def chosen(name: str, value: str, choices: Mapping[str, Choice]) -> Choice:
         InvalidAttributeError: For any other name.
     """
     if value not in choices:
-        raise InvalidAttributeError(f"{name} is {value!r}, expected {', '.join(choices)}")
+        raise InvalidAttributeError(f"{name} is", actual=repr(value), expected=", ".join(choices))
     return choices[value]
 
 
@@ -127,8 +127,12 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
         # An empty list has no inherent type: exporters write different ones.
         if declared.type_name in ("INTS", "FLOATS", "STRINGS") and not _length(attribute):
             return ()
-        message = f"attribute {attribute.name} has type {kind}, expected {declared.type_name}"
-        raise InvalidAttributeError(message, code=Code.invalid_attribute)
+        raise InvalidAttributeError(
+            f"attribute {attribute.name} has type",
+            actual=kind,
+            expected=declared.type_name,
+            code=Code.invalid_attribute,
+        )
     match kind:
         case "INT":
             return bool(attribute.i) if declared.annotation == "bool" else attribute.i
@@ -141,7 +145,7 @@ def _value(attribute: AttributeProto, declared: Attribute) -> Any:
         case "FLOATS":
             return tuple(attribute.floats)
         case "STRINGS":
-            return tuple(_text(one, attribute.name) for one in attribute.strings)
+            return tuple(_text(string, attribute.name) for string in attribute.strings)
         case "TENSOR":
             return attribute.t
         case "TYPE_PROTO":

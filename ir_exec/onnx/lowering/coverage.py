@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, TRAINING, find, registered, shown_domain
 
-__all__ = ["Covered", "covered_operators", "onnx_page", "unsayable_operators"]
+__all__ = ["Covered", "covered_operators", "onnx_page", "operators_not_representable"]
 
 How: TypeAlias = Literal["function", "body", "no"]
 
@@ -59,14 +59,14 @@ def covered_operators() -> list[Covered]:
     return found + [Covered(MICROSOFT, name, tuple(own[name]), "function") for name in sorted(own)]
 
 
-def unsayable_operators() -> list[tuple[str, str]]:
+def operators_not_representable() -> list[tuple[str, str]]:
     """The operators of IR that cannot be written as ONNX, as `Type-version`, with the reason."""
-    from ir_exec.onnx.export.registry import find_lowering, load_families, reason_unsayable
+    from ir_exec.onnx.export.registry import find_lowering, load_families, reason_not_representable
     from ir_exec.ops.base.registry import registered as registered_classes
 
     load_families()
     return [
-        (f"{cls.type_name}-{cls.since}", reason_unsayable(cls))
+        (f"{cls.type_name}-{cls.since}", reason_not_representable(cls))
         for cls in registered_classes()
         if find_lowering(cls) is None
     ]
@@ -79,9 +79,9 @@ def onnx_page() -> str:
     """The list of operators in docs/reference/onnx-operators.md, as Markdown."""
     lines = []
     domain: str | None = None
-    for one in covered_operators():
-        if one.domain != domain:
-            domain = one.domain
+    for operator in covered_operators():
+        if operator.domain != domain:
+            domain = operator.domain
             lines += ["", f"### {shown_domain(domain)}", "", "| operator | versions | lowered to IR |", "|---|---|---|"]
-        lines.append(f"| {one.name} | {', '.join(map(str, one.versions))} | {_SAID[one.how]} |")
+        lines.append(f"| {operator.name} | {', '.join(map(str, operator.versions))} | {_SAID[operator.how]} |")
     return "\n".join(lines[1:]) + "\n"

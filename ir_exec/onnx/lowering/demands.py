@@ -94,9 +94,9 @@ class Demands:
             copies[value] = build.constant(array)
         arrays: dict[str, Array] = {}
         for layer in layers:
-            inputs = tuple([copies[one] for one in layer.inputs])
+            inputs = tuple([copies[input] for input in layer.inputs])
             copy = replace(layer, scope=whole, inputs=inputs, outputs=(), serial=next_serial())
-            copy.outputs = tuple([Value(copy, one.position, one.type) for one in layer.outputs])
+            copy.outputs = tuple([Value(copy, output.position, output.type) for output in layer.outputs])
             copies.update(zip(layer.outputs, copy.outputs, strict=True))
             if layer in self._parameters:
                 arrays[f"in{len(arrays)}"] = self._arrays[self._parameters[layer]]

@@ -19,14 +19,13 @@ from ir_exec.errors import (
     Report,
     ResourceError,
     Severity,
-    ShapeError,
     UnsupportedError,
     internal_error,
     raise_error,
 )
 from ir_exec.onnx.checking.declared_types import contradiction
 from ir_exec.onnx.checking.definitions import broken_constraints, own_names
-from ir_exec.onnx.checking.unknown import unknown_operator, why_unsaid
+from ir_exec.onnx.checking.unknown import describe_unsupported, unknown_operator
 from ir_exec.onnx.lowering.attributes import read_attributes, resolve_references, resolved
 from ir_exec.onnx.lowering.inputs import check_inputs, locate_at_node
 from ir_exec.onnx.lowering.layer_names import name_layers
@@ -45,7 +44,7 @@ from ir_exec.types.dim import OpenShapeError
 if TYPE_CHECKING:
     from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, TensorProto, TypeProto
 
-__all__ = ["Arrays", "Call", "Converter", "NameScope", "Unsaid"]
+__all__ = ["Arrays", "Call", "Converter", "NameScope", "UnsupportedOperator"]
 
 Arrays: TypeAlias = "dict[int, tuple[TensorProto, Array]]"
 """Decoded tensors by their ids, with the tensors, to keep the ids unique."""
@@ -58,7 +57,7 @@ _MOST_EXPANDED = 2**17
 """Maximum nodes of functions, counted at each call: a file of a few kilobytes can call functions millions of times."""
 
 
-class Unsaid(NamedTuple):
+class UnsupportedOperator(NamedTuple):
     """An operator that could not be converted, with the reason.
 
     Attributes:
@@ -110,7 +109,7 @@ class Call:
             if found is None:
                 continue
             severity = shapes if found.of_shape else "error"
-            error = ShapeError(f"the input {found.message}", code=Code.value_info, severity=severity)
+            error = found.error("the input ", severity=severity)
             if severity == "error":
                 raise error
             self.warn(error)
@@ -132,11 +131,11 @@ class Call:
         """The number of errors that the conversion reported so far."""
         return self._converter.faults
 
-    def mark(self) -> Counter[Unsaid]:
+    def mark(self) -> Counter[UnsupportedOperator]:
         """The operators that could not be converted so far."""
         return self._converter.unsupported.copy()
 
-    def back_to(self, mark: Counter[Unsaid]) -> bool:
+    def back_to(self, mark: Counter[UnsupportedOperator]) -> bool:
         """Drop the operators that could not be converted since the mark; return True if there were any."""
         failed = self._converter.unsupported != mark
         self._converter.unsupported = mark.copy()
@@ -179,7 +178,7 @@ class Converter:
         self._unknown: set[str] = set()
         self._guessed: set[str] = set()
         self._not_imported: set[str] = set()
-        self.unsupported: Counter[Unsaid] = Counter()
+        self.unsupported: Counter[UnsupportedOperator] = Counter()
         self.warnings: list[IRError] = []
         self._arrays: Arrays = {} if arrays is None else arrays
         self.left_out = 0
@@ -203,8 +202,13 @@ class Converter:
     def body(self, graph: GraphProto, inputs: Many[GraphValue], outer: NameScope) -> list[GraphValue]:
         scope = NameScope(outer.opsets, outer=outer)
         if len(inputs) != len(graph.input):
-            message = f"the body {graph.name!r} has {len(graph.input)} inputs, expected {len(inputs)}"
-            raise GraphError(message, code=Code.body_port_map)
+            raise GraphError(
+                f"the body {graph.name!r} has",
+                actual=len(graph.input),
+                detail="inputs",
+                expected=len(inputs),
+                code=Code.body_port_map,
+            )
         for declared, value in zip(graph.input, inputs, strict=True):
             scope.set(declared.name, value)
         return self.graph(graph, scope)
@@ -254,7 +258,7 @@ class Converter:
         """Report a declared type that contradicts the inferred one."""
         found = contradiction(name, self.declarations[name], value)
         if found is not None:
-            self.report(ShapeError(found.message, code=Code.value_info, location=place_of(node, position)))
+            self.report(found.error(location=place_of(node, position)))
 
     def _stand_in(self, name: str) -> GraphValue:
         declared = self.declarations.get(name)
@@ -336,7 +340,7 @@ class Converter:
             if unknown is not None:
                 self.report(unknown.located(place_of(node, position)))
             elif is_counted:
-                self._leave_out(node, why_unsaid(node, opset))
+                self._leave_out(node, describe_unsupported(node, opset))
         for attribute in node.attribute:
             for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
                 for place, inner in enumerate(graph.node):
@@ -362,7 +366,7 @@ class Converter:
     def _leave_out(self, node: NodeProto, why: str, *, is_unknown: bool = False) -> None:
         domain = canonical_domain(node.domain)
         operator = f"{domain}:{node.op_type}" if domain else node.op_type
-        self.unsupported[Unsaid(operator, why, is_unknown)] += 1
+        self.unsupported[UnsupportedOperator(operator, why, is_unknown)] += 1
 
     def _converted(self, node: NodeProto, inputs: list[GraphValue], scope: NameScope) -> list[GraphValue]:
         domain = canonical_domain(node.domain)
@@ -385,10 +389,10 @@ class Converter:
         function = self.functions.defined(resolve_references(node, scope.given), inputs, opset)
         if function is None:
             unknown = unknown_operator(node, opset)
-            is_open = any(isinstance(one, Value) and not one.shape.is_static for one in inputs)
+            is_open = any(isinstance(input, Value) and not input.shape.is_static for input in inputs)
             if unknown is None and is_open and self.functions.are_defined(domain, node.op_type, opset):
                 raise NotKnownError("the shapes of its inputs must be known at conversion")
-            raise unknown or UnsupportedError(why_unsaid(node, opset))
+            raise unknown or UnsupportedError(describe_unsupported(node, opset))
         return self._expanded(function, node, inputs, scope, is_definition=True)
 
     def _called(

@@ -30,8 +30,14 @@ def check_inputs(version: Version, inputs: list[GraphValue]) -> list[GraphValue]
         inputs = inputs[:-1]
     if not version.least_inputs <= len(inputs) <= version.most_inputs:
         names = ", ".join(declared.name for declared in version.inputs)
-        message = f"expected {_count(version)} inputs ({names}), found {len(inputs)}"
-        raise GraphError(message, code=Code.wrong_number_of_inputs)
+        raise GraphError(
+            "the node has",
+            actual=len(inputs),
+            detail="inputs",
+            expected=_count(version),
+            reason=f" ({names})",
+            code=Code.wrong_number_of_inputs,
+        )
     _check_kinds(version, inputs)
     return inputs
 
@@ -47,7 +53,7 @@ def _check_kinds(version: Version, inputs: list[GraphValue]) -> None:
             raise UnsupportedError("its element type does not exist in IR")
         if isinstance(value, Value) != (value_class == "Value"):
             actual, expected = ("a tensor", "a list") if isinstance(value, Value) else ("a list", "a tensor")
-            raise GraphError(f"the input {name} is {actual}, expected {expected}", code=Code.wrong_port, port=name)
+            raise GraphError(f"the input {name} is", actual=actual, expected=expected, code=Code.wrong_port, port=name)
 
 
 def _count(version: Version) -> str:
@@ -67,7 +73,9 @@ def locate_at_node(error: IRError, node: Location, names: Mapping[str, str]) -> 
     if error.location.kind == "node":
         return error.located(node)
     own = None if port is None else names.get(port)
-    message = error.message
-    if port is not None and own is not None and len(port) >= _LEAST_WORD:
-        message = re.sub(rf"\b{re.escape(port)}\b", own, message)
-    return error.changed(message=message, location=node.filled_from(replace(error.location, port=own)))
+    error = error.changed(location=node.filled_from(replace(error.location, port=own)))
+    if port is None or own is None or len(port) < _LEAST_WORD:
+        return error
+    texts = {part: getattr(error, part) for part in ("message", "actual", "expected")}
+    word = re.compile(rf"\b{re.escape(port)}\b")
+    return error.changed(**{part: word.sub(own, text) for part, text in texts.items() if text is not None})

@@ -26,7 +26,7 @@ def name_layers(outputs: Iterable[GraphValue], node: str, mark: int) -> None:
         outputs: The outputs of the node.
         mark: A serial; layers with larger serials belong to the node.
     """
-    values = [value for one in outputs for value in _values_of(one)]
+    values = [value for output in outputs for value in _values_of(output)]
     if not node or not values:
         return
     first = values[0].layer
@@ -42,8 +42,8 @@ def _values_of(held: GraphValue) -> Iterator[Value]:
     elif isinstance(held, (Narrow, Stack)):
         yield held.value
     elif isinstance(held, (Sequence, Appended)):
-        for one in held.items:
-            yield from _values_of(one)
+        for item in held.items:
+            yield from _values_of(item)
 
 
 def _made_since(mark: int, values: Iterable[Value]) -> list[BuiltLayer]:

@@ -166,8 +166,10 @@ def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
     """The ids of the layers that are not in the file: further Parameters, their Results, and further Results."""
     results = model.graph.results
     made = {node.id for node in model.graph.parameters[inputs:]}
-    made |= {one.id for one in results if any(value is not None and value.node.id in made for value in one.inputs)}
-    return frozenset(made | {one.id for one in results[outputs:]})
+    made |= {
+        result.id for result in results if any(value is not None and value.node.id in made for value in result.inputs)
+    }
+    return frozenset(made | {result.id for result in results[outputs:]})
 
 
 def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
@@ -178,16 +180,26 @@ def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
         before = opsets.get(domain, one.version)
         opsets[domain] = one.version
         if one.version < 1:
-            message = f"version {one.version} of the domain {shown_domain(domain)} is imported, expected 1 or more"
-            report(GraphError(message, code=Code.opset_import))
+            report(
+                GraphError(
+                    f"the imported version of the domain {shown_domain(domain)} is",
+                    actual=one.version,
+                    expected="1 or more",
+                    code=Code.opset_import,
+                )
+            )
         elif before != one.version:
             message = f"versions {before} and {one.version} of the domain {shown_domain(domain)} are imported"
             report(GraphError(f"{message}; the last one is used", code=Code.opset_import, severity="warning"))
         if domain == STANDARD and one.version > NEWEST:
-            message = (
-                f"version {one.version} of the domain {shown_domain(domain)} is unknown, expected at most {NEWEST}"
+            report(
+                GraphError(
+                    f"the imported version of the domain {shown_domain(domain)} is",
+                    actual=one.version,
+                    expected=f"at most {NEWEST}",
+                    code=Code.opset_import,
+                )
             )
-            report(GraphError(message, code=Code.opset_import))
     return opsets
 
 
@@ -243,7 +255,9 @@ class _Inputs:
         kind = (declared.type.WhichOneof("value") or "unknown").removesuffix("_type")
         if kind == "map":
             hint = "give the features as a tensor: apply DictVectorizer before the model"
-            raise UnsupportedError(f"the input {name!r} is a map, expected a tensor: IR has no maps", hint=hint)
+            raise UnsupportedError(
+                f"the input {name!r} is a map", expected="a tensor", reason=": IR has no maps", hint=hint
+            )
         message = f"the input {name!r} has type {kind}: the number of its tensors must be known"
         if kind not in ("sequence", "optional"):
             raise UnsupportedError(message)
@@ -299,7 +313,7 @@ def _named(tensor: Value, name: str, results: list[Value]) -> Value:
         if name in one.layer.output_names:
             return one.layer.inputs[0]
     is_input = tensor.layer.is_parameter and tensor.layer.name != name
-    is_output = any(one.layer.inputs[0] is tensor for one in results)
+    is_output = any(result.layer.inputs[0] is tensor for result in results)
     if not (is_input or is_output) or tensor.element_type is ElementType.string:
         return tensor
     tensor.tensor_names = tuple([other for other in tensor.tensor_names if other != name])

@@ -348,8 +348,12 @@ def _bound(value: Any, port: ModelPort, declared: TypeProto) -> Any:
         declared = declared.optional_type.elem_type
     if declared.WhichOneof("value") == "sequence_type":
         if not isinstance(value, (list, tuple)):
-            message = f"input {port.name!r} is {type(value).__name__}, expected a list of tensors"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"input {port.name!r} is",
+                actual=type(value).__name__,
+                expected="a list of tensors",
+                code=Code.unknown_input,
+            )
         inner = declared.sequence_type.elem_type
         return [_bound(one, port._replace(name=f"{port.name}/{at}"), inner) for at, one in enumerate(value)]
     expected = tensor_type_of(declared)
@@ -378,8 +382,8 @@ def _arrays(bound: Any, name: str = "") -> Iterator[tuple[str, Array]]:
 
 def _flat(layouts: Sequence[Layout]) -> list[int]:
     found: list[int] = []
-    for one in layouts:
-        found += [one] if isinstance(one, int) else _flat(one or [])
+    for layout in layouts:
+        found += [layout] if isinstance(layout, int) else _flat(layout or [])
     return found
 
 

@@ -173,7 +173,7 @@ def unregister(domain: str, name: str) -> None:
         KeyError: If no function of a user is registered.
     """
     domain = canonical_domain(domain)
-    if not versions(domain, name) or any(is_own(one) for one in versions(domain, name)):
+    if not versions(domain, name) or any(is_own(version) for version in versions(domain, name)):
         raise KeyError(f"{shown_domain(domain)}:{name}")
     del VERSIONS[domain, name]
 

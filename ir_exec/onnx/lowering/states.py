@@ -85,7 +85,7 @@ def named_pairs(proto: ModelProto) -> list[Pair]:
         for before, after in _PREFIXES:
             rest = declared.name.removeprefix(before)
             present = outputs.get(after + rest)
-            if rest == declared.name or present is None or _why_none(declared, present) is not None:
+            if rest == declared.name or present is None or _variable_fault(declared, present) is not None:
                 continue
             found.append(Pair(rest.lstrip("._") or declared.name, declared.name, present.name))
             break
@@ -125,13 +125,16 @@ def make_states(proto: ModelProto, pairs: Iterable[Pair]) -> None:
             reads.append(_node("ReadValue", [initial], pair.past, pair, type))
         if pair.present:
             assigns.append(_node("Assign", [pair.present], f"{DOMAIN}/{place}/assigned", pair))
-    for ports, names in ((graph.input, {one.past for one in pairs}), (graph.output, {one.present for one in pairs})):
+    for ports, names in (
+        (graph.input, {pair.past for pair in pairs}),
+        (graph.output, {pair.present for pair in pairs}),
+    ):
         for place in reversed(range(len(ports))):
             if ports[place].name in names:
                 del ports[place]
-    first = _above([one.input[0] for one in reads], [*before, *graph.node])
+    first = _above([read.input[0] for read in reads], [*before, *graph.node])
     graph.node.extend([*before, *reads, *assigns])
-    pasts = {one.past for one in pairs}
+    pasts = {pair.past for pair in pairs}
     graph.node.sort(key=lambda node: _rank(node, first, pasts))
     proto.opset_import.add(domain=DOMAIN, version=1)
 
@@ -167,21 +170,24 @@ def _check(pairs: Sequence[Pair], inputs: dict[str, ValueInfoProto], outputs: di
                 raise GraphError(message, code=Code.duplicate_tensor_name)
             seen.add(f"{what} {name}")
         if pair.past and pair.present:
-            why = _why_none(inputs[pair.past], outputs[pair.present])
-            if why is not None:
-                raise UnsupportedError(f"{pair.past!r} and {pair.present!r} cannot form a state: {why}")
+            fault = _variable_fault(inputs[pair.past], outputs[pair.present])
+            if fault is not None:
+                raise fault
 
 
-def _why_none(past: ValueInfoProto, present: ValueInfoProto) -> str | None:
-    """The reason why an input and an output cannot form a variable; None if they can."""
+def _variable_fault(past: ValueInfoProto, present: ValueInfoProto) -> UnsupportedError | None:
+    """The error for an input and an output that cannot form a variable; None if they can."""
+    text = f"{past.name!r} and {present.name!r} cannot form a state"
     for one in (past, present):
         if one.type.WhichOneof("value") != "tensor_type" or is_narrow(one.type.tensor_type.elem_type):
-            return f"the type of {one.name!r} is not supported for variables of IR"
+            return UnsupportedError(f"{text}: the type of {one.name!r} is not supported for variables of IR")
     own, new = tensor_type_of(past.type), tensor_type_of(present.type)
     if own.element_type is not new.element_type:
-        return f"element types {own.element_type} and {new.element_type} differ, expected equal types"
+        types = f"{own.element_type} and {new.element_type}"
+        return UnsupportedError(f"{text}: the element types are", actual=types, expected="equal types")
     if own.shape.rank is not None and new.shape.rank is not None and own.shape.rank != new.shape.rank:
-        return f"shapes {own.shape} and {new.shape} differ, expected equal shapes"
+        shapes = f"{own.shape} and {new.shape}"
+        return UnsupportedError(f"{text}: the shapes are", actual=shapes, expected="shapes of equal rank")
     return None
 
 

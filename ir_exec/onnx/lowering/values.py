@@ -65,7 +65,7 @@ class Sequence:
         Raises:
             UnsupportedError: If an element is not a tensor.
         """
-        found = [one for one in self.items if isinstance(one, Value)]
+        found = [item for item in self.items if isinstance(item, Value)]
         if len(found) != len(self.items):
             raise UnsupportedError("the list contains elements other than tensors of element types of IR")
         return found
@@ -162,7 +162,7 @@ def known_ints(value: Value, what: str) -> tuple[int, ...]:
 def known_scalar(value: Value, what: str) -> float:
     array = known(value, what)
     if array.size != 1:
-        raise UnsupportedError(f"{what} has {array.size} elements, expected one")
+        raise UnsupportedError(f"{what} has", actual=array.size, detail="elements", expected="one")
     return array.ravel()[0].item()  # type: ignore[no-any-return]  # of the type of the tensor
 
 
@@ -207,7 +207,7 @@ def size_along(value: Value, axis: int) -> Dim:
     """
     dims = value.type.shape.dims
     if dims == ():
-        raise ShapeError("the input is a scalar, expected rank 1 or more", code=Code.wrong_rank)
+        raise ShapeError("the input is", actual="a scalar", expected="rank 1 or more", code=Code.wrong_rank)
     return Dim.any() if dims is None else dims[normal_axis(axis, len(dims))]
 
 
@@ -246,7 +246,7 @@ def ints(*values: int) -> Value:
         return build.constant(np.array(values, np.int64))
     except OverflowError:
         raise ShapeError(
-            f"{max(values, key=abs)} is out of range, expected a 64-bit integer", code=Code.impossible_shape
+            "the number is", actual=max(values, key=abs), expected="a 64-bit integer", code=Code.impossible_shape
         ) from None
 
 
@@ -292,8 +292,13 @@ def gather_from_front(data: Value, indices: Value, axis: int, name: str) -> Valu
     """
     known = indices.constant
     if known is not None and known.size and known.min() < 0:
-        message = f"{name} contains {known.min()}, expected indices of 0 or more"
-        raise EvaluationError(message, code=Code.index_out_of_range, port=name)
+        raise EvaluationError(
+            f"{name} contains",
+            actual=known.min(),
+            expected="indices of 0 or more",
+            code=Code.index_out_of_range,
+            port=name,
+        )
     if known is None and indices.element_type.is_signed:
         # Beyond the end of every axis.
         beyond = number(np.iinfo(indices.element_type.dtype).max, indices)

@@ -20,7 +20,7 @@ from ir_exec.errors import (
 )
 from ir_exec.onnx.lowering.attributes import Body, Ints
 from ir_exec.onnx.lowering.demands import asked_value, is_asking
-from ir_exec.onnx.lowering.graphs import Call, Unsaid
+from ir_exec.onnx.lowering.graphs import Call, UnsupportedOperator
 from ir_exec.onnx.lowering.registry import onnx_op
 from ir_exec.onnx.lowering.values import (
     Appended,
@@ -76,7 +76,7 @@ class _Shape:
 
 def _form(held: GraphValue) -> object:
     if isinstance(held, Sequence):
-        return [held.element_type, *[_form(one) for one in held.items]]
+        return [held.element_type, *[_form(item) for item in held.items]]
     if isinstance(held, Appended):
         return held.place, held.element_type, len(held.items)
     return "stack" if isinstance(held, Stack) else "tensor" if isinstance(held, Value) else held
@@ -86,7 +86,7 @@ def _flat(held: GraphValue) -> list[Value]:
     if isinstance(held, Missing):
         raise MissingValueError
     if isinstance(held, Sequence):
-        return [value for one in held.items for value in _flat(one)]
+        return [value for item in held.items for value in _flat(item)]
     if isinstance(held, Appended):
         return list(held.items)
     if isinstance(held, Stack):
@@ -190,7 +190,7 @@ def loop(
     return [*form.held(found[:tensors]), *found[tensors:]]
 
 
-def _are_final(operators: Counter[Unsaid]) -> bool:
+def _are_final(operators: Counter[UnsupportedOperator]) -> bool:
     """Return True if there are operators that could not be converted, and values of inputs resolve none of them."""
     return bool(operators) and not any(operator.is_unknown for operator in operators)
 
@@ -245,7 +245,7 @@ def _collected(
             kept = form.tensors([after[place] for place in fixed])
         except _Changed:
             raise NotKnownError("lists have different lengths after each iteration") from None
-        return _scalar(_tensor(goes_on)), kept, [build.unsqueeze(one, 0) for one in parts]
+        return _scalar(_tensor(goes_on)), kept, [build.unsqueeze(part, 0) for part in parts]
 
     found = list(build.loop(trips, first, made, form.tensors([carried[place] for place in fixed])))
     tensors = len(found) - scans[0] - len(places)
@@ -268,12 +268,12 @@ def _appended(held: GraphValue, place: int, call: Call) -> Value:
     """The elements that an iteration appends to the list at this index, stacked along a first axis."""
     if not isinstance(held, Appended) or held.place != place or not held.items:
         raise NotKnownError("a loop changes a list other than by appending to it")
-    if not all(one.shape.is_static for one in held.items):
+    if not all(item.shape.is_static for item in held.items):
         if is_asking():
             raise NotKnownError(_RAGGED)
         call.assume()
     try:
-        return build.concat([build.unsqueeze(one, 0) for one in held.items], 0)
+        return build.concat([build.unsqueeze(item, 0) for item in held.items], 0)
     except ShapeError:
         raise NotKnownError(_RAGGED) from None
 
@@ -331,7 +331,7 @@ def _collected_never(carried: list[GraphValue], body: Body, call: Call) -> list[
         values = [_tensor(one) for one in rest[len(carried) :]]
     except (EvaluationError, ShapeError):
         raise UnsupportedError("a loop without iterations collects values of unknown shape") from None
-    sizes = [[dim.size if dim.is_static else 0 for dim in one.shape.dims or ()] for one in values]
+    sizes = [[dim.size if dim.is_static else 0 for dim in value.shape.dims or ()] for value in values]
     return [
         build.constant(np.zeros((0, *size), one.element_type.dtype)) for one, size in zip(values, sizes, strict=True)
     ]
@@ -341,7 +341,7 @@ def _tensor(held: GraphValue) -> Value:
     if isinstance(held, Missing):
         raise MissingValueError
     if not isinstance(held, Value):
-        raise UnsupportedError("the input is a sequence, expected a tensor")
+        raise UnsupportedError("the input is a sequence", expected="a tensor")
     return held
 
 
@@ -351,7 +351,7 @@ def scan_8(*inputs: Value | None, body: Body, num_scan_inputs: int, directions: 
     lengths, *values = inputs
     if lengths is not None:
         raise UnsupportedError("the sequences have different lengths")
-    tensors = [_tensor(one) for one in values]
+    tensors = [_tensor(value) for value in values]
     states, scanned = _parted(tensors, num_scan_inputs)
     batch = known_size(scanned[0], 0, "the size of the batch")
     if batch > _MOST_UNROLLED:
@@ -389,7 +389,7 @@ def scan(
 def _parted(values: list[Value], count: int) -> tuple[list[Value], list[Value]]:
     if not 1 <= count <= len(values):
         raise InvalidAttributeError(
-            f"num_scan_inputs is {count}, expected at most {len(values)}, the inputs of the node"
+            "num_scan_inputs is", actual=count, expected=f"at most {len(values)}", reason="the inputs of the node"
         )
     return values[: len(values) - count], values[len(values) - count :]
 
@@ -409,13 +409,21 @@ def _scan(
     outs = len(body.output) - len(states)
     if outs < 0:
         raise GraphError(
-            f"the body has {len(body.output)} outputs, expected at least {len(states)}, one for each state",
+            "the body has",
+            actual=len(body.output),
+            detail="outputs",
+            expected=f"at least {len(states)}",
+            reason="one for each state",
             code=Code.body_port_map,
         )
     for given, wanted in ((directions, count), (axes, count), (output_directions, outs), (output_axes, outs)):
         if given and len(given) != wanted:
             raise InvalidAttributeError(
-                f"{len(given)} axes or directions are given, expected {wanted}, one for each value"
+                "the node has",
+                actual=len(given),
+                detail="axes or directions",
+                expected=wanted,
+                reason="one for each value",
             )
     sliced = []
     places = []

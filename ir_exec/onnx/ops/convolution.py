@@ -69,14 +69,14 @@ def halves(pads: Ints, rank: int) -> tuple[Ints, Ints]:
     if not pads:
         return (0,) * rank, (0,) * rank
     if len(pads) != 2 * rank:
-        raise InvalidAttributeError(f"pads has {len(pads)} elements, expected {2 * rank}")
+        raise InvalidAttributeError("pads has", actual=len(pads), detail="elements", expected=2 * rank)
     return pads[:rank], pads[rank:]
 
 
 def per_axis(given: Ints, name: str, rank: int, default: int = 1) -> Ints:
     """An attribute with a number for each spatial axis."""
     if given and len(given) != rank:
-        raise InvalidAttributeError(f"{name} has {len(given)} elements, expected {rank}")
+        raise InvalidAttributeError(f"{name} has", actual=len(given), detail="elements", expected=rank)
     return given or (default,) * rank
 
 
@@ -84,7 +84,7 @@ def _checked_kernel(filters: Value, kernel: Ints) -> None:
     shape = filters.shape
     if kernel and shape.is_static and shape.static[2:] != tuple(kernel):
         raise InvalidAttributeError(
-            f"kernel_shape is {list(kernel)}, expected {list(shape.static[2:])}, the sizes of the weights"
+            "kernel_shape is", actual=list(kernel), expected=list(shape.static[2:]), reason="the sizes of the weights"
         )
 
 
@@ -232,7 +232,9 @@ def conv_transpose(
             sizes = dims_of(data, "the input")[2:]
             wanted = per_axis(output_shape[-rank:], "output_shape", rank)
             if len(sizes) != rank:
-                raise ShapeError(f"the input has rank {len(sizes) + 2}, expected {rank + 2}, the rank of the weights")
+                raise ShapeError(
+                    "the input has rank", actual=len(sizes) + 2, expected=rank + 2, reason="the rank of the weights"
+                )
             cut = [s * (n - 1) + e + k - o for s, n, e, k, o in zip(strides, sizes, extra, spans, wanted, strict=True)]
         else:
             cut = [e + k - s for e, k, s in zip(extra, spans, strides, strict=True)]
@@ -299,7 +301,9 @@ def col2im(data: Value, image_shape: Value, block_shape: Value, *, dilations: In
     """Col2Im; images with one axis are computed as images with two axes, the first of size 1."""
     sizes = dims_of(image_shape, "image_shape")
     if len(sizes) != 1:
-        raise ShapeError(f"image_shape has rank {len(sizes)}, expected 1", code=Code.wrong_rank, port="image_shape")
+        raise ShapeError(
+            "image_shape has rank", actual=len(sizes), expected=1, code=Code.wrong_rank, port="image_shape"
+        )
     count = sizes[0]
     if count > 2:
         return _col2im_of_many(data, image_shape, block_shape, count, dilations, pads, strides)

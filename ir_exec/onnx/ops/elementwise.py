@@ -146,7 +146,7 @@ for _name, _binary, _since in (
 def bit_shift(data: Value, shift: Value, *, direction: str) -> Value:
     """A shift by at least the number of bits, or by a negative number, removes all bits; only the sign remains."""
     if direction not in ("LEFT", "RIGHT"):
-        raise InvalidAttributeError(f"direction is {direction!r}, expected LEFT or RIGHT")
+        raise InvalidAttributeError("direction is", actual=repr(direction), expected="LEFT or RIGHT")
     shifted = build.bitwise_left_shift if direction == "LEFT" else build.bitwise_right_shift
     known, bits = shift.constant, data.element_type.bits
     if known is not None and ((known >= 0) & (known < bits)).all():
@@ -186,7 +186,9 @@ def _variadic(name: str, function: Callable[[tuple[Value, ...]], Value]) -> None
 
 def _at_least_one(inputs: tuple[Value, ...]) -> tuple[Value, ...]:
     if not inputs:
-        raise ShapeError("expected 1 or more inputs, found 0", code=Code.wrong_number_of_inputs)
+        raise ShapeError(
+            "the node has", actual=0, detail="inputs", expected="1 or more", code=Code.wrong_number_of_inputs
+        )
     return inputs
 
 
@@ -287,7 +289,7 @@ def shrink(data: Value, *, bias: float, lambd: float) -> Value:
 @onnx_op("Gelu", since=20)
 def gelu(data: Value, *, approximate: str) -> Value:
     if approximate not in ("none", "tanh"):
-        raise InvalidAttributeError(f"approximate is {approximate!r}, expected none or tanh")
+        raise InvalidAttributeError("approximate is", actual=repr(approximate), expected="none or tanh")
     return build.gelu(data, approximation_mode="tanh" if approximate == "tanh" else "erf")
 
 

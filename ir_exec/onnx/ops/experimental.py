@@ -80,7 +80,7 @@ def fully_connected(data: Value, weights: Value, bias: Value, *, axis: int = 1, 
 def _as_matrix(data: Value, axis: int) -> Value:
     rank = known_rank(data, "an input")
     if not 0 < axis < rank:
-        raise InvalidAttributeError(f"axis is {axis}, expected 1 to {rank - 1} for rank {rank}")
+        raise InvalidAttributeError("axis is", actual=axis, expected=f"1 to {rank - 1}", reason=f" for rank {rank}")
     if rank == _MATRIX:
         return data
     columns = build.reduce_prod(build.slice(shape_of(data), ints(axis), ints(rank), ints(1)), 0, keep_dims=True)
@@ -113,8 +113,14 @@ def image_scaler(data: Value, *, bias: Floats, scale: float) -> Value:
     _require_image(data)
     channels = size_along(data, 1)
     if bias and channels.is_static and channels.size != len(bias):
-        message = f"bias has {len(bias)} elements, expected {channels.size}, one for each channel"
-        raise ShapeError(message, code=Code.dims_differ)
+        raise ShapeError(
+            "bias has",
+            actual=len(bias),
+            detail="elements",
+            expected=channels.size,
+            reason="one for each channel",
+            code=Code.dims_differ,
+        )
 
     def scaled(x: Value) -> Value:
         found = build.multiply(x, number(scale, x))
@@ -128,9 +134,9 @@ def crop(data: Value, *, border: Ints = (0, 0, 0, 0), scale: Ints) -> Value:
     """The input without the left, top, right, bottom `border`, or `scale` rows and columns after them."""
     _require_image(data)
     if len(border) != 4 or min(border) < 0:
-        raise InvalidAttributeError(f"border is {list(border)}, expected four numbers of 0 or more")
+        raise InvalidAttributeError("border is", actual=list(border), expected="four numbers of 0 or more")
     if scale and (len(scale) != 2 or min(scale) < 1):
-        raise InvalidAttributeError(f"scale is {list(scale)}, expected the scales of height and width")
+        raise InvalidAttributeError("scale is", actual=list(scale), expected="the scales of height and width")
     left, top, right, bottom = border
     starts = ints(top, left)
     sizes = build.gather(shape_of(data), ints(2, 3), 0)
@@ -180,9 +186,12 @@ def _filled_shape(data: Value | None, shape: Ints | None, extra: Ints, is_shape:
     """The attribute `shape`; or the shape of the input, or its value, followed by further dims."""
     if data is None or shape is not None:
         if data is not None or shape is None or extra:
-            raise InvalidAttributeError("expected either the attribute shape, or an input with or without extra_shape")
+            raise InvalidAttributeError(
+                "the shape is given by the wrong attributes",
+                expected="either the attribute shape, or an input with or without extra_shape",
+            )
         if min(shape, default=0) < 0:
-            raise InvalidAttributeError(f"shape is {list(shape)}, expected sizes of 0 or more")
+            raise InvalidAttributeError("shape is", actual=list(shape), expected="sizes of 0 or more")
         return ints(*shape)
     if is_shape:
         return concat([build.convert(data, "i64"), ints(*extra)]) if extra else build.convert(data, "i64")
@@ -192,4 +201,4 @@ def _filled_shape(data: Value | None, shape: Ints | None, extra: Ints, is_shape:
 def _require_image(data: Value) -> None:
     rank = known_rank(data, "the input")
     if rank != _SPATIAL:
-        raise ShapeError(f"the input has rank {rank}, expected 4: [N, C, H, W]", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=rank, expected=4, reason=": [N, C, H, W]", code=Code.wrong_rank)

@@ -107,7 +107,7 @@ def grid_sample(data: Value, grid: Value, *, align_corners: bool, mode: str, pad
 def _volume_sample(data: Value, grid: Value, align_corners: bool, mode: str, padding_mode: str) -> Value:
     """Sampling of volumes, which GridSample of IR does not support: a weighted sum of gathered neighbours."""
     if mode == "bicubic":
-        raise ShapeError("mode is cubic, expected an image of rank 4 as input")
+        raise ShapeError("mode is cubic", expected="an image of rank 4", reason=" as input")
     rank = 3
     sizes = [build.gather(shape_of(data), 2 + axis, 0) for axis in range(rank)]
     places = []

@@ -17,7 +17,10 @@ def look_up(data: Value, keys: Array, values: Array, default: Array) -> Value:
     """The value for the last key equal to an element; NaN equals NaN."""
     if len(keys) != len(values):
         raise InvalidAttributeError(
-            f"the keys have {len(keys)} elements and the values {len(values)}, expected equal numbers"
+            "the keys and the values have",
+            actual=f"{len(keys)} and {len(values)}",
+            detail="elements",
+            expected="equal numbers",
         )
     apart, known = build.unsqueeze(data, ints(-1)), build.constant(keys)
     equal = build.equal(apart, known)

@@ -259,7 +259,7 @@ def crop_and_resize(
 ) -> Value:
     """Regions (y1, x1, y2, x2, from 0 to 1) resampled to one size; positions outside have the extrapolation value."""
     if mode not in ("bilinear", "nearest"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected bilinear or nearest")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="bilinear or nearest")
     sizes = shape_of(data)
     images = build.transpose(gather_from_front(data, batch_indices, 0, "batch_indices"), ints(0, 2, 3, 1))
     places, insides = [], []

@@ -64,7 +64,12 @@ def gather_block_quantized(
     for name, value in (("scales", scales), ("zero_points", zero_points)):
         if value is not None and known_rank(value, f"the {name}") != rank:
             raise ShapeError(
-                f"{name} has rank {value.rank}, expected {rank}, the rank of data", code=Code.wrong_rank, port=name
+                f"{name} has rank",
+                actual=value.rank,
+                expected=rank,
+                reason="the rank of data",
+                code=Code.wrong_rank,
+                port=name,
             )
     found = build.gather(data, indices, gathered)
     if gathered == axis:
@@ -91,12 +96,12 @@ def gather_block_quantized(
 
 def _check_blocks(bits: int, block: int, is_float: bool, zero_points: Value | None) -> None:
     if bits not in (2, 4, 8):
-        raise InvalidAttributeError(f"bits is {bits}, expected 2, 4 or 8")
+        raise InvalidAttributeError("bits is", actual=bits, expected="2, 4 or 8")
     if not (is_float and block == 0) and (block < 16 or block & (block - 1)):
-        raise InvalidAttributeError(f"block_size is {block}, expected a power of 2 of at least 16")
+        raise InvalidAttributeError("block_size is", actual=block, expected="a power of 2 of at least 16")
     if is_float and zero_points is not None:
         raise GraphError(
-            "zero_points is given, expected none for floats", code=Code.wrong_number_of_inputs, port="zero_points"
+            "zero_points is given", expected="none for floats", code=Code.wrong_number_of_inputs, port="zero_points"
         )
 
 
@@ -141,15 +146,18 @@ def matmul_bnb4(
 ) -> Value:
     """a times weights [N, K], or their transpose: indices into a table, two in a byte, the first in the upper bits."""
     if quant_type not in _TABLES:
-        raise InvalidAttributeError(f"quant_type is {quant_type}, expected 0 or 1")
+        raise InvalidAttributeError("quant_type is", actual=quant_type, expected="0 or 1")
     if K < 1 or N < 1 or block_size < 16 or block_size & (block_size - 1):
         raise InvalidAttributeError(
-            f"K is {K}, N is {N}, block_size is {block_size}, expected 1 or more, 1 or more, 2^n >= 16"
+            "K, N and block_size are", actual=f"{K}, {N} and {block_size}", expected="1 or more, 1 or more, 2^n >= 16"
         )
     stored, count = known(b, "the packed weights"), N * K
     if stored.dtype != np.uint8 or stored.size != (count + 1) // 2:
         raise GraphError(
-            f"the packed weights have {stored.size} bytes, expected {(count + 1) // 2} of u8",
+            "the packed weights have",
+            actual=stored.size,
+            detail="bytes",
+            expected=f"{(count + 1) // 2} of u8",
             code=Code.constant_size,
             port="b",
         )

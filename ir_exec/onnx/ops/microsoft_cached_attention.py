@@ -106,7 +106,7 @@ def group_query_attention(
     if sliding_window_cache or not causal:
         raise UnsupportedError("a cache of a window and non-causal attention are not supported")
     if qk_output not in (0, 1, 2):
-        raise InvalidAttributeError(f"qk_output is {qk_output}, expected 0, 1 or 2")
+        raise InvalidAttributeError("qk_output is", actual=qk_output, expected="0, 1 or 2")
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)
     q, k, v = heads_of(query, num_heads), heads_of(key, kv_num_heads), heads_of(value, kv_num_heads)
@@ -134,7 +134,7 @@ def group_query_attention(
     outputs = [joined(attended(q, shared[0], shared[1], mask, scale or None, softcap, sink)), cache.keys, cache.values]
     if call.wants(3):
         if not qk_output:
-            raise UnsupportedError("the output output_qk is used, expected qk_output of 1 or 2")
+            raise UnsupportedError("the output output_qk is used", expected="qk_output of 1 or 2")
         bias = attention_bias if qk_output == 1 else mask
         scores = scores_of(q, shared[0], bias, scale or None, softcap)
         if qk_output == 1:

@@ -108,8 +108,12 @@ def _heads(query: Value, key: Value | None, value: Value | None, state: Value | 
     if key is not None and value is not None:
         sizes = [known_size(one, -2, "the number of heads") for one in (query, key, value)]
         if sizes[0] != sizes[1] or sizes[0] < 1 or sizes[2] % sizes[0]:
-            message = f"query, key and value have {sizes} heads, expected a multiple of equal numbers for the value"
-            raise InvalidAttributeError(message)
+            raise InvalidAttributeError(
+                "query, key and value have",
+                actual=sizes,
+                detail="heads",
+                expected="a multiple of equal numbers for the value",
+            )
         return _Heads(query, key, value, known_size(query, -1, "the size of a head"), sizes[0], sizes[2])
     if state is None:
         raise GraphError("initial_state is missing for packed queries", code=Code.wrong_number_of_inputs)

@@ -99,7 +99,7 @@ def _routed(
     if use_sparse_mixer:
         raise UnsupportedError("the sparse mixer is not supported")
     if not 1 <= count <= experts:
-        raise InvalidAttributeError(f"k is {count}, expected 1 to {experts}")
+        raise InvalidAttributeError("k is", actual=count, expected=f"1 to {experts}")
     shares = build.softmax(cast(logits, ElementType.f32), axis=-1)
     best, places = build.topk(shares, count, 1, "max", "value", index_element_type="i64", stable=True)
     if weights is not None:
@@ -131,7 +131,7 @@ def _mixed(data: Value, routing: Value, experts: int, expert: Callable[[Value, V
 
 def _expert_count(weights: Value) -> int:
     if known_rank(weights, "the weights") != 3:
-        raise ShapeError(f"the weights have rank {weights.rank}, expected 3", code=Code.wrong_rank)
+        raise ShapeError("the weights have rank", actual=weights.rank, expected=3, code=Code.wrong_rank)
     return known_size(weights, 0, "the number of experts")
 
 

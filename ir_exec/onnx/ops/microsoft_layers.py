@@ -31,7 +31,7 @@ def _group_norm(
 ) -> Value:
     """Group normalization in f32; an activation of 1 is SiLU."""
     if activation not in (0, 1):
-        raise InvalidAttributeError(f"activation is {activation}, expected 0 or 1")
+        raise InvalidAttributeError("activation is", actual=activation, expected="0 or 1")
     wide, back = _channels(cast(data, ElementType.f32), channels_last)
     scale, shift = cast(gamma, ElementType.f32), cast(beta, ElementType.f32)
     found = build.group_normalization(wide, scale, shift, num_groups=groups, epsilon=epsilon)
@@ -85,7 +85,7 @@ def cdist(a: Value, b: Value, *, metric: str) -> Value:
         raise UnsupportedError(f"the metric {metric} is not supported")
     for name, value in (("A", a), ("B", b)):
         if known_rank(value, name) != 2:
-            raise ShapeError(f"{name} has rank {value.rank}, expected 2", code=Code.wrong_rank, port=name.lower())
+            raise ShapeError(f"{name} has rank", actual=value.rank, expected=2, code=Code.wrong_rank, port=name.lower())
     sides = build.reduce_sum(build.multiply(a, a), ints(1), keep_dims=True)
     others = build.reduce_sum(build.multiply(b, b), ints(1), keep_dims=False)
     products = build.multiply(build.matmul(a, b, transpose_b=True), number(2, a))

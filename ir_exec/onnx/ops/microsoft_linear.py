@@ -32,7 +32,7 @@ def _repeated(value: Value, heads: int, wanted: int) -> Value:
     if heads == wanted:
         return value
     if heads < 1 or wanted % heads:
-        raise InvalidAttributeError(f"the number of heads is {heads}, expected a divisor of {wanted}")
+        raise InvalidAttributeError("the number of heads is", actual=heads, expected=f"a divisor of {wanted}")
     return build.gather(value, build.constant(np.repeat(np.arange(heads), wanted // heads)), 2)
 
 
@@ -63,13 +63,13 @@ def linear_attention(
         raise GraphError(f"decay or beta is missing for update_rule {update_rule}", code=Code.wrong_number_of_inputs)
     if q_num_heads < 1 or kv_num_heads < 1:
         raise InvalidAttributeError(
-            f"q_num_heads is {q_num_heads} and kv_num_heads is {kv_num_heads}, expected positive numbers"
+            "q_num_heads and kv_num_heads are", actual=f"{q_num_heads} and {kv_num_heads}", expected="positive numbers"
         )
     features = known_size(query, -1, "the last dim of the query")
     size = features // q_num_heads
     if size < 1:
         raise InvalidAttributeError(
-            f"q_num_heads is {q_num_heads}, expected at most {features}, the features of the query"
+            "q_num_heads is", actual=q_num_heads, expected=f"at most {features}", reason="the features of the query"
         )
     key_heads = known_size(key, -1, "the last dim of the key") // size
     wide_heads = max(q_num_heads, kv_num_heads)
@@ -162,4 +162,4 @@ def causal_conv_with_state(
     length = build.gather(shape_of(turned), ints(2), 0)
     state = build.slice(padded, length, build.add(length, ints(held)), ints(1), ints(2))
     results = [found, state]
-    return [build.transpose(one, ints(0, 2, 1)) for one in results] if channels_last else results
+    return [build.transpose(result, ints(0, 2, 1)) for result in results] if channels_last else results

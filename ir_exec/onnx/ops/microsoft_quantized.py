@@ -98,8 +98,13 @@ def qlinear_where(
 def qlinear_concat(y_scale: Value, y_zero_point: Value, *inputs: Value, axis: int) -> Value:
     """Concatenate inputs given as triples of a tensor, its scale and its zero point."""
     if not inputs or len(inputs) % 3:
-        message = f"{len(inputs)} inputs follow the first two, expected a multiple of 3"
-        raise GraphError(message, code=Code.wrong_number_of_inputs)
+        raise GraphError(
+            "the node has",
+            actual=len(inputs),
+            detail="inputs after the first two",
+            expected="a multiple of 3",
+            code=Code.wrong_number_of_inputs,
+        )
     parts = [dequantized(*inputs[start : start + 3]) for start in range(0, len(inputs), 3)]
     return _requantized(build.concat(parts, axis), y_scale, y_zero_point, inputs[0])
 

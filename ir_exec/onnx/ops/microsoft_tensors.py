@@ -60,7 +60,7 @@ def unfold_tensor(data: Value, *, dim: int, size: int, step: int) -> Value:
     rank = known_rank(data, "the input")
     axis = normal_axis(dim, rank)
     if size < 1 or step < 1:
-        raise InvalidAttributeError(f"size is {size} and step is {step}, expected positive numbers")
+        raise InvalidAttributeError("size and step are", actual=f"{size} and {step}", expected="positive numbers")
     length = build.gather(shape_of(data), axis, 0)
     last = build.subtract(length, build.constant(np.int64(size - 1)))
     starts = build.range(0, last, step, output_type="i64")
@@ -90,7 +90,7 @@ def matmul_integer_16(a: Value, b: Value) -> Value:
 def ngram_repeat_block(tokens: Value, scores: Value, *, ngram_size: int) -> Value:
     """Scores of minus infinity for tokens that would repeat an n-gram of [batch, length]."""
     if ngram_size < 1:
-        raise InvalidAttributeError(f"ngram_size is {ngram_size}, expected 1 or more")
+        raise InvalidAttributeError("ngram_size is", actual=ngram_size, expected="1 or more")
     zero = ints(0)
     length = build.gather(shape_of(tokens), ints(1), 0)
     windows = build.maximum(build.subtract(length, ints(ngram_size - 1)), zero)
@@ -136,8 +136,11 @@ def quantized_embed_layer_normalization(
     table = None
     if segments is not None:
         if segments_scale is None:
-            message = "segment_embedding_scale is missing, expected it with segment_embedding"
-            raise GraphError(message, code=Code.wrong_number_of_inputs)
+            raise GraphError(
+                "segment_embedding_scale is missing",
+                expected="it with segment_embedding",
+                code=Code.wrong_number_of_inputs,
+            )
         table = dequantized(segments, segments_scale, segments_zero_point)
     outputs = embed_layer_normalization(
         input_ids,
@@ -192,11 +195,13 @@ def multimodal_rotary_embedding(
 def _sections(lengths: Ints, layout: int, half: int) -> list[int]:
     """The index of the position that each angle belongs to."""
     if len(lengths) != 3 or min(lengths) < 0 or sum(lengths) != half:
-        raise InvalidAttributeError(f"mrope_section is {list(lengths)}, expected three numbers with the sum {half}")
+        raise InvalidAttributeError(
+            "mrope_section is", actual=list(lengths), expected=f"three numbers with the sum {half}"
+        )
     if layout == 0:
         return [index for index, length in enumerate(lengths) for _ in range(length)]
     if layout != 1:
-        raise InvalidAttributeError(f"mrope_layout is {layout}, expected 0 or 1")
+        raise InvalidAttributeError("mrope_layout is", actual=layout, expected="0 or 1")
     sections = [0] * half
     for index in (1, 2):
         for place in range(index, min(3 * lengths[index], half), 3):
@@ -208,7 +213,7 @@ def _by_section(angles: Value, sections: list[int]) -> Value:
     """[batch, length, angles] from [3, batch, length, angles]."""
     chosen = build.gather(angles, 0, 0)
     for index in (1, 2):
-        is_chosen = build.constant(np.array([one == index for one in sections]))
+        is_chosen = build.constant(np.array([section == index for section in sections]))
         chosen = build.select(is_chosen, build.gather(angles, index, 0), chosen)
     return chosen
 
@@ -221,7 +226,7 @@ def dynamic_time_warping(costs: Value) -> Value:
         table = table[0]
     if table.ndim != 2 or not table.size:
         raise ShapeError(
-            f"the costs have shape {list(table.shape)}, expected [M, N] or [1, M, N]", code=Code.wrong_rank
+            "the costs have shape", actual=list(table.shape), expected="[M, N] or [1, M, N]", code=Code.wrong_rank
         )
     return build.constant(_cheapest_path(table.astype(np.float32)))
 

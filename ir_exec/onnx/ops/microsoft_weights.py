@@ -50,8 +50,14 @@ def matmul_n_bits(
     blocks = -(-K // block_size)
     stored = known(b, "the packed weights")
     if stored.dtype != np.uint8 or stored.size * 8 != N * blocks * block_size * bits:
-        message = f"the packed weights have {stored.size} bytes, expected {N * blocks * block_size * bits // 8} of u8"
-        raise GraphError(message, code=Code.constant_size, port="b")
+        raise GraphError(
+            "the packed weights have",
+            actual=stored.size,
+            detail="bytes",
+            expected=f"{N * blocks * block_size * bits // 8} of u8",
+            code=Code.constant_size,
+            port="b",
+        )
     packed = stored.reshape(N, blocks, block_size * bits // 8)
     weights = cast(build.constant(_unpacked(packed, bits, (N, blocks, block_size))), a.element_type)
     zeros = _zero_points(zero_points, a, bits, N, blocks)
@@ -78,8 +84,14 @@ def _zero_points(given: Value | None, like: Value, bits: int, rows: int, blocks:
     held = known(given, "the zero points")
     width = -(-blocks * bits // 8)
     if held.size != rows * width:
-        message = f"the zero points have {held.size} bytes, expected {rows * width}"
-        raise GraphError(message, code=Code.constant_size, port="zero_points")
+        raise GraphError(
+            "the zero points have",
+            actual=held.size,
+            detail="bytes",
+            expected=rows * width,
+            code=Code.constant_size,
+            port="zero_points",
+        )
     zeros = cast(build.constant(_unpacked(held.reshape(rows, width), bits, (rows, blocks))), like.element_type)
     return build.unsqueeze(zeros, 2)
 
@@ -94,11 +106,18 @@ def _groups(g_idx: Value, columns: int, blocks: int) -> Value:
     """The block of each column, which determines its scale and zero point."""
     groups = known(g_idx, "the groups").ravel()[:columns]
     if groups.size != columns:
-        raise GraphError(f"g_idx has {groups.size} elements, expected {columns}", code=Code.constant_size, port="g_idx")
+        raise GraphError(
+            "g_idx has", actual=groups.size, detail="elements", expected=columns, code=Code.constant_size, port="g_idx"
+        )
     outside = groups[(groups < 0) | (groups >= blocks)]
     if outside.size:
-        message = f"g_idx contains {outside[0]}, expected 0 to {blocks - 1}"
-        raise EvaluationError(message, code=Code.index_out_of_range, port="g_idx")
+        raise EvaluationError(
+            "g_idx contains",
+            actual=outside[0],
+            expected=f"0 to {blocks - 1}",
+            code=Code.index_out_of_range,
+            port="g_idx",
+        )
     return build.constant(groups.astype(np.int64))
 
 
@@ -121,8 +140,14 @@ def matmul_fp_q4(a: Value, b: Value, b_shape: Value, *, blk_quant_type: int) -> 
     has_offset, blocks = _FP_Q4[blk_quant_type], -(-rows // _BLOCK)
     stored, size = known(b, "the packed weights"), 4 + has_offset + _BLOCK // 2
     if stored.dtype != np.uint8 or stored.size != columns * blocks * size:
-        message = f"the packed weights have {stored.size} bytes, expected {columns * blocks * size} of u8"
-        raise GraphError(message, code=Code.constant_size, port="b")
+        raise GraphError(
+            "the packed weights have",
+            actual=stored.size,
+            detail="bytes",
+            expected=f"{columns * blocks * size} of u8",
+            code=Code.constant_size,
+            port="b",
+        )
     packed = stored.reshape(columns, blocks, size)
     scales = np.ascontiguousarray(packed[..., :4]).view(np.float32)
     zeros = packed[..., 4:5] if has_offset else np.full_like(packed[..., :1], 8)
@@ -152,7 +177,7 @@ def matmul_of_fp4_weights(
     """
     stored, scales = known(b, "the packed weights"), known(weight_scale, "the scales")
     if stored.ndim != 2 or block_size < 1:
-        raise ShapeError(f"the packed weights have rank {stored.ndim}, expected 2", code=Code.wrong_rank, port="b")
+        raise ShapeError("the packed weights have rank", actual=stored.ndim, expected=2, code=Code.wrong_rank, port="b")
     rows, columns = stored.shape[0], 2 * stored.shape[1]
     codes = np.stack([stored & 15, stored >> 4], axis=-1).reshape(rows, columns)
     whole = build.multiply(

@@ -58,7 +58,7 @@ def normalizer(data: Value, *, norm: str) -> Value:
     """Each row divided by its maximum, its L1 norm or its L2 norm; rows of zeros are unchanged."""
     chosen("norm", norm, {one: one for one in ("MAX", "L1", "L2")})
     if known_rank(data, "the input") not in (1, 2):
-        raise ShapeError(f"the input has rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=data.rank, expected="1 or 2", code=Code.wrong_rank)
     data = cast(data, ElementType.f32)
     if norm == "MAX":
         divisor = build.reduce_max(data, ints(-1), keep_dims=True)
@@ -85,7 +85,9 @@ def imputer(
     replaced = replaced_value_float if is_float else replaced_value_int64
     if bool(imputed_value_floats) == bool(imputed_value_int64s) or not values:
         raise InvalidAttributeError(
-            f"expected one list of imputed values, of the kind of the input ({data.element_type})"
+            "the lists of imputed values do not fit",
+            expected="one list",
+            reason=f" of the kind of the input ({data.element_type})",
         )
     if len(values) > 1:
         columns = known_size(data, -1, "the number of columns")
@@ -100,7 +102,7 @@ def one_hot_encoder(data: Value, *, cats_int64s: Ints, cats_strings: Strings, ze
     """A last axis with 1 at the category of each element; without `zeros` every element must have a category."""
     keys = _column((), cats_int64s, cats_strings, "categories")
     if (data.element_type is ElementType.string) != bool(cats_strings):
-        raise ElementTypeError(f"the input is {data.element_type}, expected the kind of the categories")
+        raise ElementTypeError("the input is", actual=data.element_type, expected="the kind of the categories")
     count = len(keys)
     found = data if cats_strings else as_i64(data)
     place = look_up(found, keys, np.arange(count, dtype=np.int64), np.array([count], np.int64))
@@ -123,7 +125,11 @@ def feature_vectorizer(*inputs: Value, inputdimensions: Ints) -> Value:
     """Concatenate the rows of all inputs, each truncated or padded with zeros to its number of columns."""
     if not inputs or len(inputs) != len(inputdimensions) or min(inputdimensions) < 0:
         raise InvalidAttributeError(
-            f"inputdimensions has {len(inputdimensions)} elements, expected {len(inputs)}, one for each input"
+            "inputdimensions has",
+            actual=len(inputdimensions),
+            detail="elements",
+            expected=len(inputs),
+            reason="one for each input",
         )
     parts = []
     for data, width in zip(inputs, inputdimensions, strict=True):
@@ -140,11 +146,16 @@ def zip_map(data: Value, *, classlabels_int64s: Ints, classlabels_strings: Strin
     """The scores unchanged: IR has no maps from labels to them."""
     count = len(_column((), classlabels_int64s, classlabels_strings, "labels"))
     if known_rank(data, "the scores") not in (1, 2):
-        raise ShapeError(f"the scores have rank {data.rank}, expected 1 or 2", code=Code.wrong_rank)
+        raise ShapeError("the scores have rank", actual=data.rank, expected="1 or 2", code=Code.wrong_rank)
     columns = size_along(data, -1)
     if columns.is_static and columns.size != count:
         raise ShapeError(
-            f"a row has {columns.size} scores, expected {count}, one for each label", code=Code.dims_differ
+            "a row has",
+            actual=columns.size,
+            detail="scores",
+            expected=count,
+            reason="one for each label",
+            code=Code.dims_differ,
         )
     message = "the output is a tensor of scores, [rows, labels], in place of maps from labels to scores"
     hint = "export without ZipMap: options={'zipmap': False} in skl2onnx, zipmap=False in onnxmltools"
@@ -194,7 +205,7 @@ def label_encoder(
     if default_tensor is not None:
         default = call.array(default_tensor)
         if default.size != 1:
-            raise InvalidAttributeError(f"default_tensor has {default.size} elements, expected one")
+            raise InvalidAttributeError("default_tensor has", actual=default.size, detail="elements", expected="one")
         default = default.reshape(1)
     elif values.dtype == object:
         default = np.array([default_string], object)
@@ -206,7 +217,7 @@ def label_encoder(
 def _column(floats: Floats, integers: Ints, strings: Strings, what: str) -> Array:
     given = [one for one in (floats, integers, strings) if one]
     if len(given) != 1:
-        raise InvalidAttributeError(f"expected exactly one list of {what}")
+        raise InvalidAttributeError("the node has", actual=len(given), detail=f"lists of {what}", expected=1)
     if strings:
         return np.array(strings, object)
     return np.array(floats, np.float32) if floats else np.array(integers, np.int64)

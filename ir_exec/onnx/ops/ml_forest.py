@@ -39,7 +39,9 @@ def equal_lengths(**lists: Sequence[object] | Array) -> None:
     first, count = next(iter(lengths.items()))
     for name, length in lengths.items():
         if length != count:
-            raise InvalidAttributeError(f"{name} has {length} elements, expected {count}, the number in {first}")
+            raise InvalidAttributeError(
+                f"{name} has", actual=length, detail="elements", expected=count, reason=f"the number in {first}"
+            )
 
 
 class Forest(NamedTuple):
@@ -86,10 +88,15 @@ class Forest(NamedTuple):
         inner = self.modes != LEAF
         used = self.features[inner]
         if used.size and used.min() < 0:
-            raise InvalidAttributeError(f"a feature has the index {used.min()}, expected 0 or more")
+            raise InvalidAttributeError("a feature has the index", actual=used.min(), expected="0 or more")
         if used.size and columns is not None and used.max() >= columns:
-            message = f"a feature has the index {used.max()}, expected less than {columns}, the columns of the input"
-            raise ShapeError(message, code=Code.index_out_of_range)
+            raise ShapeError(
+                "a feature has the index",
+                actual=used.max(),
+                expected=f"less than {columns}",
+                reason="the columns of the input",
+                code=Code.index_out_of_range,
+            )
 
 
 def walked(rows: Value, forest: Forest) -> Value:
@@ -154,10 +161,10 @@ class Leaves(NamedTuple):
     def check(self, targets: int, name: str) -> None:
         """Raise InvalidAttributeError for a target out of range."""
         if targets < 1:
-            raise InvalidAttributeError(f"the number of targets is {targets}, expected 1 or more")
+            raise InvalidAttributeError("the number of targets is", actual=targets, expected="1 or more")
         wrong = self.targets[(self.targets < 0) | (self.targets >= targets)]
         if wrong.size:
-            raise InvalidAttributeError(f"{name} contains {wrong[0]}, expected 0 to {targets - 1}")
+            raise InvalidAttributeError(f"{name} contains", actual=wrong[0], expected=f"0 to {targets - 1}")
 
     def summed(self, places: Value, forest: Forest, targets: int, kind: ElementType) -> Value:
         """[rows, targets]: the sums of the weights of the leaves of all trees."""

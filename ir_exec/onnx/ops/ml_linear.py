@@ -22,7 +22,9 @@ __all__: list[str] = []
 def _matrix(values: Floats, rows: int, name: str) -> Array:
     """[rows, ...]: the rows one after the other."""
     if rows < 1 or not values or len(values) % rows:
-        raise InvalidAttributeError(f"{name} has {len(values)} elements, expected a multiple of {rows} rows")
+        raise InvalidAttributeError(
+            f"{name} has", actual=len(values), detail="elements", expected=f"a multiple of {rows} rows"
+        )
     return np.array(values, np.float32).reshape(rows, -1)
 
 
@@ -35,7 +37,9 @@ def _rows_of(data: Value, features: int) -> Value:
     rows = as_rows(data, ElementType.f32)
     columns = size_along(rows, 1)
     if columns.is_static and columns.size != features:
-        raise ShapeError(f"the input has {columns.size} columns, expected {features}", code=Code.dims_differ)
+        raise ShapeError(
+            "the input has", actual=columns.size, detail="columns", expected=features, code=Code.dims_differ
+        )
     return rows
 
 
@@ -74,7 +78,9 @@ def linear_classifier(
     scores = _weighted(data, _matrix(coefficients, count, "coefficients"), intercepts)
     if count > 1:
         if count != len(labels):
-            raise InvalidAttributeError(f"{count} intercepts are given, expected {len(labels)}, one for each class")
+            raise InvalidAttributeError(
+                "the node has", actual=count, detail="intercepts", expected=len(labels), reason="one for each class"
+            )
         return [labelled(labels, first_largest(scores)), transformed(scores, post_transform)]
     if len(labels) != 2:
         raise UnsupportedError(f"one row of coefficients for {len(labels)} classes is not supported")
@@ -97,7 +103,11 @@ class _Kernel(NamedTuple):
         known = chosen("kernel_type", kind, {one: one for one in ("LINEAR", "POLY", "RBF", "SIGMOID")})
         if parameters and len(parameters) < 3:
             raise InvalidAttributeError(
-                f"kernel_params has {len(parameters)} elements, expected 3: gamma, coef0, degree"
+                "kernel_params has",
+                actual=len(parameters),
+                detail="elements",
+                expected=3,
+                reason=": gamma, coef0, degree",
             )
         return _Kernel(known, *(parameters[:3] if parameters else (0.0, 0.0, 0.0)))
 
@@ -144,7 +154,11 @@ def svm_regressor(
         vectors = _matrix(support_vectors, n_supports, "support_vectors")
         if weights.size != n_supports:
             raise InvalidAttributeError(
-                f"coefficients has {weights.size} elements, expected {n_supports}, one for each support vector"
+                "coefficients has",
+                actual=weights.size,
+                detail="elements",
+                expected=n_supports,
+                reason="one for each support vector",
             )
         compared = _Kernel.read(kernel_type, kernel_params)(_rows_of(data, vectors.shape[1]), vectors)
         found = build.matmul(compared, build.constant(weights), transpose_b=True)
@@ -173,13 +187,21 @@ class _Machine(NamedTuple):
         count = sum(per_class)
         if len(per_class) != classes or min(per_class) < 0:
             raise InvalidAttributeError(
-                f"vectors_per_class has {len(per_class)} elements, expected {classes}, one for each class"
+                "vectors_per_class has",
+                actual=len(per_class),
+                detail="elements",
+                expected=classes,
+                reason="one for each class",
             )
         pairs = [(first, second) for first in range(classes) for second in range(first + 1, classes)]
         if len(coefficients) < (classes - 1) * count or len(rho) < len(pairs):
-            sizes = f"coefficients has {len(coefficients)} elements and rho {len(rho)}"
-            message = f"{sizes}, expected more for {count} vectors of {classes} classes"
-            raise InvalidAttributeError(message)
+            raise InvalidAttributeError(
+                "coefficients and rho have",
+                actual=f"{len(coefficients)} and {len(rho)}",
+                detail="elements",
+                expected=f"{(classes - 1) * count} and {len(pairs)} or more",
+                reason=f" for {count} vectors of {classes} classes",
+            )
         table = np.array(coefficients[: (classes - 1) * count], np.float32).reshape(classes - 1, count)
         weights = np.zeros((count, len(pairs)), np.float32)
         starts = np.cumsum([0, *per_class])
@@ -285,11 +307,15 @@ def svm_classifier(
     classes, pairs = len(labels), len(labels) * (len(labels) - 1) // 2
     if len(prob_a) != len(prob_b) or 0 < len(prob_a) < pairs:
         raise InvalidAttributeError(
-            f"prob_a has {len(prob_a)} elements and prob_b {len(prob_b)}, expected {pairs}, one for each pair"
+            "prob_a and prob_b have",
+            actual=f"{len(prob_a)} and {len(prob_b)}",
+            detail="elements",
+            expected=pairs,
+            reason="one for each pair",
         )
     if not rho:
         raise InvalidAttributeError("rho is missing")
-    positive = all(one >= 0 for one in coefficients)
+    positive = all(coefficient >= 0 for coefficient in coefficients)
     if not sum(vectors_per_class):
         scores = _weighted(data, _matrix(coefficients, classes, "coefficients"), (rho[0],) * classes)
         places = _linear_places(scores, classes, positive)

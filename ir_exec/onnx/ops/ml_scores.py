@@ -34,14 +34,16 @@ def as_rows(data: Value, kind: ElementType) -> Value:
     wide = cast(data, kind)
     rank = known_rank(data, "the input")
     if rank not in (1, 2):
-        raise InvalidAttributeError(f"the input has rank {rank}, expected 1 or 2: rows of features")
+        raise InvalidAttributeError("the input has rank", actual=rank, expected="1 or 2", reason=": rows of features")
     return build.unsqueeze(wide, ints(0)) if rank == 1 else wide
 
 
 def class_labels(integers: Ints, strings: Strings) -> Array:
     """The labels of the classes; only one list may be given."""
     if bool(integers) == bool(strings):
-        raise InvalidAttributeError("expected labels of exactly one kind: integers or strings")
+        raise InvalidAttributeError(
+            "labels of integers and of strings are both given or both missing", expected="one of them"
+        )
     return np.array(strings, object) if strings else np.array(integers, np.int64)
 
 

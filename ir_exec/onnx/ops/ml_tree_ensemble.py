@@ -51,7 +51,11 @@ class _Branches(NamedTuple):
         sets = [one[~np.isnan(one)] for one in np.split(members, ends)]
         if len(sets) < len(asking) or members.size > _MOST_MEMBERS:
             raise InvalidAttributeError(
-                f"{len(sets)} sets of members are given, expected {len(asking)}, one for each BRANCH_MEMBER node"
+                "the node has",
+                actual=len(sets),
+                detail="sets of members",
+                expected=len(asking),
+                reason="one for each BRANCH_MEMBER node",
             )
         columns = [one.tolist() for one in self._replace(modes=np.where(self.modes == _MEMBER, _EQUAL, self.modes))]
         features, modes, splits, yes, no, tracks = columns
@@ -80,7 +84,10 @@ def _behind(nodes: Ints, are_leaves: Ints, branches: int, leaves: int, name: str
     if wrong.any():
         place = int(np.flatnonzero(wrong)[0])
         raise InvalidAttributeError(
-            f"{name} contains {found[place]} at {place}, expected less than {leaves if is_leaf[place] else branches}"
+            f"{name} contains",
+            actual=found[place],
+            detail=f"at {place}",
+            expected=f"less than {leaves if is_leaf[place] else branches}",
         )
     return found + np.where(is_leaf, branches, 0)
 
@@ -123,11 +130,12 @@ def tree_ensemble(
         ("post_transform", post_transform, _TRANSFORMS),
     ):
         if not 0 <= number < len(names):
-            raise InvalidAttributeError(f"{name} is {number}, expected 0 to {len(names) - 1}")
+            raise InvalidAttributeError(f"{name} is", actual=number, expected=f"0 to {len(names) - 1}")
     count, leaves = len(modes), len(weights)
     if modes.dtype.kind not in "iu" or (modes > _MEMBER).any() or splits.dtype.kind != "f" or weights.dtype.kind != "f":
         raise InvalidAttributeError(
-            "expected integers up to 6 in nodes_modes, and floats in nodes_splits and leaf_weights"
+            "nodes_modes, nodes_splits or leaf_weights have other values",
+            expected="integers up to 6, floats and floats",
         )
     tracks = np.zeros(count, bool)
     tracks[: len(nodes_missing_value_tracks_true)] = np.array(nodes_missing_value_tracks_true[:count]) == 1

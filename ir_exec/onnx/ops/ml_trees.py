@@ -80,7 +80,7 @@ class _Nodes(NamedTuple):
         )
         if not len(self.trees):
             raise InvalidAttributeError("the ensemble has no nodes")
-        modes = np.array([chosen("nodes_modes", one, _MODES) for one in self.modes])
+        modes = np.array([chosen("nodes_modes", mode, _MODES) for mode in self.modes])
         own = np.arange(len(modes))
         inner = modes != LEAF
         yes, no = own.copy(), own.copy()
@@ -129,16 +129,16 @@ def _precise(floats: Floats, tensor: Tensor | None, name: str, call: Call) -> Ar
     if tensor is None:
         return np.array(floats, np.float32)
     if floats:
-        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given, expected one")
+        raise InvalidAttributeError(f"both {name} and {name}_as_tensor are given", expected="one")
     found = call.array(tensor).ravel()
     if found.dtype not in (np.float32, np.float64):
-        raise InvalidAttributeError(f"{name}_as_tensor is {found.dtype}, expected f32 or f64")
+        raise InvalidAttributeError(f"{name}_as_tensor is", actual=found.dtype, expected="f32 or f64")
     return found
 
 
 def _precision(data: Value, *tables: Array) -> ElementType:
     """f64 if the rows or a table are f64; integers are compared as f32."""
-    wide = data.element_type is ElementType.f64 or any(one.dtype == np.float64 for one in tables)
+    wide = data.element_type is ElementType.f64 or any(table.dtype == np.float64 for table in tables)
     return ElementType.f64 if wide else ElementType.f32
 
 
@@ -163,9 +163,11 @@ def aggregated(
     As in onnxruntime, no base value is added for one of several targets without a weight from any leaf.
     """
     if how not in ("SUM", "AVERAGE", *_EXTREMES):
-        raise InvalidAttributeError(f"aggregate_function is {how!r}, expected SUM, AVERAGE, MIN or MAX")
+        raise InvalidAttributeError("aggregate_function is", actual=repr(how), expected="SUM, AVERAGE, MIN or MAX")
     if len(base) not in (0, targets):
-        raise InvalidAttributeError(f"{len(base)} base values are given, expected {targets}, one for each target")
+        raise InvalidAttributeError(
+            "the node has", actual=len(base), detail="base values", expected=targets, reason="one for each target"
+        )
     places, kind = walked(rows, forest), rows.element_type
     if how in _EXTREMES:
         found = leaves.extreme(places, forest, targets, kind, largest=_EXTREMES[how])
@@ -218,7 +220,9 @@ def _classified(
     if classes == 1:
         raise UnsupportedError("a classifier of one class is not supported")
     if len(base) not in ((0, 1, 2) if classes == 2 else (0, classes)):
-        raise InvalidAttributeError(f"{len(base)} base values are given, expected {classes}, one for each class")
+        raise InvalidAttributeError(
+            "the node has", actual=len(base), detail="base values", expected=classes, reason="one for each class"
+        )
     places = walked(rows, forest)
     scores = leaves.summed(places, forest, classes, rows.element_type)
     reached = leaves.reached(places, forest, classes)

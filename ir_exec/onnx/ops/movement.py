@@ -113,7 +113,7 @@ def scatter_nd(data: Value, indices: Value, updates: Value, *, reduction: str) -
 def tensor_scatter(past_cache: Value, update: Value, write_indices: Value | None, *, axis: int, mode: str) -> Value:
     """Write `update` into the cache, starting at an index of each batch, along `axis`."""
     if mode not in ("linear", "circular"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected linear or circular")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="linear or circular")
     rank = known_rank(past_cache, "past_cache")
     axis = normal_axis(axis, rank)
     length = build.gather(shape_of(update), axis, 0)
@@ -194,7 +194,7 @@ def squeeze_13(data: Value, axes: Value | None) -> Value:
     for axis in () if axes.constant is None else axes.constant.ravel().tolist():
         if 1 not in (dim := size_along(data, axis)):
             # The operator of IR keeps such an axis.
-            raise ShapeError(f"axis {axis} of the input has size {dim}, expected 1", code=Code.dims_differ)
+            raise ShapeError(f"axis {axis} of the input has size", actual=dim, expected=1, code=Code.dims_differ)
     return build.squeeze(data, axes)
 
 
@@ -262,7 +262,9 @@ def split(
     """Without sizes all outputs have equal sizes, since version 18 except a smaller last one."""
     count = num_outputs if num_outputs is not None else call.outputs
     if count != call.outputs:
-        raise InvalidAttributeError(f"num_outputs is {count}, expected {call.outputs}, the outputs of the node")
+        raise InvalidAttributeError(
+            "num_outputs is", actual=count, expected=call.outputs, reason="the outputs of the node"
+        )
     if since < 18 or split is not None or _divides(data, axis, count):
         return _split(data, axis, split, count)
     size = build.gather(shape_of(data), axis, 0)
@@ -344,14 +346,14 @@ def _wrapped(data: Value, begins: Value, ends: Value, rank: int) -> Value:
 @onnx_op("DepthToSpace", since=(1, 11))
 def depth_to_space(data: Value, *, blocksize: int, mode: str) -> Value:
     if mode not in ("DCR", "CRD"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="DCR or CRD")
     return build.depth_to_space(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
 
 
 @onnx_op("SpaceToDepth", since=(1, 28))
 def space_to_depth(data: Value, *, blocksize: int, mode: str) -> Value:
     if mode not in ("DCR", "CRD"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected DCR or CRD")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="DCR or CRD")
     return build.space_to_depth(data, block_size=blocksize, mode="blocks_first" if mode == "DCR" else "depth_first")
 
 
@@ -387,7 +389,7 @@ def trilu(data: Value, k: Value | None, *, upper: bool) -> Value:
 def center_crop_pad(data: Value, shape: Value, *, axes: Ints | None) -> Value:
     """Crop or pad the axes to these sizes, equally at both ends."""
     rank = known_rank(data, "the input")
-    for position, axis in enumerate(range(rank) if axes is None else [normal_axis(one, rank) for one in axes]):
+    for position, axis in enumerate(range(rank) if axes is None else [normal_axis(axis, rank) for axis in axes]):
         wanted = build.gather(as_i64(shape), ints(position), 0)
         held = build.gather(shape_of(data), ints(axis), 0)
         zero = ints(0)

@@ -315,9 +315,9 @@ def dropout(data: Value, ratio: Value | None, training_mode: Value | None, *, se
     if not is_training or not share:
         return _kept(data)
     if seed is None:
-        raise UnsupportedError("training mode drops elements at random, expected a seed")
+        raise UnsupportedError("training mode drops elements at random", expected="a seed")
     if not 0 <= share < 1:
-        raise InvalidAttributeError(f"the ratio is {share}, expected a number from 0 to below 1")
+        raise InvalidAttributeError("the ratio is", actual=share, expected="a number from 0 to below 1")
     sizes = dims_of(data, "the input")
     is_kept = (uniform_floats(seed, prod(sizes)) >= np.float32(share)).reshape(sizes)
     scale = float(np.float32(1) / (np.float32(1) - np.float32(share)))

@@ -109,7 +109,7 @@ def _lp_pool(data: Value, p: float, windows: dict[str, Any]) -> Value:
 
 def _check_norm(p: float) -> None:
     if not 0 < p < inf:
-        raise InvalidAttributeError(f"p is {p}, expected a number above 0")
+        raise InvalidAttributeError("p is", actual=p, expected="a number above 0")
 
 
 def _padded(data: Value, windows: dict[str, Any]) -> Value:
@@ -120,8 +120,14 @@ def _padded(data: Value, windows: dict[str, Any]) -> Value:
     if auto_pad in ("same_upper", "same_lower") or windows["rounding_type"] != "floor":
         sizes = dims_of(data, "the input")[2:]
         if len(sizes) != rank:
-            message = f"kernel_shape has {rank} elements, expected {len(sizes)}, one for each spatial axis"
-            raise ShapeError(message, code=Code.wrong_rank)
+            raise ShapeError(
+                "kernel_shape has",
+                actual=rank,
+                detail="elements",
+                expected=len(sizes),
+                reason="one for each spatial axis",
+                code=Code.wrong_rank,
+            )
         for axis in range(rank):
             stride = windows["strides"][axis]
             span = (windows["kernel_sizes"][axis] - 1) * windows["dilations"][axis] + 1
@@ -210,6 +216,6 @@ def max_unpool(
 @onnx_op("MaxRoiPool", since=1)
 def max_roi_pool(data: Value, rois: Value, *, pooled_shape: Ints, spatial_scale: float) -> Value:
     if len(pooled_shape) != 2:
-        raise InvalidAttributeError(f"pooled_shape has {len(pooled_shape)} elements, expected 2")
+        raise InvalidAttributeError("pooled_shape has", actual=len(pooled_shape), detail="elements", expected=2)
     height, width = pooled_shape
     return build.roi_pooling(data, rois, spatial_scale=spatial_scale, pooled_h=height, pooled_w=width, method="max")

@@ -62,7 +62,9 @@ def spread(value: Value, data: Value, axis: int, block: int = 0) -> Value:
     if own == 1 and not block:
         return build.unsqueeze(value, list(range(1, rank - axis))) if rank - axis > 1 else value
     if own != rank:
-        raise ShapeError(f"the scale has rank {own}, expected {rank}, the rank of the input", code=Code.wrong_rank)
+        raise ShapeError(
+            "the scale has rank", actual=own, expected=rank, reason="the rank of the input", code=Code.wrong_rank
+        )
     size = build.gather(shape_of(data), axis, 0)
     places = build.divide(build.range(0, size, 1, output_type="i64"), build.constant(np.int64(block or 1)))
     return build.gather(value, places, axis)

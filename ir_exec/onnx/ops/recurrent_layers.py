@@ -60,7 +60,7 @@ class _RecurrentLayer:
         names = tuple(name.lower() for name in attributes["activations"]) or defaults * self.directions
         if len(names) != len(defaults) * self.directions:
             raise InvalidAttributeError(
-                f"activations has {len(names)} elements, expected {len(defaults) * self.directions}"
+                "activations has", actual=len(names), detail="elements", expected=len(defaults) * self.directions
             )
         functions = activations_of(names, attributes["activation_alpha"], attributes["activation_beta"])
         per = len(defaults)
@@ -112,7 +112,7 @@ class _RecurrentLayer:
         """[batch, directions, steps, hidden] and [batch, directions, hidden] in the order of ONNX."""
         if self.layout:
             return [build.transpose(y, ints(0, 2, 1, 3)), *states]
-        return [build.transpose(y, ints(2, 1, 0, 3)), *[build.transpose(one, ints(1, 0, 2)) for one in states]]
+        return [build.transpose(y, ints(2, 1, 0, 3)), *[build.transpose(state, ints(1, 0, 2)) for state in states]]
 
 
 def lstm_layer(
@@ -259,7 +259,7 @@ def activations_of(names: tuple[str, ...], alphas: Floats, betas: Floats) -> lis
 def _activation(name: str, alphas: Iterator[float], betas: Iterator[float]) -> Activation:
     kind = _KINDS.get(name)
     if kind is None:
-        raise InvalidAttributeError(f"unknown activation {name!r}, expected one of {', '.join(_KINDS)}")
+        raise InvalidAttributeError("unknown activation", actual=repr(name), expected=f"one of {', '.join(_KINDS)}")
     numbers = {}
     for parameter, given, default in (("alpha", alphas, kind.alpha), ("beta", betas, kind.beta))[: kind.takes]:
         numbers[parameter] = next(given, default)

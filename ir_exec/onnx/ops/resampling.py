@@ -78,7 +78,9 @@ class Resampling(NamedTuple):
             ("keep_aspect_ratio_policy", self.policy, {"stretch", "not_larger", "not_smaller"}),
         ):
             if value not in allowed:
-                raise InvalidAttributeError(f"{name} is {value!r}, expected one of {', '.join(sorted(allowed))}")
+                raise InvalidAttributeError(
+                    f"{name} is", actual=repr(value), expected=f"one of {', '.join(sorted(allowed))}"
+                )
 
     @property
     def is_native(self) -> bool:
@@ -117,16 +119,18 @@ def resampled(
     scales, sizes, roi = (None if value is None else as_vector(value) for value in (scales, sizes, roi))
     given = scales if scales is not None else sizes
     if given is None or (scales is not None and sizes is not None):
-        raise InvalidAttributeError("expected either scales or sizes")
+        raise InvalidAttributeError("scales and sizes are both given or both missing", expected="one of them")
     if way.coordinates == "tf_crop_and_resize" and roi is None:
         raise InvalidAttributeError("the input roi is missing: tf_crop_and_resize requires it")
     every = tuple(normal_axis(axis, rank) for axis in axes) if axes else tuple(range(rank))
     counts = given.shape.dims
     if counts is not None and (len(counts) != 1 or len(every) not in counts[0]):
-        message = (
-            f"{'scales' if sizes is None else 'sizes'} is {given.type}, expected one for each of {len(every)} axes"
+        raise ShapeError(
+            f"{'scales' if sizes is None else 'sizes'} is",
+            actual=given.type,
+            expected=f"one for each of {len(every)} axes",
+            code=Code.dims_differ,
         )
-        raise ShapeError(message, code=Code.dims_differ)
     target = _target(data, way, every, scales, sizes, roi)
     left = _moved(data, target, way)
     native = [position for position in left if _is_native(data, way, target, position)]

@@ -87,7 +87,7 @@ def sequence_at(sequence: Sequence, position: Value, *, call: Call) -> GraphValu
         return checked_gather(sequence.value, _scalar(position), 0)
     sequence = _listed(sequence)
     if position.constant is None and _are_alike(sequence.tensors, call):
-        joined = build.concat([build.unsqueeze(one, 0) for one in sequence.tensors], 0)
+        joined = build.concat([build.unsqueeze(tensor, 0) for tensor in sequence.tensors], 0)
         return checked_gather(joined, _scalar(position), 0)
     return sequence.items[_place(position, len(sequence.items), "the position")]
 
@@ -107,7 +107,7 @@ def _are_alike(tensors: list[Value], call: Call) -> bool:
 
     In a conversion for the inputs of a call the shapes must be known, because alternatives exist there.
     """
-    if len({(one.element_type, str(one.shape)) for one in tensors}) != 1:
+    if len({(tensor.element_type, str(tensor.shape)) for tensor in tensors}) != 1:
         return False
     if tensors[0].shape.is_static:
         return True
@@ -158,7 +158,7 @@ def split_to_sequence(data: Value, split: Value | None, *, axis: int, keepdims: 
         size = known_size(data, axis, "the size of the axis that is split")
         each = 1 if split is None else int(known_scalar(split, "the split"))
         if each <= 0:
-            raise EvaluationError(f"the split is {each}, expected 1 or more")
+            raise EvaluationError("the split is", actual=each, expected="1 or more")
         require_few(-(-size // each))
         sizes = tuple(min(each, size - start) for start in range(0, size, each))
     parts = (data,) if len(sizes) == 1 else tuple(build.variadic_split(data, axis, ints(*sizes)))
@@ -173,8 +173,8 @@ def concat_from_sequence(sequence: Sequence, *, axis: int, new_axis: bool) -> Va
         return _joined(sequence.value, axis, new_axis)
     sequence = _listed(sequence)
     if not sequence.items:
-        raise EvaluationError("the list is empty, expected tensors to join")
-    parts = [build.unsqueeze(one, ints(axis)) for one in sequence.tensors] if new_axis else sequence.tensors
+        raise EvaluationError("the list is", actual="empty", expected="tensors to join")
+    parts = [build.unsqueeze(tensor, ints(axis)) for tensor in sequence.tensors] if new_axis else sequence.tensors
     return build.concat(parts, axis)
 
 

@@ -35,7 +35,7 @@ def size(data: Value) -> Value:
 def constant_of_shape(shape: Value, *, value: Tensor | None, call: Call) -> Value:
     fill = np.zeros(1, np.float32) if value is None else call.array(value)
     if fill.size != 1:
-        raise InvalidAttributeError(f"value has {fill.size} elements, expected one")
+        raise InvalidAttributeError("value has", actual=fill.size, detail="elements", expected="one")
     return build.broadcast(build.constant(fill.reshape(())), as_vector(shape))
 
 
@@ -43,7 +43,7 @@ def constant_of_shape(shape: Value, *, value: Tensor | None, call: Call) -> Valu
 def eye_like(data: Value, *, dtype: int | None, k: int) -> Value:
     kind = data.element_type if dtype is None else element_type_of(dtype)
     if data.rank not in (None, 2):
-        raise ShapeError(f"the input has rank {data.rank}, expected 2", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=data.rank, expected=2, code=Code.wrong_rank)
     sizes = shape_of(data)
     made = ElementType.i8 if kind not in _EYE else kind
     found = build.eye(build.gather(sizes, 0, 0), build.gather(sizes, 1, 0), ints(k), output_type=made)

@@ -31,7 +31,7 @@ __all__: list[str] = []
 def _is_real(signal: Value) -> bool:
     last = known_size(signal, -1, "the last dim of the signal")
     if last not in (1, 2):
-        raise ShapeError(f"the last dim is {last}, expected 1 (real) or 2 (complex)", code=Code.dims_differ)
+        raise ShapeError("the last dim is", actual=last, expected="1 (real) or 2 (complex)", code=Code.dims_differ)
     return last == 1
 
 
@@ -82,7 +82,9 @@ def stft(
     elif window is not None:
         length = shape_of(window)
     else:
-        raise ShapeError("expected a window or frame_length, found neither", code=Code.wrong_number_of_inputs)
+        raise ShapeError(
+            "window and frame_length are missing", expected="one of them", code=Code.wrong_number_of_inputs
+        )
     step = reshape(as_i64(frame_step), 1)
     size = build.gather(shape_of(signal), ints(1), 0)
     count = build.add(build.divide(build.subtract(size, length), step), ints(1))

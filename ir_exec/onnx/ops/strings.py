@@ -63,10 +63,17 @@ def numbers_of_strings(strings: Array, kind: ElementType) -> Array:
     for text in strings.ravel():
         match = pattern.match(str(text))
         if match is None:
-            raise EvaluationError(f"the string {str(text)!r} is no {kind}, expected a number", code=Code.bad_value)
+            raise EvaluationError(
+                "the string is", actual=repr(str(text)), expected=f"a number of type {kind}", code=Code.bad_value
+            )
         if len(match[1]) > _MOST_DIGITS:
-            message = f"a string is a number of {len(match[1]):,} characters, expected at most {_MOST_DIGITS:,}"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "a string is a number of",
+                actual=f"{len(match[1]):,}",
+                detail="characters",
+                expected=f"at most {_MOST_DIGITS:,}",
+                code=Code.bad_value,
+            )
         values.append(_float(match[1]) if kind.is_float else int(match[1]))
     if kind.is_float:
         with np.errstate(over="ignore"):
@@ -105,7 +112,9 @@ def _text_of(value: float) -> str:
 
 def _strings(data: Value, what: str) -> Array:
     if data.element_type is not ElementType.string:
-        raise ElementTypeError(f"{what} is {data.element_type}, expected strings", code=Code.element_type_not_taken)
+        raise ElementTypeError(
+            f"{what} is", actual=data.element_type, expected="strings", code=Code.element_type_not_taken
+        )
     return known(data, what)
 
 
@@ -145,7 +154,9 @@ def string_normalizer(data: Value, *, case_change_action: str, is_case_sensitive
     change = chosen("case_change_action", case_change_action, _CASES)
     strings = _strings(data, "the input")
     if strings.ndim not in (1, 2) or (strings.ndim == 2 and strings.shape[0] != 1):
-        raise ShapeError(f"the input has shape {list(strings.shape)}, expected [C] or [1, C]", code=Code.wrong_rank)
+        raise ShapeError(
+            "the input has shape", actual=list(strings.shape), expected="[C] or [1, C]", code=Code.wrong_rank
+        )
     compared = str if is_case_sensitive else str.lower
     stops = {compared(word) for word in stopwords}
     texts = [change(text) for text in _texts(strings) if compared(text) not in stops] or [""]
@@ -166,10 +177,10 @@ def string_split(data: Value, *, delimiter: str = "", maxsplit: int | None) -> l
     strings = _strings(data, "the input")
     most = -1 if maxsplit is None else maxsplit
     parts = [text.split(delimiter or None, most) if text else [] for text in _texts(strings)]
-    counts = np.array([len(one) for one in parts], np.int64).reshape(strings.shape)
+    counts = np.array([len(part) for part in parts], np.int64).reshape(strings.shape)
     width = max(map(len, parts), default=0)
     current_limits().require(_ENTRY * width * len(parts))
-    texts = (text for one in parts for text in (*one, *[""] * (width - len(one))))
+    texts = (text for part in parts for text in (*part, *[""] * (width - len(part))))
     return [_as_strings(texts, (*strings.shape, width)), build.constant(counts)]
 
 
@@ -197,8 +208,12 @@ class _Expression:
 
     def __init__(self, pattern: str, attribute: str, texts: Iterable[str]) -> None:
         if len(pattern) > _MOST_PATTERN:
-            message = f"{attribute} has {len(pattern):,} characters, expected at most {_MOST_PATTERN:,}"
-            raise ResourceError(message)
+            raise ResourceError(
+                f"{attribute} has",
+                actual=f"{len(pattern):,}",
+                detail="characters",
+                expected=f"at most {_MOST_PATTERN:,}",
+            )
         require_compilable(pattern)
         try:
             library: Any = import_module("regex")
@@ -241,12 +256,12 @@ def tokenizer(
 ) -> Value:
     """The tokens of each string along a new last axis, between separators or as matches of an expression."""
     if bool(separators) == bool(tokenexp):
-        raise InvalidAttributeError("expected exactly one of separators and tokenexp")
+        raise InvalidAttributeError("separators and tokenexp are both given or both missing", expected="one of them")
     if mincharnum < 1:
-        raise InvalidAttributeError(f"mincharnum is {mincharnum}, expected 1 or more")
+        raise InvalidAttributeError("mincharnum is", actual=mincharnum, expected="1 or more")
     strings = _strings(data, "the input")
     if strings.ndim not in (1, 2):
-        raise ShapeError(f"the input has rank {strings.ndim}, expected 1 or 2", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=strings.ndim, expected="1 or 2", code=Code.wrong_rank)
     if not strings.size:
         return build.constant(strings)
     split = _splitter(separators, tokenexp, _texts(strings))
@@ -266,7 +281,7 @@ def _splitter(separators: Strings, tokenexp: str, texts: list[str]) -> Callable[
     if tokenexp:
         expression = _Expression(tokenexp, "tokenexp", texts)
         return lambda text: [text[start:end] for start, end in _longest_matches(expression, text)]
-    expressions = [_Expression(one, "separators", texts) for one in separators]
+    expressions = [_Expression(separator, "separators", texts) for separator in separators]
 
     def split(text: str) -> list[str]:
         parts = [text]
@@ -321,20 +336,24 @@ def tf_idf_vectorizer(
     """
     is_weighted, is_counted = chosen("mode", mode, _MODES)
     if bool(pool_int64s) == bool(pool_strings):
-        raise InvalidAttributeError("expected exactly one of pool_int64s and pool_strings")
+        raise InvalidAttributeError(
+            "pool_int64s and pool_strings are both given or both missing", expected="one of them"
+        )
     if not 1 <= min_gram_length <= max_gram_length or max_skip_count < 0:
         message = f"the lengths of n-grams are {min_gram_length} to {max_gram_length}"
-        raise InvalidAttributeError(f"{message} with {max_skip_count} skipped items, expected 1 or more, and 0 or more")
+        raise InvalidAttributeError(
+            f"{message} with {max_skip_count} skipped items", expected="1 or more, and 0 or more"
+        )
     if max_skip_count > _MOST_SKIPPED:
-        raise UnsupportedError(f"max_skip_count is {max_skip_count}, expected at most {_MOST_SKIPPED}")
+        raise UnsupportedError("max_skip_count is", actual=max_skip_count, expected=f"at most {_MOST_SKIPPED}")
     rank = known_rank(data, "the input")
     if rank not in (1, 2):
-        raise ShapeError(f"the input has rank {rank}, expected 1 or 2", code=Code.wrong_rank)
+        raise ShapeError("the input has rank", actual=rank, expected="1 or 2", code=Code.wrong_rank)
     items, pool = _items(data, pool_int64s, pool_strings)
     items = build.unsqueeze(items, 0) if rank == 1 else items
     grams = _grams(pool, ngram_counts, len(ngram_indexes))
     if weights and len(weights) != len(ngram_indexes):
-        raise InvalidAttributeError(f"weights has {len(weights)} elements, expected {len(ngram_indexes)}")
+        raise InvalidAttributeError("weights has", actual=len(weights), detail="elements", expected=len(ngram_indexes))
     counts = []
     for length, table in enumerate(grams, 1):
         is_used = min_gram_length <= length <= max_gram_length
@@ -365,11 +384,15 @@ def _grams(pool: Array, starts: Ints, count: int) -> list[Array]:
     tables = []
     for length, (start, end) in enumerate(zip(starts, ends, strict=True), 1):
         if not 0 <= start <= end <= len(pool) or (end - start) % length:
-            raise InvalidAttributeError(f"ngram_counts is {list(starts)}, expected starts of n-grams in the pool")
+            raise InvalidAttributeError(
+                "ngram_counts is", actual=list(starts), expected="starts of n-grams in the pool"
+            )
         tables.append(pool[start:end].reshape(-1, length))
     total = sum(map(len, tables))
     if total != count:
-        raise InvalidAttributeError(f"ngram_indexes has {count} elements, expected {total}, one for each n-gram")
+        raise InvalidAttributeError(
+            "ngram_indexes has", actual=count, detail="elements", expected=total, reason="one for each n-gram"
+        )
     return tables
 
 
@@ -402,9 +425,11 @@ def _by_column(total: Value, columns: Ints) -> Value:
         ResourceError: For a column of a table that is too wide.
     """
     if min(columns) < 0:
-        raise InvalidAttributeError(f"ngram_indexes contains {min(columns)}, expected 0 or more")
+        raise InvalidAttributeError("ngram_indexes contains", actual=min(columns), expected="0 or more")
     if max(columns) >= _MOST_COLUMNS:
-        raise ResourceError(f"ngram_indexes contains {max(columns):,}, expected less than {_MOST_COLUMNS:,}")
+        raise ResourceError(
+            "ngram_indexes contains", actual=f"{max(columns):,}", expected=f"less than {_MOST_COLUMNS:,}"
+        )
     padded = build.pad(total, ints(0, 0), ints(0, 1), number(0, total), pad_mode="constant")
     left = list(enumerate(columns))
     result: Value | None = None

@@ -20,8 +20,13 @@ __all__: list[str] = []
 def _groups(inputs: Sequence[Value], parts: int) -> list[tuple[Value, ...]]:
     """The inputs of each optimized tensor."""
     if not inputs or len(inputs) % parts:
-        message = f"{len(inputs)} inputs are given, expected a multiple of {parts}"
-        raise GraphError(message, code=Code.wrong_number_of_inputs)
+        raise GraphError(
+            "the node has",
+            actual=len(inputs),
+            detail="inputs",
+            expected=f"a multiple of {parts}",
+            code=Code.wrong_number_of_inputs,
+        )
     count = len(inputs) // parts
     return [tuple(inputs[first::count]) for first in range(count)]
 
@@ -84,7 +89,7 @@ def momentum(
     rate: Value, count: Value, *inputs: Value, alpha: float, beta: float, mode: str, norm_coefficient: float
 ) -> list[Value]:
     if mode not in ("standard", "nesterov"):
-        raise InvalidAttributeError(f"mode is {mode!r}, expected standard or nesterov")
+        raise InvalidAttributeError("mode is", actual=repr(mode), expected="standard or nesterov")
     results = []
     for x, gradient, moved in _groups(inputs, 3):
         gradient = _regularized(x, gradient, norm_coefficient)

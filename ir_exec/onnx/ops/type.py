@@ -33,8 +33,9 @@ def constant(
 ) -> Value:
     """The value of the only given attribute."""
     given = (value, sparse_value, value_float, value_floats, value_int, value_ints, value_string, value_strings)
-    if sum(one is not None for one in given) != 1:
-        raise InvalidAttributeError("expected exactly one attribute")
+    count = sum(one is not None for one in given)
+    if count != 1:
+        raise InvalidAttributeError("the node has", actual=count, detail="attributes", expected=1)
     if value is not None:
         return build.constant(call.array(value))
     if sparse_value is not None:
@@ -92,7 +93,7 @@ def type_of(value: GraphValue) -> int:
     if isinstance(value, Narrow):
         return value.kind
     if not isinstance(value, Value):
-        raise UnsupportedError("the input is a sequence, expected a tensor")
+        raise UnsupportedError("the input is a sequence", expected="a tensor")
     return onnx_type(value.element_type)
 
 
@@ -207,7 +208,7 @@ def convert_saturated(data: Value, kind: ElementType, saturate: bool = True, rou
 def _rounded_power(data: Value, round_mode: str) -> Value:
     """The next power of two that is at least, or at most, the data."""
     if round_mode not in ("up", "down"):
-        raise InvalidAttributeError(f"round_mode is {round_mode!r}, expected up, down or nearest")
+        raise InvalidAttributeError("round_mode is", actual=repr(round_mode), expected="up, down or nearest")
     kind = ElementType.f8e8m0
     near = cast(cast(data, kind), ElementType.f32)
     if round_mode == "up":

@@ -189,7 +189,9 @@ def _taken(domain: str, type: str, opset: int) -> tuple[tuple[str, frozenset[int
     if schema is None:
         return ()
     spelt = {f"tensor({name.lower()})": code for name, code in TensorProto.DataType.items()}
-    return tuple([(one.name, frozenset([spelt[text] for text in one.types if text in spelt])) for one in schema.inputs])
+    return tuple(
+        [(input.name, frozenset([spelt[text] for text in input.types if text in spelt])) for input in schema.inputs]
+    )
 
 
 def _type_of(value: GraphValue) -> TypeProto:

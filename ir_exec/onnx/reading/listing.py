@@ -85,7 +85,9 @@ class Listing:
         self.model_version: int = proto.model_version
         self.graph_name: str = graph.name
         self.metadata: int = len(proto.metadata_props)
-        self.functions = {operator_name(one.domain, one.name): len(one.node) for one in proto.functions}
+        self.functions = {
+            operator_name(function.domain, function.name): len(function.node) for function in proto.functions
+        }
         own = os.path.basename(path)
         self.initializers = [_listed(tensor, own) for tensor in graph.initializer]
         self.initializers += [_listed(one.values, own) for one in graph.sparse_initializer]
@@ -100,7 +102,7 @@ class Listing:
     def operators(self) -> list[tuple[str, int]]:
         """The operators and their numbers of nodes, in bodies too, the most frequent first."""
         counts = Counter(node.operator for node in self.nodes)
-        return sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
     def type_of(self, name: str, inferred: Mapping[str, str]) -> str:
         """The type of a value: as declared in the file, else as inferred; "" if unknown."""
@@ -202,7 +204,7 @@ def _text(attribute: AttributeProto) -> str:
         case "FLOATS":
             return _list((f"{one:.9g}" for one in attribute.floats), len(attribute.floats))
         case "STRINGS":
-            return _list((one.decode(errors="replace") for one in attribute.strings), len(attribute.strings))
+            return _list((string.decode(errors="replace") for string in attribute.strings), len(attribute.strings))
         case "TENSOR":
             return _listed(attribute.t, "").type
         case "SPARSE_TENSOR":

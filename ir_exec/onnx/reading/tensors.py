@@ -154,8 +154,7 @@ def array_of(tensor: TensorProto, folder: str | None) -> Array:
     bits = _BITS.get(tensor.DataType.Name(tensor.data_type), kind.bits)
     dims = tuple(tensor.dims)
     if min(dims, default=0) < 0 or math.prod(dims) > _MOST_ELEMENTS:
-        message = f"the dims are {list(dims)}, expected valid sizes"
-        raise WeightsError(message, code=Code.constant_offset)
+        raise WeightsError("the dims are", actual=list(dims), expected="valid sizes", code=Code.constant_offset)
     require_array_size(dims, max(bits // 8, 1))
     if tensor.data_location == tensor.EXTERNAL:
         if is_narrow(tensor.data_type):
@@ -219,8 +218,14 @@ def _check_length(tensor: TensorProto, kind: ElementType, bits: int, count: int)
         packed = 8 // bits if 0 < bits < 8 else 1
         needed, unit = -(-count // packed), "elements"
     if found != needed:
-        message = f"{kind}{list(tensor.dims)} takes {needed} {unit}, but the data has {found}"
-        raise WeightsError(message, code=Code.constant_size)
+        raise WeightsError(
+            "the data has",
+            actual=found,
+            detail=unit,
+            expected=needed,
+            reason=f" for {kind}{list(tensor.dims)}",
+            code=Code.constant_size,
+        )
 
 
 def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], folder: str | None) -> Array:
@@ -228,13 +233,17 @@ def _external(tensor: TensorProto, kind: ElementType, dims: tuple[int, ...], fol
     path = _inside(entries.get("location", ""), folder)
     if kind is ElementType.string:
         raise WeightsError(
-            "strings are stored as external data, expected strings inside the file", code=Code.constant_size
+            "strings are stored as external data", expected="strings inside the file", code=Code.constant_size
         )
     needed = (math.prod(dims) * kind.bits + 7) // 8
     offset, size = _number(entries, "offset", 0), _number(entries, "length", needed)
     if size != needed:
         raise WeightsError(
-            f"{kind}{list(dims)} takes {needed} bytes, but the length is {size}", code=Code.constant_size
+            "the length of the external data is",
+            actual=size,
+            expected=needed,
+            reason=f" for {kind}{list(dims)}",
+            code=Code.constant_size,
         )
     stored = _stored(path, offset, needed)
     if not needed:
@@ -260,8 +269,13 @@ def _stored(path: str, offset: int, size: int) -> Array:
             message = f"the external data {name!r} is not a regular file"
             raise WeightsError(message, code=Code.weights_missing)
         if offset + size > status.st_size:
-            message = f"the data ends at byte {offset + size}, but {name!r} has {status.st_size} bytes"
-            raise WeightsError(message, code=Code.weights_short)
+            raise WeightsError(
+                "the data ends at byte",
+                actual=offset + size,
+                expected=f"at most {status.st_size}",
+                reason=f"the bytes of {name!r}",
+                code=Code.weights_short,
+            )
         if size >= _LEAST_MAPPED:
             return np.memmap(path, np.uint8, "r", offset, (size,))
         return np.fromfile(path, np.uint8, size, offset=offset)
@@ -275,7 +289,9 @@ def _number(entries: dict[str, str], key: str, default: int) -> int:
     if text is None:
         return default
     if not (text.isdecimal() and text.isascii() and len(text) < 19):
-        raise WeightsError(f"the {key} of external data is {text!r}, expected a number", code=Code.constant_offset)
+        raise WeightsError(
+            f"the {key} of external data is", actual=repr(text), expected="a number", code=Code.constant_offset
+        )
     return int(text)
 
 

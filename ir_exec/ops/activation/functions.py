@@ -29,7 +29,7 @@ from ir_exec.kernels.elementwise import (
 )
 from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, type_limits
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import Float
+from ir_exec.ops.base.attributes import AttributeValueError, Float
 from ir_exec.ops.base.elementwise import Unary, clip_kernel, real_kernel, unary
 from ir_exec.ops.base.facts import LINEAR, SIGMOID, Accuracy
 from ir_exec.ops.base.shapes import broadcasts_to, require_rank
@@ -133,7 +133,9 @@ class Clamp(Unary):
 
     def check_attributes(self) -> None:
         if not self.min <= self.max:
-            raise ValueError(f"min={self.min} must not be greater than max={self.max}")
+            raise AttributeValueError(
+                "attribute min is", actual=self.min, expected=f"at most {self.max}", reason="the attribute max"
+            )
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
         return clip(data, *self._limits(ElementType.of(data)), out)
@@ -391,7 +393,11 @@ class Selu(Op):
         for name, factor in (("alpha", alpha), ("lambda", lambda_)):
             if 1 not in factor.shape.size:
                 raise ShapeError(
-                    f"{name} has shape {factor.shape}, expected one element", code=Code.impossible_shape, port=name
+                    f"{name} has shape",
+                    actual=factor.shape,
+                    expected="one element",
+                    code=Code.impossible_shape,
+                    port=name,
                 )
         return data.without_values()
 

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from ir_exec.codes import Code
-from ir_exec.errors import ShapeError
 from ir_exec.kernels.chunks import by_slices
 from ir_exec.kernels.precision import CALCULABLE
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.inputs import FIRST_AXIS
+from ir_exec.ops.base.shapes import require_least_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, INDEX, Array, ElementType, TensorType
 
@@ -59,8 +58,7 @@ class CumSum(Op):
     reverse: Bool = False
 
     def infer(self, data: TensorType, axis: TensorType | None = None) -> TensorType:
-        if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
+        require_least_rank(data, 1, "data")
         if axis is not None:
             known_axis(axis, data.rank)
         return data.without_values()

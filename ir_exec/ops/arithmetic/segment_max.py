@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ir_exec.codes import Code
-from ir_exec.errors import IRError, ShapeError
+from ir_exec.errors import IRError
 from ir_exec.kernels.precision import CALCULABLE, rounded, type_limits, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import LOWER
@@ -21,7 +20,7 @@ from ir_exec.ops.base.segments import (
     segment_faults,
     segments_of,
 )
-from ir_exec.ops.base.shapes import known_faults, known_ints, merge_dims, require_rank
+from ir_exec.ops.base.shapes import known_faults, known_ints, merge_dims, require_least_rank, require_rank
 from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, Array, Dim, Shape, TensorType
 
@@ -64,8 +63,7 @@ class SegmentMax(Op):
         require_rank(segment_ids, 1, "segment_ids")
         if num_segments is not None:
             require_rank(num_segments, 0, "num_segments")
-        if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
+        require_least_rank(data, 1, "data")
         if data.shape.dims is None:
             return data.without_values()
         if segment_ids.shape.dims is not None:

@@ -15,10 +15,12 @@ from collections.abc import Callable, Iterator
 from types import NoneType, SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias, get_args, get_origin, get_type_hints
 
+from ir_exec.errors import InvalidAttributeError
 from ir_exec.types import INDEX, ElementType, Shape
 
 __all__ = [
     "LOWER",
+    "AttributeValueError",
     "Bool",
     "ElementTypeName",
     "Field",
@@ -43,6 +45,11 @@ __all__ = [
     "split_list",
     "within",
 ]
+
+
+class AttributeValueError(InvalidAttributeError, ValueError):
+    """Raised by `check_attributes` for a value of an attribute; a ValueError as well, as those of steps."""
+
 
 Step: TypeAlias = Callable[[Any], Any]
 """One function of an annotation: it converts a value, or raises ValueError."""
@@ -154,7 +161,7 @@ def of_length(least: int, most: int | None = None) -> Step:
     def step(values: tuple[Any, ...]) -> tuple[Any, ...]:
         if len(values) < least or (most is not None and len(values) > most):
             expected = f"{least} or more" if most is None else str(least) if most == least else f"{least} to {most}"
-            raise ValueError(f"expected {expected} values, found {len(values)}")
+            raise ValueError(f"expected {expected} values")
         return values
 
     return step
@@ -257,7 +264,7 @@ def _field(name: str, declared: Any, default: Any) -> Field:
         declared, *metadata = get_args(declared)
     if NoneType in get_args(declared):
         # `Literal["error"] | None`: an attribute that may be absent, and is then not written.
-        (declared,) = [one for one in get_args(declared) if one is not NoneType]
+        (declared,) = [arg for arg in get_args(declared) if arg is not NoneType]
     steps = [one for one in metadata if not isinstance(one, Named)]
     for step in steps:
         if not callable(step):

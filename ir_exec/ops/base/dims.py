@@ -18,7 +18,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError, Location, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import type_limits
 from ir_exec.ops.base.shapes import known_int, merge_dims, normalize_axis, require_one_element, require_rank
@@ -91,16 +91,20 @@ def _part(shape: Shape, axis: int, times: int, port: str) -> Dim:
     lo, hi = -(-dim.lo // times), dim.hi // times if dim.is_bounded else UNBOUNDED
     if lo > hi:
         raise ShapeError(
-            f"axis {axis} of {port} is {dim}, expected a multiple of {times}", code=Code.impossible_shape, port=port
+            f"axis {axis} of {port} is",
+            actual=dim,
+            expected=f"a multiple of {times}",
+            code=Code.impossible_shape,
+            port=port,
         )
     return Dim(lo, hi)
 
 
 def element_type_of(tensors: Sequence[TensorType | None]) -> ElementType:
     """The element type shared by all of these: the first that is known."""
-    for one in tensors:
-        if one is not None and one.element_type.is_known:
-            return one.element_type
+    for tensor in tensors:
+        if tensor is not None and tensor.element_type.is_known:
+            return tensor.element_type
     return ElementType.dynamic
 
 
@@ -147,9 +151,14 @@ def images_of(numbers: Array, batches: int, port: str) -> list[int]:
     wrong = ~((numbers >= 0) & (numbers < batches))
     if wrong.any():
         first = int(np.argmax(wrong))
-        allowed = f"expected 0 to {batches - 1}" if batches else "expected none"
-        message = f"{port}[{first}] is {numbers[first]}, {allowed}: data has {batches} images"
-        raise EvaluationError(message, code=Code.index_out_of_range, port=port)
+        raise EvaluationError(
+            f"{port}[{first}] is",
+            actual=numbers[first],
+            expected=f"0 to {batches - 1}" if batches else "none",
+            reason=f": data has {batches} images",
+            code=Code.index_out_of_range,
+            port=port,
+        )
     images: list[int] = numbers.astype(np.int64).tolist()
     return images
 
@@ -256,7 +265,7 @@ def known_axis(axis: TensorType, rank: int | None) -> int | None:
     if rank is None:
         return None
     if rank == 0:
-        raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
+        raise ShapeError("data has rank", actual=0, expected="1 or more", code=Code.wrong_rank, port="data")
     value = known_int(axis)
     return None if value is None else normalize_axis(value, rank)
 
@@ -269,7 +278,7 @@ def given_axis(axis: Array, rank: int) -> int:
     """
     axes = given_axes(axis, rank, name="axis")
     if len(axes) != 1:
-        raise EvaluationError(f"axis has {len(axes)} elements, expected one", port="axis")
+        raise EvaluationError("axis has", actual=len(axes), detail="elements", expected=1, port="axis")
     return axes[0]
 
 
@@ -282,7 +291,7 @@ def given_axes(axes: Array, rank: int, *, name: str = "axes", code: str = Code.b
     try:
         return [normalize_axis(axis, rank, name=name) for axis in as_integers(axes).ravel().tolist()]
     except ShapeError as error:
-        raise EvaluationError(error.message, code=code, port=name) from None
+        raise EvaluationError.of(error.fault).changed(code=code, location=Location(port=name)) from None
 
 
 def distinct_axes(axes: Iterable[int], rank: int) -> tuple[int, ...]:

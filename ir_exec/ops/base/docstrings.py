@@ -58,9 +58,9 @@ def description_of(cls: type[Op]) -> str:
 def describe(cls: type[Op]) -> Description:
     """Return the merged docstrings of the class and its base classes."""
     # The docstring may name each of any number of inputs.
-    is_variadic = any(one.variadic for one in cls.inputs)
+    is_variadic = any(input.variadic for input in cls.inputs)
     names = {
-        "Inputs": None if is_variadic else [one.name for one in cls.inputs],
+        "Inputs": None if is_variadic else [input.name for input in cls.inputs],
         "Attributes": [field.name for field in cls.fields()],
         "Outputs": [*cls.outputs, "outputs"],
     }
@@ -79,7 +79,7 @@ def describe(cls: type[Op]) -> Description:
 def sections_text(sections: Mapping[str, Mapping[str, Iterable[str]]]) -> Iterator[str]:
     """Yield the text of each section that has entries."""
     for heading, entries in sections.items():
-        lines = [line for one in entries.values() for line in one]
+        lines = [line for entry in entries.values() for line in entry]
         if lines:
             yield "\n".join([f"{heading}:", *lines])
 

@@ -30,7 +30,8 @@ from ir_exec.ops.base.attributes import LOWER, Int, Named
 from ir_exec.ops.base.dims import element_type_of
 from ir_exec.ops.base.facts import ROUNDED, Accuracy, Steps
 from ir_exec.ops.base.inputs import Domain, In
-from ir_exec.ops.base.operator import Op, op
+from ir_exec.ops.base.operator import Op
+from ir_exec.ops.base.registry import op
 from ir_exec.ops.base.shapes import Broadcasting, align_pdpd, broadcast_shapes
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds

@@ -29,20 +29,20 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from inspect import CO_VARARGS, CO_VARKEYWORDS
 from types import CodeType
-from typing import Any, ClassVar, NoReturn, Self, TypeVar, dataclass_transform
+from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Location, Report
-from ir_exec.ops.base.attributes import Field, fields_of
-from ir_exec.ops.base.facts import ElementFacts, NumericFacts
+from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.ops.base.attributes import AttributeValueError, Field, fields_of
+from ir_exec.ops.base.element_facts import ElementFacts
+from ir_exec.ops.base.facts import NumericFacts
 from ir_exec.ops.base.former_flags import FORMER_FLAGS, FormerFlag, adopt_former_flags
 from ir_exec.ops.base.graph_facts import GraphFacts
 from ir_exec.ops.base.inputs import In
-from ir_exec.ops.base.registry import register
 from ir_exec.ops.base.variants import KernelRequest, chosen
 from ir_exec.types import Array, Bounds, ElementType, TensorType
 
-__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract", "op"]
+__all__ = ["CONTEXT", "Family", "In", "Op", "check_contract"]
 
 
 CONTEXT = frozenset({"weights", "state", "bodies"})
@@ -260,8 +260,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
                 try:
                     values[field.name] = field.parse(text)
                 except ValueError as error:
-                    message = f"attribute {field.attribute}={text!r}: {error}"
-                    report(InvalidAttributeError(message, code=Code.invalid_attribute))
+                    report(_attribute_error(field.attribute, text, str(error)))
                     sound = False
             elif field.is_required:
                 message = f"attribute {field.attribute} is missing"
@@ -272,8 +271,11 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         if sound:
             try:
                 operator.check_attributes()
+            except AttributeValueError as error:
+                report(InvalidAttributeError.of(error.fault))
+                sound = False
             except ValueError as error:
-                report(InvalidAttributeError(str(error), code=Code.invalid_attribute))
+                report(InvalidAttributeError(str(error)))
                 sound = False
         return operator if sound else None
 
@@ -322,7 +324,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not accept, IR402 for an
         element type that differs from the input in `In.like`.
         """
-        kinds = tuple([one.element_type for one in types])
+        kinds = tuple([type.element_type for type in types])
         faults = _input_faults(type(self), kinds)  # type: ignore[arg-type]  # mypy takes a class for one of its objects
         for error, fault in faults:
             report(error.of(fault))
@@ -337,8 +339,7 @@ for _former in FORMER_FLAGS:
 def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[type[IRError], Fault]]:
     """The faults of inputs with these element types, cached: most layers of an operator have the same ones."""
     if not cls.least_inputs <= len(kinds) <= cls.most_inputs:
-        message = _count_message(cls.inputs, cls.least_inputs, len(kinds))
-        return [(GraphError, Fault(message, Code.wrong_number_of_inputs))]
+        return [(GraphError, _count_error(cls.inputs, cls.least_inputs, len(kinds)).fault)]
     faults: list[tuple[type[IRError], Fault]] = []
     seen: dict[str, ElementType] = {}
     for position, kind in enumerate(kinds):
@@ -348,14 +349,20 @@ def _input_faults(cls: type[Op], kinds: tuple[ElementType, ...]) -> list[tuple[t
         name = cls.input_name(position)
         if kind not in declared.types:
             expected = ", ".join(one.name for one in ElementType if one in declared.types)
-            message = f"{name} is {kind}, expected one of {expected}"
-            fault = Fault(message, Code.element_type_not_taken, location=Location(port=name))
-            faults.append((ElementTypeError, fault))
+            refused = ElementTypeError(f"{name} is", actual=kind, expected=f"one of {expected}", port=name)
+            faults.append((ElementTypeError, refused.fault))
             continue
         like = declared.like or (declared.name if declared.variadic and not declared.mixed else None)
         if like is not None and seen.setdefault(like, kind) is not kind:
-            message = f"{name} is {kind}, expected {seen[like]} as {like} is"
-            faults.append((ElementTypeError, Fault(message, Code.element_types_differ, location=Location(port=name))))
+            differing = ElementTypeError(
+                f"{name} is",
+                actual=kind,
+                expected=seen[like],
+                reason=f" as {like} is",
+                code=Code.element_types_differ,
+                port=name,
+            )
+            faults.append((ElementTypeError, differing.fault))
         seen.setdefault(declared.name, kind)
     return faults
 
@@ -377,26 +384,6 @@ class Family(Op):
 
     def evaluate(self, *arrays: Array) -> Any:
         return self.evaluate_inputs(**dict(zip(self._names, arrays, strict=False)))
-
-
-Class = TypeVar("Class", bound=type[Op])
-
-
-def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
-    """Register a class for operator `type_name`, introduced in opset `since`.
-
-    Raises:
-        TypeError: If the class violates the contract: a method whose parameters are not the declared inputs, an unknown
-            context, or a (type, since) that another class has already.
-    """
-
-    def decorate(cls: Class) -> Class:
-        cls.since = since
-        check_contract(cls, type_name)
-        register(cls, type_name, since)
-        return cls
-
-    return decorate
 
 
 def check_contract(cls: type[Op], type_name: str) -> None:
@@ -472,12 +459,27 @@ def _keywords(code: CodeType) -> frozenset[str]:
     return frozenset(code.co_varnames[code.co_argcount :][: code.co_kwonlyargcount])
 
 
-def _count_message(inputs: tuple[In, ...], least: int, found: int) -> str:
+def _count_error(inputs: tuple[In, ...], least: int, count: int) -> GraphError:
     variadic = bool(inputs) and inputs[-1].variadic
     names = ", ".join(
-        f"{one.name}..." if one.variadic else f"[{one.name}]" if one.optional else one.name for one in inputs
+        f"{input.name}..." if input.variadic else f"[{input.name}]" if input.optional else input.name
+        for input in inputs
     )
     most = "more" if variadic else str(len(inputs))
     expected = str(least) if most == str(least) else f"{least} or more" if variadic else f"{least} to {most}"
-    plural = "input" if expected == "1" else "inputs"
-    return f"expected {expected} {plural} ({names}), found {found}" if inputs else f"expected no inputs, found {found}"
+    return GraphError(
+        "the layer has",
+        actual=count,
+        detail="input" if count == 1 else "inputs",
+        expected=expected if inputs else "none",
+        reason=f" ({names})" if inputs else None,
+        code=Code.wrong_number_of_inputs,
+    )
+
+
+def _attribute_error(name: str, text: str, reason: str) -> InvalidAttributeError:
+    """The error IR302 for the text of an attribute that a step rejects; most reasons begin with `expected`."""
+    expected = reason.removeprefix("expected ")
+    if expected == reason:
+        return InvalidAttributeError(f"attribute {name}={text!r}: {reason}")
+    return InvalidAttributeError(f"attribute {name} is", actual=repr(text), expected=expected)

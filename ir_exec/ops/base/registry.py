@@ -18,17 +18,16 @@ import json
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ir_exec.codes import Code
 from ir_exec.errors import GraphError, IRError, UnsupportedError
 from ir_exec.hints import closest_names, did_you_mean
 from ir_exec.ops.base.known_extensions import EXTENSION_MODULES, EXTENSION_VERSIONS, internal_operator
-
-if TYPE_CHECKING:
-    from ir_exec.ops.base.operator import Op
+from ir_exec.ops.base.operator import Op, check_contract
 
 __all__ = [
     "LAST_OPSET",
@@ -37,6 +36,7 @@ __all__ = [
     "homes",
     "names_of_types",
     "newest",
+    "op",
     "opset_number",
     "provide_extension",
     "provided_extensions",
@@ -113,6 +113,26 @@ def names_of_types() -> list[str]:
 def spelled_functions() -> dict[str, str | None]:
     """The functions of `ir_exec.build` whose names do not follow from the type; None for those of a different form."""
     return {row.name: row.function for row in _table().values() if row.function != ""}
+
+
+Class = TypeVar("Class", bound=type[Op])
+
+
+def op(type_name: str, *, since: int) -> Callable[[Class], Class]:
+    """Register a class for operator `type_name`, introduced in opset `since`.
+
+    Raises:
+        TypeError: If the class violates the contract: a method whose parameters are not the declared inputs, an unknown
+            context, or a (type, since) that another class has already.
+    """
+
+    def decorate(cls: Class) -> Class:
+        cls.since = since
+        check_contract(cls, type_name)
+        register(cls, type_name, since)
+        return cls
+
+    return decorate
 
 
 def register(cls: type[Op], type_name: str, since: int) -> None:
@@ -281,8 +301,9 @@ def _pairs(key: str) -> set[str]:
 
 def _no_opset(type_name: str, version: str) -> IRError:
     if version.startswith("opset"):
-        message = f"unknown opset {version}, expected opset1 to opset{LAST_OPSET}"
-        return GraphError(message, code=Code.unknown_opset)
+        return GraphError(
+            "unknown opset", actual=version, expected=f"opset1 to opset{LAST_OPSET}", code=Code.unknown_opset
+        )
     internal = internal_operator(type_key(type_name), version)
     if internal is not None:
         message = f"{type_name} of {version!r} is {internal.description}"

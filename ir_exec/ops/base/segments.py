@@ -28,7 +28,7 @@ def number_of_rows(tensor: TensorType, port: str) -> Dim:
         return Dim.any()
     lo, hi = bounds[0]
     if hi < 0:
-        raise ShapeError(f"{port} is {hi}, expected 0 or more", port=port)
+        raise ShapeError(f"{port} is", actual=hi, expected="0 or more", port=port)
     return Dim(max(lo, 0), min(hi, UNBOUNDED))
 
 
@@ -40,7 +40,7 @@ def given_count(num_segments: Array) -> int:
     """
     count = int(num_segments)
     if count < 0:
-        raise EvaluationError(f"num_segments is {count}, expected 0 or more", port="num_segments")
+        raise EvaluationError("num_segments is", actual=count, expected="0 or more", port="num_segments")
     return count
 
 
@@ -48,9 +48,13 @@ def require_within(numbers: Array, size: int, what: str, port: str) -> None:
     """Raise EvaluationError IR701 for a number outside of 0 to size - 1."""
     if not lie_within(numbers, size):
         wrong = (numbers < 0) | (numbers >= size)
-        allowed = f"expected 0 to {size - 1}" if size else "expected none"
-        message = f"{what} is {numbers[int(np.argmax(wrong))]}, {allowed}"
-        raise EvaluationError(message, code=Code.index_out_of_range, port=port)
+        raise EvaluationError(
+            f"{what} is",
+            actual=numbers[int(np.argmax(wrong))],
+            expected=f"0 to {size - 1}" if size else "none",
+            code=Code.index_out_of_range,
+            port=port,
+        )
 
 
 def require_rising(numbers: Array, port: str) -> None:
@@ -58,8 +62,13 @@ def require_rising(numbers: Array, port: str) -> None:
     falls = numbers[1:] < numbers[:-1]
     if falls.any():
         at = int(np.argmax(falls))
-        message = f"{port} must be ascending, found {numbers[at + 1]} after {numbers[at]}"
-        raise EvaluationError(message, code=Code.bad_value, port=port)
+        raise EvaluationError(
+            f"{port} has {numbers[at]} before",
+            actual=numbers[at + 1],
+            expected="ascending numbers",
+            code=Code.bad_value,
+            port=port,
+        )
 
 
 def segment_faults(segment_ids: TensorType, num_segments: TensorType | None) -> list[IRError]:

@@ -40,7 +40,9 @@ __all__ = [
     "merge_shapes",
     "normalize_axes",
     "normalize_axis",
+    "rank_error",
     "require_convertible",
+    "require_least_rank",
     "require_one_element",
     "require_rank",
     "require_representable",
@@ -66,25 +68,43 @@ def require_rank(tensor: TensorType, ranks: int | Iterable[int], name: str, *, w
     """
     allowed = (ranks,) if isinstance(ranks, int) else tuple(ranks)
     if tensor.rank is not None and tensor.rank not in allowed:
-        expected = " or ".join(map(str, allowed))
-        raise ShapeError(
-            f"{name} has rank {tensor.rank} ({tensor.shape}), expected {expected}{why and ', ' + why}",
-            code=Code.wrong_rank,
-            port=name,
-        )
+        raise rank_error(tensor, " or ".join(map(str, allowed)), name, why)
+
+
+def require_least_rank(tensor: TensorType, least: int, name: str) -> None:
+    """Raise ShapeError IR501 if the rank of the tensor, the input `name`, is known and less than `least`."""
+    if tensor.rank is not None and tensor.rank < least:
+        raise rank_error(tensor, f"{least} or more", name)
+
+
+def rank_error(tensor: TensorType, expected: str, name: str, why: str = "") -> ShapeError:
+    """The error IR501 for the rank of the tensor, the input `name`; see `require_rank`."""
+    return ShapeError(
+        f"{name} has rank",
+        actual=tensor.rank,
+        detail=f"({tensor.shape})",
+        expected=expected,
+        reason=why,
+        code=Code.wrong_rank,
+        port=name,
+    )
 
 
 def require_one_element(tensor: TensorType, name: str) -> None:
     """Raise ShapeError IR501 or IR502 unless the tensor, input `name`, may be a scalar or a vector of one element."""
     require_rank(tensor, (0, 1), name)
     if tensor.rank == 1 and 1 not in tensor.shape[0]:
-        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
+        raise ShapeError(
+            f"{name} has shape", actual=tensor.shape, expected="one element", code=Code.dims_differ, port=name
+        )
 
 
 def require_representable(rank: int) -> None:
     """Raise UnsupportedError if NumPy does not support arrays of this rank."""
     if rank > LARGEST_RANK:
-        raise UnsupportedError(f"a tensor has rank {rank}, expected at most {LARGEST_RANK}, the limit of NumPy")
+        raise UnsupportedError(
+            "a tensor has rank", actual=rank, expected=f"at most {LARGEST_RANK}", reason="the limit of NumPy"
+        )
 
 
 def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
@@ -94,8 +114,8 @@ def normalize_axis(axis: int, rank: int, *, name: str = "axis") -> int:
         ShapeError: IR503 with `name` outside of -rank .. rank - 1.
     """
     if not -rank <= axis < rank:
-        fault = f"expected {-rank} to {rank - 1} for rank {rank}" if rank else "but a scalar has no axes"
-        raise ShapeError(f"{name} is {axis}, {fault}", code=Code.axis_out_of_range)
+        expected, reason = (f"{-rank} to {rank - 1}", f" for rank {rank}") if rank else ("none", "a scalar has no axes")
+        raise ShapeError(f"{name} is", actual=axis, expected=expected, reason=reason, code=Code.axis_out_of_range)
     return axis + rank if axis < 0 else axis
 
 
@@ -107,9 +127,7 @@ def normalize_axes(axes: Iterable[int], rank: int, *, name: str = "axes") -> tup
     """
     normalized = tuple([normalize_axis(axis, rank, name=name) for axis in axes])
     if len(set(normalized)) != len(normalized):
-        raise ShapeError(
-            f"{name} {list(normalized)} contain duplicates, expected distinct axes", code=Code.axis_out_of_range
-        )
+        raise ShapeError(f"{name} are", actual=list(normalized), expected="distinct axes", code=Code.axis_out_of_range)
     return normalized
 
 
@@ -163,7 +181,7 @@ def known_size(size: TensorType, name: str) -> Dim:
         return Dim.any()
     least, most = bounds[0]
     if most < 0:
-        raise ShapeError(f"{name} is {most}, expected 0 or more", port=name)
+        raise ShapeError(f"{name} is", actual=most, expected="0 or more", port=name)
     return Dim(max(least, 0), most)
 
 
@@ -187,7 +205,7 @@ def dims_within(bounds: Sequence[tuple[int, int]], name: str) -> list[Dim]:
     """The dims between these bounds of the input `name`; raises IR505 for a size that can only be negative."""
     if any(most < 0 for _, most in bounds):
         sizes = ", ".join(str(least) if least == most else "?" for least, most in bounds)
-        raise ShapeError(f"{name} [{sizes}] has a negative size", port=name)
+        raise ShapeError(f"{name} is", actual=f"[{sizes}]", expected="no negative size", port=name)
     return [Dim(max(least, 0), most) for least, most in bounds]
 
 
@@ -196,7 +214,9 @@ def divide_dim(dim: Dim, divisor: int, what: str, *, port: str | None = None) ->
     low = -(-dim.lo // divisor)
     high = dim.hi // divisor if dim.is_bounded else UNBOUNDED
     if low > high:
-        raise ShapeError(f"{what} is {dim}, expected a multiple of {divisor}", code=Code.impossible_shape, port=port)
+        raise ShapeError(
+            f"{what} is", actual=dim, expected=f"a multiple of {divisor}", code=Code.impossible_shape, port=port
+        )
     return Dim(low, high)
 
 
@@ -211,7 +231,9 @@ def merge_dims(a: Dim, b: Dim, what: str, *, port: str | None = None) -> Dim:
     """
     dim = a & b
     if dim is None:
-        raise ShapeError(f"{what} must be equal, found {a} and {b}", code=Code.dims_differ, port=port)
+        raise ShapeError(
+            f"{what}: found", actual=f"{a} and {b}", expected="equal dims", code=Code.dims_differ, port=port
+        )
     return dim
 
 
@@ -224,7 +246,7 @@ def merge_shapes(a: Shape, b: Shape, what: str, *, port: str | None = None) -> S
     shape = a & b
     if shape is None:
         code = Code.wrong_rank if a.rank != b.rank else Code.dims_differ
-        raise ShapeError(f"{what} must be equal, found {a} and {b}", code=code, port=port)
+        raise ShapeError(f"{what}: found", actual=f"{a} and {b}", expected="equal shapes", code=code, port=port)
     return shape
 
 
@@ -238,7 +260,7 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
         ShapeError: If the shapes do not broadcast.
     """
     if mode == "none":
-        return merge_shapes(a, b, "without broadcasting the shapes of both inputs")
+        return merge_shapes(a, b, "the shapes of both inputs without broadcasting")
     if a.dims is None or b.dims is None:
         return a if mode == "pdpd" else Shape.unknown()
     if mode == "pdpd":
@@ -258,7 +280,10 @@ def broadcast_shapes(a: Shape, b: Shape, mode: Broadcasting = "numpy", axis: int
 def _broadcast_pdpd(a: Shape, b: Shape, axis: int) -> Shape:
     if axis < -1 or axis > len(a):
         raise ShapeError(
-            f"axis is {axis}, expected -1 to {len(a)} for pdpd broadcasting to rank {len(a)}",
+            "axis is",
+            actual=axis,
+            expected=f"-1 to {len(a)}",
+            reason=f" for pdpd broadcasting to rank {len(a)}",
             code=Code.axis_out_of_range,
         )
     start = len(a) - len(b) if axis == -1 else axis
@@ -329,8 +354,14 @@ def require_convertible(tensor: TensorType, into: TensorType, name: str, into_na
     """Raise ElementTypeError IR402 for a conversion between strings and numbers."""
     kinds = (tensor.element_type, into.element_type)
     if ElementType.string in kinds and kinds[0] is not kinds[1] and all(kind.is_known for kind in kinds):
-        message = f"{name} is {kinds[0]}, expected {kinds[1]} as {into_name} is"
-        raise ElementTypeError(message, code=Code.element_types_differ, port=name)
+        raise ElementTypeError(
+            f"{name} is",
+            actual=kinds[0],
+            expected=kinds[1],
+            reason=f" as {into_name} is",
+            code=Code.element_types_differ,
+            port=name,
+        )
 
 
 def require_same_values(array: Array, kind: ElementType) -> None:

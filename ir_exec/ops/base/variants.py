@@ -97,13 +97,15 @@ def choice_of(op: Any, request: KernelRequest) -> KernelChoice | None:
     if not variants:
         return None
     found = _cheapest(op, request)
-    able = [one for one in variants if one is not found and one.applies(op, request)]
+    able = [variant for variant in variants if variant is not found and variant.applies(op, request)]
     # The kernel that would run without the variant comes first.
     costs = sorted([(one.cost, one.name) for one in able] + ([] if found is None else [(EVALUATE, "evaluate")]))
     others = [
         f"{name}: takes {cost / (EVALUATE if found is None else found.cost):.1f}x its time" for cost, name in costs
     ]
-    others += [f"{one.name}: does not apply" for one in variants if one is not found and one not in able]
+    others += [
+        f"{variant.name}: does not apply" for variant in variants if variant is not found and variant not in able
+    ]
     if found is None:
         return KernelChoice("No variant is faster.", tuple(others), "evaluate")
     return KernelChoice(found.why, tuple(others), found.name)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from math import gcd
 from typing import Annotated, Literal
 
-from ir_exec.codes import Code
 from ir_exec.errors import ShapeError
 from ir_exec.ops.base.attributes import LOWER, Ints, Positives
 from ir_exec.ops.base.operator import Op
+from ir_exec.ops.base.shapes import rank_error
 from ir_exec.types import Dim, Shape, TensorType
 
 __all__ = [
@@ -59,8 +59,13 @@ class Windowed(Op):
         attributes |= {"pads_begin": self.pads_begin, "pads_end": self.pads_end}
         for name, values in attributes.items():
             if len(values) != spatial_rank and (values or name in required):
-                found = f"{','.join(map(str, values))} has {len(values)}" if values else "has no"
-                raise ShapeError(f"{name} {found} values, expected {spatial_rank}, one for each spatial axis")
+                raise ShapeError(
+                    f"{name} {','.join(map(str, values))} has" if values else f"{name} has",
+                    actual=len(values),
+                    detail="values",
+                    expected=spatial_rank,
+                    reason="one for each spatial axis",
+                )
 
     def _explicit_pads(self, spatial_rank: int) -> tuple[tuple[int, int], ...]:
         none = (0,) * spatial_rank
@@ -78,10 +83,7 @@ class Windowed(Op):
 def require_spatial(data: TensorType, name: str = "data", others: int = 2) -> None:
     """Raise ShapeError IR501 unless the rank leaves one, two or three spatial axes after `others`."""
     if data.rank is not None and data.rank - others not in SPATIAL_RANKS:
-        expected = " or ".join(str(others + count) for count in SPATIAL_RANKS)
-        raise ShapeError(
-            f"{name} has rank {data.rank} ({data.shape}), expected {expected}", code=Code.wrong_rank, port=name
-        )
+        raise rank_error(data, " or ".join(str(others + count) for count in SPATIAL_RANKS), name)
 
 
 def spatial_dims(shape: Shape, count: int, others: int = 2) -> tuple[Dim, ...]:

@@ -78,7 +78,11 @@ class _Transposed(Convolving):
         self._check_lengths(spatial_rank, **steps)
         if named is not None and len(named) != spatial_rank:
             raise ShapeError(
-                f"output_shape has {len(named)} elements, expected {spatial_rank}, one for each spatial axis",
+                "output_shape has",
+                actual=len(named),
+                detail="elements",
+                expected=spatial_rank,
+                reason="one for each spatial axis",
                 code=Code.dims_differ,
                 port="output_shape",
             )
@@ -216,6 +220,7 @@ def _named_dims(output_shape: TensorType) -> list[Dim] | None:
 def _named_sizes(output_shape: Array, spatial_rank: int) -> tuple[int, ...]:
     sizes = ints(output_shape)
     if len(sizes) != spatial_rank or any(size < 0 for size in sizes):
-        message = f"output_shape is {list(sizes)}, expected {spatial_rank} sizes of 0 or more"
-        raise EvaluationError(message, port="output_shape")
+        raise EvaluationError(
+            "output_shape is", actual=list(sizes), expected=f"{spatial_rank} sizes of 0 or more", port="output_shape"
+        )
     return sizes

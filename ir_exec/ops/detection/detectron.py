@@ -145,8 +145,14 @@ class ExperimentalDetectronROIFeatureExtractor(Op):
 
     def infer(self, rois: TensorType, *pyramid: TensorType) -> tuple[TensorType, TensorType]:
         if len(pyramid) > len(self.pyramid_scales):
-            message = f"there are {len(pyramid)} levels, but {len(self.pyramid_scales)} pyramid_scales"
-            raise ShapeError(message, code=Code.impossible_shape)
+            raise ShapeError(
+                "the layer has",
+                actual=len(pyramid),
+                detail="levels",
+                expected=f"at most {len(self.pyramid_scales)}",
+                reason="the number of pyramid_scales",
+                code=Code.impossible_shape,
+            )
         inputs: dict[str, tuple[TensorType, tuple[str, ...]]] = {"rois": (rois, ("rois", "4 coordinates"))}
         for i, level in enumerate(pyramid):
             inputs[f"pyramid[{i}]"] = (level, ("1 image", "channels", f"height {i}", f"width {i}"))

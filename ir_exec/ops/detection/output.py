@@ -74,7 +74,9 @@ class _DetectionOutput(Op):
         aux_box_preds: TensorType | None = None,
     ) -> TensorType:
         if aux_class_preds is not None and aux_box_preds is None:
-            raise GraphError("expected 3 inputs or 5, found 4", code=Code.wrong_number_of_inputs)
+            raise GraphError(
+                "the layer has", actual=4, detail="inputs", expected="3 or 5", code=Code.wrong_number_of_inputs
+            )
         dims = merged_dims(
             {
                 "box_logits": (box_logits, ("images", "moves")),

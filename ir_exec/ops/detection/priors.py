@@ -10,7 +10,7 @@ import numpy as np
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import Bool, Float, Floats
+from ir_exec.ops.base.attributes import AttributeValueError, Bool, Float, Floats
 from ir_exec.ops.base.shapes import ints, known_bounds, merge_dims, require_rank
 from ir_exec.types import INTEGER, UNBOUNDED, Array, Dim, ElementType, Shape, TensorType
 
@@ -19,7 +19,7 @@ __all__ = ["PriorBox1", "PriorBox8", "PriorBoxClustered"]
 
 def _one_or_four(variance: tuple[float, ...]) -> tuple[float, ...]:
     if len(variance) not in (0, 1, 4):
-        raise ValueError(f"expected no value, one value or four, found {len(variance)}")
+        raise ValueError("expected no value, one value or four")
     return variance
 
 
@@ -64,7 +64,7 @@ class _Priors(Op):
         for low, high in known_bounds(output_size) or [(0, UNBOUNDED)]:
             if high < 0:
                 raise ShapeError(
-                    f"output_size has {high}, expected 0 or more", code=Code.impossible_shape, port="output_size"
+                    "output_size has", actual=high, expected="0 or more", code=Code.impossible_shape, port="output_size"
                 )
             total = total * Dim(max(low, 0), high)
         return TensorType(ElementType.f32, Shape([2, total]))
@@ -74,7 +74,7 @@ class _Priors(Op):
         for name, tensor in (("output_size", output_size), ("image_size", image_size)):
             sizes += ints(tensor)
             if min(sizes) < 0:
-                raise EvaluationError(f"{name} has {min(sizes)}, expected 0 or more", port=name)
+                raise EvaluationError(f"{name} has", actual=min(sizes), expected="0 or more", port=name)
         height, width, image_height, image_width = sizes
         output = np.zeros((2, height * width * self._count() * 4), np.float32)
         if height and width:
@@ -110,8 +110,11 @@ class PriorBoxClustered(_Priors):
 
     def check_attributes(self) -> None:
         if len(self.width) != len(self.height):
-            raise ValueError(
-                f"width has {len(self.width)} values and height {len(self.height)}, expected equal numbers"
+            raise AttributeValueError(
+                "attributes width and height have",
+                actual=f"{len(self.width)} and {len(self.height)}",
+                detail="values",
+                expected="equal numbers",
             )
 
     def _count(self) -> int:
@@ -151,11 +154,18 @@ class _PriorBox(_Priors):
 
     def check_attributes(self) -> None:
         if len(self.density) < len(self.fixed_size):
-            raise ValueError(f"density has {len(self.density)} values, expected one for each fixed_size")
+            raise AttributeValueError(
+                "attribute density has",
+                actual=len(self.density),
+                detail="values",
+                expected=f"{len(self.fixed_size)} or more",
+                reason="one for each fixed_size",
+            )
         if any(density < 1 for density in self.density):
-            raise ValueError("density has a value below 1")
-        if any(ratio <= 0 for ratio in (*self.aspect_ratio, *self.fixed_ratio)):
-            raise ValueError("a ratio is not positive, expected a number above 0")
+            raise AttributeValueError("attribute density has", actual=min(self.density), expected="1 or more")
+        for ratio in (*self.aspect_ratio, *self.fixed_ratio):
+            if ratio <= 0:
+                raise AttributeValueError("a ratio is", actual=ratio, expected="a number above 0")
 
     def _count(self) -> int:
         ratios = {round(ratio * 1e6) for ratio in self.aspect_ratio} | {10**6}

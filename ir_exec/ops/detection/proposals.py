@@ -94,11 +94,15 @@ class _Proposal(Op):
         """Height and width of the image, and the least height and width of a box."""
         tiny = np.finfo(np.float32).tiny
         if not all(tiny <= value < np.inf for value in values[:2]):
-            message = f"image_shape begins with {values[0]}, {values[1]}, expected a height and a width above 0"
-            raise EvaluationError(message, port="image_shape")
+            raise EvaluationError(
+                "image_shape begins with",
+                actual=f"{values[0]}, {values[1]}",
+                expected="a height and a width above 0",
+                port="image_shape",
+            )
         if not all(0 <= value < np.inf for value in values[2:]):
             raise EvaluationError(
-                f"image_shape has the scale {values[2:].min()}, expected 0 or more", port="image_shape"
+                "image_shape has the scale", actual=values[2:].min(), expected="0 or more", port="image_shape"
             )
         least = np.float32(self.min_size) * values[[2, -1]]
         height, width = values[1::-1] if self.framework else values[:2]

@@ -114,8 +114,13 @@ class _Align(Op):
         sizes = extent / np.array(bins, extent.dtype)
         counts = self._counts(sizes).tolist()
         if prod(max(count, 1) for count in counts) * prod(bins) > MOST_SAMPLES:
-            message = f"a region has {counts[0]} x {counts[1]} sampling points per bin, expected at most {MOST_SAMPLES}"
-            raise EvaluationError(message, port="rois")
+            raise EvaluationError(
+                "a region has",
+                actual=f"{counts[0]} x {counts[1]}",
+                detail="sampling points per bin",
+                expected=f"at most {MOST_SAMPLES}",
+                port="rois",
+            )
         height, width = (
             first
             + np.arange(bin_count, dtype=size.dtype)[:, np.newaxis] * size

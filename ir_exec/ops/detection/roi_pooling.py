@@ -20,7 +20,7 @@ from ir_exec.kernels.pool import reduce_bins
 from ir_exec.kernels.precision import CALCULABLE_FLOAT, widened
 from ir_exec.kernels.resample import Line, channels_last, copy_channels, read_between, sample_lattice, sample_points
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import LOWER, Float, Int, NonNegatives, Positive
+from ir_exec.ops.base.attributes import LOWER, AttributeValueError, Float, Int, NonNegatives, Positive
 from ir_exec.ops.base.dims import dims_of, images_of
 from ir_exec.ops.base.shapes import divide_dim, merge_dims, require_rank
 from ir_exec.tuning import thresholds
@@ -188,8 +188,11 @@ class PSROIPooling(_RegionPooling):
 
     def check_attributes(self) -> None:
         # In the mode average they have no meaning, and files have zeros there.
-        if self.mode == "bilinear" and min(self.spatial_bins_x, self.spatial_bins_y) < 1:
-            raise ValueError("spatial_bins_x and spatial_bins_y must be 1 or more in the mode bilinear")
+        for name in ("spatial_bins_x", "spatial_bins_y") if self.mode == "bilinear" else ():
+            if (bins := getattr(self, name)) < 1:
+                raise AttributeValueError(
+                    f"attribute {name} is", actual=bins, expected="1 or more", reason=" in the mode bilinear"
+                )
 
     def infer(self, data: TensorType, rois: TensorType) -> TensorType:
         count, channels = self._regions(data, rois)
@@ -307,7 +310,12 @@ class DeformablePSROIPooling(_RegionPooling):
         least = self.output_dim * self.group_size**2
         if channels.hi < least:
             raise ShapeError(
-                f"data has {channels} channels, expected {least} or more", code=Code.dims_differ, port="data"
+                "data has",
+                actual=channels,
+                detail="channels",
+                expected=f"{least} or more",
+                code=Code.dims_differ,
+                port="data",
             )
         if offsets is not None:
             self._check_offsets(offsets, count)
@@ -321,8 +329,14 @@ class DeformablePSROIPooling(_RegionPooling):
             merge_dims(dim, Dim(self.part_size), "the last two axes of offsets and part_size", port="offsets")
         classes = divide_dim(numbers, 2, "the number of x and y in offsets", port="offsets")
         if classes.is_static and (not classes.size or self.output_dim % classes.size):
-            message = f"offsets has {classes} classes of x and y, expected a divisor of output_dim {self.output_dim}"
-            raise ShapeError(message, code=Code.impossible_shape, port="offsets")
+            raise ShapeError(
+                "offsets has",
+                actual=classes,
+                detail="classes of x and y",
+                expected=f"a divisor of output_dim {self.output_dim}",
+                code=Code.impossible_shape,
+                port="offsets",
+            )
 
     def count_terms(self, inputs: Sequence[Array]) -> int:
         return self.spatial_bins_x * self.spatial_bins_y

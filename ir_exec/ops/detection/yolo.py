@@ -64,8 +64,14 @@ class RegionYolo(Op):
             return data.with_shape(Shape.unknown())
         dims, channels = list(data.shape), self._regions() * (self.coords + self.classes + 1)
         if dims[1].hi < channels:
-            message = f"axis 1 of data is {dims[1]}, expected {channels}: regions * (coords + classes + 1)"
-            raise ShapeError(message, code=Code.dims_differ, port="data")
+            raise ShapeError(
+                "axis 1 of data is",
+                actual=dims[1],
+                expected=channels,
+                reason=": regions * (coords + classes + 1)",
+                code=Code.dims_differ,
+                port="data",
+            )
         if not self.do_softmax:
             dims[1] = Dim.of(channels)
             return data.with_shape(Shape(dims))
@@ -125,7 +131,9 @@ class ReorgYolo(Op):
         stride = self.stride[0]
         batch, channels, rows, columns = data.shape
         if channels.hi < stride * stride:
-            raise ShapeError(f"data has {channels} channels, expected {stride * stride} or more", port="data")
+            raise ShapeError(
+                "data has", actual=channels, detail="channels", expected=f"{stride * stride} or more", port="data"
+            )
         space = [
             divide_dim(dim, stride, f"axis {axis} of data", port="data") for axis, dim in ((2, rows), (3, columns))
         ]

@@ -69,7 +69,7 @@ class Eye(Op):
         batch = () if batch_shape is None else tuple(batch_shape.tolist())
         for name, size in (("num_rows", rows), ("num_columns", columns), *(("batch_shape", size) for size in batch)):
             if size < 0:
-                raise EvaluationError(f"{name} is {size}, expected 0 or more", port=name)
+                raise EvaluationError(f"{name} is", actual=size, expected="0 or more", port=name)
         # The diagonal is clipped to the range of indices that NumPy accepts.
         matrix = np.eye(rows, columns, min(max(diagonal, -rows), columns), np.int8)
         return np.broadcast_to(convert(matrix, self.output_type), (*batch, rows, columns)).copy()

@@ -70,10 +70,14 @@ class Multinomial(Op):
     def evaluate(self, probs: Array, num_samples: Array) -> Array:
         count = int(as_integers(num_samples).reshape(-1)[0])
         if count < 0:
-            raise EvaluationError(f"num_samples is {count}, expected 0 or more", port="num_samples")
+            raise EvaluationError("num_samples is", actual=count, expected="0 or more", port="num_samples")
         if count > probs.shape[1] and not self.with_replacement:
-            message = f"num_samples is {count}, expected at most the {probs.shape[1]} classes without replacement"
-            raise EvaluationError(message, port="num_samples")
+            raise EvaluationError(
+                "num_samples is",
+                actual=count,
+                expected=f"at most the {probs.shape[1]} classes without replacement",
+                port="num_samples",
+            )
         shares = probs.astype(np.float32)
         if self.log_probs:
             shares = np.exp(shares)

@@ -83,8 +83,14 @@ class RandomUniform(Op):
         for name, limit in (("minval", minval), ("maxval", maxval)):
             require_one_element(limit, name)
             if limit.element_type not in (self.output_type, ElementType.dynamic):
-                message = f"{name} is {limit.element_type}, output_type is {self.output_type}, expected equal types"
-                raise ElementTypeError(message, code=Code.element_types_differ, port=name)
+                raise ElementTypeError(
+                    f"{name} is",
+                    actual=limit.element_type,
+                    expected=self.output_type,
+                    reason=" as output_type is",
+                    code=Code.element_types_differ,
+                    port=name,
+                )
         if minval.value is not None and maxval.value is not None:
             _check_range(minval.value, maxval.value, ShapeError)
         return TensorType(self.output_type, known_shape(shape, "shape"))
@@ -92,7 +98,7 @@ class RandomUniform(Op):
     def evaluate(self, shape: Array, minval: Array, maxval: Array, *, state: State | None = None) -> Array:
         sizes = tuple(shape.tolist())
         if min(sizes, default=0) < 0:
-            raise EvaluationError(f"shape is {list(sizes)}, expected no negative size", port="shape")
+            raise EvaluationError("shape is", actual=list(sizes), expected="no negative size", port="shape")
         _check_range(minval, maxval, EvaluationError)
         output = np.empty(sizes, self.output_type.dtype)
         low, high = minval.reshape(-1)[0], maxval.reshape(-1)[0]
@@ -108,7 +114,7 @@ class RandomUniform(Op):
 def _check_range(minval: Array, maxval: Array, error: type[IRError]) -> None:
     low, high = minval.reshape(-1)[0], maxval.reshape(-1)[0]
     if not low < high:
-        raise error(f"minval is {low}, expected less than maxval, which is {high}", port="minval")
+        raise error("minval is", actual=low, expected="less than maxval", reason=f"which is {high}", port="minval")
 
 
 def _draw_as_tensorflow(output: Array, low: Any, high: Any, seeds: tuple[int, int], first: int) -> None:

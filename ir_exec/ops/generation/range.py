@@ -138,12 +138,9 @@ class Range(_Range):
 def _counted(name: str, scalar: Array, kind: ElementType, error: type[IRError]) -> Number:
     """The value of the input `name` for an output of type `kind`, truncated for an integer type."""
     value = _number(scalar)
-    fault = _fault(name, value)
-    if fault is None:
-        value = int(value) if kind.is_integer else float(value)
-        fault = _fault(name, value)
-    if fault is not None:
-        raise error(fault, port=name)
+    _require_valid(name, value, error)
+    value = int(value) if kind.is_integer else float(value)
+    _require_valid(name, value, error)
     return value
 
 
@@ -152,13 +149,12 @@ def _number(scalar: Array) -> Number:
     return int(value) if ElementType.of(scalar).is_integer else float(value)
 
 
-def _fault(name: str, value: Number) -> str | None:
-    """The fault of this value of the input `name`."""
+def _require_valid(name: str, value: Number, error: type[IRError]) -> None:
+    """Raise the error for a value of the input `name` that is not finite, or a step of 0."""
     if not math.isfinite(value):
-        return f"{name} is {value}, expected a finite number"
+        raise error(f"{name} is", actual=value, expected="a finite number", port=name)
     if name == "step" and value == 0:
-        return "step is 0, expected a positive or a negative number"
-    return None
+        raise error("step is", actual=0, expected="a positive or a negative number", port=name)
 
 
 def _length(start: Number, stop: Number, step: Number) -> int:

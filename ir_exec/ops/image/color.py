@@ -184,7 +184,14 @@ class I420toRGB(_FromYuv):
 
     def infer(self, y: TensorType, u: TensorType | None = None, v: TensorType | None = None) -> TensorType:
         if u is not None and v is None:
-            raise GraphError("expected 1 or 3 inputs (y, u, v), found 2", code=Code.wrong_number_of_inputs)
+            raise GraphError(
+                "the layer has",
+                actual=2,
+                detail="inputs",
+                expected="1 or 3",
+                reason=" (y, u, v)",
+                code=Code.wrong_number_of_inputs,
+            )
         if u is not None and v is not None:
             u = u.with_shape(merge_shapes(u.shape, v.shape, "the shapes of u and v", port="v"))
         return self._infer(y, u, 1)
@@ -302,7 +309,9 @@ def _image(image: TensorType, channels: int, name: str) -> tuple[Dim, ...]:
     require_rank(image, 4, name)
     dims = (Dim.any(),) * 4 if image.shape.dims is None else image.shape.dims
     if channels not in dims[3]:
-        raise ShapeError(f"{name} has {dims[3]} channels ({image.shape}), expected {channels}", code=Code.dims_differ)
+        raise ShapeError(
+            f"{name} has", actual=dims[3], detail=f"channels ({image.shape})", expected=channels, code=Code.dims_differ
+        )
     return dims
 
 

@@ -86,7 +86,9 @@ class GridSample(Op):
         batch, channels, *size = data.shape
         output = np.empty((batch, channels, *grid.shape[1:3]), data.dtype)
         if output.size and not data.size:
-            raise EvaluationError(f"data {list(data.shape)} is empty, expected elements to sample", port="data")
+            raise EvaluationError(
+                f"data {list(data.shape)} is", actual="empty", expected="elements to sample", port="data"
+            )
         kind = ElementType.of(data)
         exact = self.mode == "nearest"
         working = np.dtype(np.float64 if kind.bits >= 32 and kind is not ElementType.f32 else np.float32)

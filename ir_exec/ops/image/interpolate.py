@@ -178,8 +178,14 @@ class Interpolate11(_Resize):
         allowed = _SIZES if self.shape_calculation_mode == "sizes" else _SCALES
         if kind.is_known and kind not in allowed:
             expected = ", ".join(sorted(one.name for one in allowed))
-            message = f"{port} is {kind}, expected one of {expected} for {self.shape_calculation_mode}"
-            raise ElementTypeError(message, code=Code.element_type_not_taken, port=port)
+            raise ElementTypeError(
+                f"{port} is",
+                actual=kind,
+                expected=f"one of {expected}",
+                reason=f" for {self.shape_calculation_mode}",
+                code=Code.element_type_not_taken,
+                port=port,
+            )
         require_rank(scales_or_sizes, 1, port)
         return self._infer(image, scales_or_sizes, axes)
 
@@ -332,7 +338,7 @@ class Interpolate1(Op):
             )
             if (begin or end) and axis not in self.axes:
                 raise ShapeError(
-                    f"axis {axis} has pads but is not resampled, expected no pads", code=Code.impossible_shape
+                    f"axis {axis} has pads but is not resampled", expected="no pads", code=Code.impossible_shape
                 )
             pads[axis] = begin, end
         return pads
@@ -353,7 +359,9 @@ class Interpolate1(Op):
 def _normal_axes(axes: Sequence[int], rank: int) -> tuple[int, ...]:
     negative = next((axis for axis in axes if axis < 0), None)
     if negative is not None:
-        raise ShapeError(f"axes hold {negative}, expected axes of 0 or more", code=Code.axis_out_of_range, port="axes")
+        raise ShapeError(
+            "axes hold", actual=negative, expected="axes of 0 or more", code=Code.axis_out_of_range, port="axes"
+        )
     return normalize_axes(axes, rank)
 
 
@@ -379,7 +387,11 @@ def _scaled_dims(dims: Sequence[Dim], scales: TensorType) -> list[Dim]:
 def _scaled(dim: Dim, scale: np.float32) -> Dim:
     if not (np.isfinite(scale) and scale >= 0):
         raise ShapeError(
-            f"a scale of {scale} cannot be, expected a number from 0 on", code=Code.impossible_shape, port="scales"
+            "a scale is",
+            actual=scale,
+            expected="a finite number of 0 or more",
+            code=Code.impossible_shape,
+            port="scales",
         )
     if scale == 1:
         return dim
@@ -392,7 +404,14 @@ def _scaled(dim: Dim, scale: np.float32) -> Dim:
 
 def _require_count(found: int, expected: int, name: str) -> None:
     if found < expected:
-        raise ShapeError(f"there are {found} {name} for {expected} axes", code=Code.impossible_shape)
+        raise ShapeError(
+            f"{name} has",
+            actual=found,
+            detail="elements",
+            expected=f"{expected} or more",
+            reason="one for each axis",
+            code=Code.impossible_shape,
+        )
 
 
 def _padded(data: Array, pads: list[tuple[int, int]]) -> Array:

@@ -220,7 +220,9 @@ class Loop(_Iteration):
 def _require_one_element(tensor: TensorType, name: str) -> None:
     """Require one element in any rank, which `shapes.require_one_element` does not allow."""
     if tensor.rank is not None and tensor.shape.size & Dim(1) is None:
-        raise ShapeError(f"{name} has shape {tensor.shape}, expected one element", code=Code.dims_differ, port=name)
+        raise ShapeError(
+            f"{name} has shape", actual=tensor.shape, expected="one element", code=Code.dims_differ, port=name
+        )
 
 
 def _too_many(iterations: int) -> ResourceError:
@@ -308,8 +310,13 @@ def _parts(ties: Ties, values: list[TensorType]) -> Dim:
             found = part.iterations(type.shape[normalize_axis(part.axis, len(type.shape))])
             met = agreed & found
             if met is None:
-                message = f"the sliced inputs have {agreed} and {found} slices, expected equal numbers"
-                raise ShapeError(message, code=Code.dims_differ)
+                raise ShapeError(
+                    "the sliced inputs have",
+                    actual=f"{agreed} and {found}",
+                    detail="slices",
+                    expected="equal numbers",
+                    code=Code.dims_differ,
+                )
             agreed = met
     return agreed
 

@@ -187,7 +187,9 @@ class ReadValue(ReadsVariable):
 
     def _zeros(self) -> Array:
         if not self.variable_type.is_known:
-            raise EvaluationError("the variable has no value and no known element type, expected the input init_value")
+            raise EvaluationError(
+                "the variable has no value and no known element type", expected="the input init_value"
+            )
         dims = self.variable_shape.dims or ()
         return np.zeros([dim.lo if dim.is_static else 0 for dim in dims], self.variable_type.dtype)
 

@@ -122,8 +122,11 @@ class Einsum(Op):
         equation = _parse(self.equation)
         if len(equation.inputs) != len(inputs):
             raise GraphError(
-                f"equation {self.equation!r} has {len(equation.inputs)} input subscripts, expected {len(inputs)}, one "
-                "for each input",
+                f"equation {self.equation!r} has",
+                actual=len(equation.inputs),
+                detail="input subscripts",
+                expected=len(inputs),
+                reason="one for each input",
                 code=Code.wrong_number_of_inputs,
             )
         dims: dict[str, Dim] = {}
@@ -215,8 +218,10 @@ def _label_dims(labels: tuple[str, ...], shape: Shape, name: str) -> tuple[dict[
     if spare < 0 or (spare and ELLIPSIS not in labels):
         least = "at least " if ELLIPSIS in labels else ""
         raise ShapeError(
-            f"{name} {shape} has rank {len(shape)}, expected {least}{len(shape) - spare} "
-            f"as in the subscript {''.join(labels)!r}",
+            f"{name} {shape} has rank",
+            actual=len(shape),
+            expected=f"{least}{len(shape) - spare}",
+            reason=f" as in the subscript {''.join(labels)!r}",
             code=Code.wrong_rank,
             port=name,
         )
@@ -293,7 +298,7 @@ def _cheapest_pair(
     Only the smallest of many
     operands are paired: trying all pairs would take longer than the products.
     """
-    readers = Counter([*output, *[label for one in operands for label in one.labels]])
+    readers = Counter([*output, *[label for operand in operands for label in operand.labels]])
     smallest = sorted(range(len(operands)), key=lambda position: operands[position].array.size)[:MOST_PAIRED]
     choices = []
     for first, second in combinations(sorted(smallest), 2):

@@ -16,7 +16,7 @@ from ir_exec.kernels.precision import CALCULABLE, CALCULABLE_FLOAT, rounded, wid
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
-from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.ops.base.shapes import merge_dims, require_least_rank, require_rank
 from ir_exec.types import INDEX, UNBOUNDED, Array, Dim, Shape, TensorType
 
 __all__ = ["GroupedMatMul", "Inverse"]
@@ -50,10 +50,7 @@ class Inverse(Op):
     def infer(self, data: TensorType) -> TensorType:
         if data.shape.dims is None:
             return data.without_values()
-        if len(data.shape) < 2:
-            raise ShapeError(
-                f"data has rank {data.rank} ({data.shape}), expected 2 or more", code=Code.wrong_rank, port="data"
-            )
+        require_least_rank(data, 2, "data")
         side = merge_dims(data.shape[-2], data.shape[-1], "the last two axes of data", port="data")
         return data.with_shape(Shape([*data.shape[:-2], side, side]))
 
@@ -146,7 +143,9 @@ class GroupedMatMul(Op):
             groups = merge_dims(mat_a.shape[0], mat_b.shape[0], "axis 0 of mat_a and mat_b", port="mat_b")
             return TensorType(kind, Shape([groups, mat_a.shape[1], mat_b.shape[1]]))
         if offsets is None:
-            raise ShapeError("offsets is missing, expected the ends of the groups for mat_a of rank 2", port="offsets")
+            raise ShapeError(
+                "offsets is missing", expected="the ends of the groups for mat_a of rank 2", port="offsets"
+            )
         require_rank(offsets, 1, "offsets")
         if offsets.shape.dims is not None:
             # As in OpenVINO, offsets beyond the number of groups are ignored.
@@ -184,6 +183,12 @@ def _row_ranges(offsets: Array, groups: int, rows: int) -> list[tuple[int, int]]
     places = [0, *as_integers(offsets)[:groups].tolist()]
     for group, (start, end) in enumerate(pairwise(places)):
         if not start <= end <= rows:
-            message = f"offsets[{group}] is {end}, expected {start} to {rows}, where the rows of mat_a end"
-            raise EvaluationError(message, code=Code.index_out_of_range, port="offsets")
+            raise EvaluationError(
+                f"offsets[{group}] is",
+                actual=end,
+                expected=f"{start} to {rows}",
+                reason="where the rows of mat_a end",
+                code=Code.index_out_of_range,
+                port="offsets",
+            )
     return list(pairwise(places))

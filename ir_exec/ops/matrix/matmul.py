@@ -17,7 +17,7 @@ from ir_exec.kernels.precision import CALCULABLE, rounded, widened
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.dims import element_type_of
-from ir_exec.ops.base.shapes import broadcast_shapes
+from ir_exec.ops.base.shapes import broadcast_shapes, require_least_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import BOOLEAN, Array, Dim, Shape, TensorType
@@ -63,16 +63,16 @@ class MatMul(Op):
     def infer(self, a: TensorType, b: TensorType) -> TensorType:
         kind = element_type_of((a, b))
         for name, tensor in (("a", a), ("b", b)):
-            if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
+            require_least_rank(tensor, 1, name)
         if a.shape.dims is None or b.shape.dims is None:
             return TensorType(kind, Shape.unknown())
         *batch_a, rows_a, columns_a = _matrix_dims(a.shape, self.transpose_a, (Dim.of(1), *a.shape))
         *batch_b, rows_b, columns_b = _matrix_dims(b.shape, self.transpose_b, (*b.shape, Dim.of(1)))
         if columns_a & rows_b is None:
             raise ShapeError(
-                f"a has {_count(columns_a, 'column')} ({_shape_text(a.shape, self.transpose_a)}), "
-                f"b has {_count(rows_b, 'row')} ({_shape_text(b.shape, self.transpose_b)}), expected equal sizes",
+                f"a {_shape_text(a.shape, self.transpose_a)} and b {_shape_text(b.shape, self.transpose_b)} have",
+                actual=f"{_count(columns_a, 'column')} and {_count(rows_b, 'row')}",
+                expected="equal sizes",
                 code=Code.dims_differ,
             )
         batch = broadcast_shapes(Shape(batch_a), Shape(batch_b))

@@ -270,13 +270,18 @@ def _require_mapping(mapping: Sequence[int], rank: int, target_rank: int) -> Non
     # As in OpenVINO, a scalar may have an axis here.
     if len(mapping) != rank and not (rank == 0 and len(mapping) == 1):
         raise ShapeError(
-            f"axes_mapping has {len(mapping)} elements, expected one for each of the {rank} dims of data",
+            "axes_mapping has",
+            actual=len(mapping),
+            detail="elements",
+            expected=f"one for each of the {rank} dims of data",
             code=Code.no_broadcast,
             port="axes_mapping",
         )
     if any(not 0 <= axis < target_rank for axis in mapping) or any(one >= other for one, other in pairwise(mapping)):
         raise ShapeError(
-            f"axes_mapping {list(mapping)} are invalid, expected ascending axes of a target of rank {target_rank}",
+            "axes_mapping is",
+            actual=list(mapping),
+            expected=f"ascending axes of a target of rank {target_rank}",
             code=Code.axis_out_of_range,
             port="axes_mapping",
         )
@@ -287,6 +292,12 @@ def _spread(shape: Sequence[Size], axes: Iterable[int], rank: int) -> list[Size 
     sizes: list[Size | int] = [1] * rank
     for axis, size in zip(axes, shape, strict=False):
         if not 0 <= axis < rank:
-            raise ShapeError(f"axis is {axis}, expected 0 to {rank - 1} for rank {rank}", code=Code.axis_out_of_range)
+            raise ShapeError(
+                "axis is",
+                actual=axis,
+                expected=f"0 to {rank - 1}",
+                reason=f" for rank {rank}",
+                code=Code.axis_out_of_range,
+            )
         sizes[axis] = size
     return sizes

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, IRError, ShapeError
+from ir_exec.errors import EvaluationError, IRError, Location, ShapeError
 from ir_exec.kernels.gather import take_along_axis, take_slices, take_tuples
 from ir_exec.kernels.indices import (
     Negative,
@@ -23,7 +23,7 @@ from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Int, NonNegative
 from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.inputs import FIRST_AXIS, AxisIndices, IndexTuples
-from ir_exec.ops.base.shapes import merge_dims, normalize_axis, require_rank
+from ir_exec.ops.base.shapes import merge_dims, normalize_axis, require_least_rank, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import INDEX, INTEGER, Array, Dim, ElementType, Shape, TensorType
@@ -59,8 +59,7 @@ class GatherElements(Op):
 
     def infer(self, data: TensorType, indices: TensorType) -> TensorType:
         for name, tensor in (("data", data), ("indices", indices)):
-            if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
+            require_least_rank(tensor, 1, name)
         if data.shape.dims is None:
             return data.with_shape(indices.shape)
         axis = normalize_axis(self.axis, len(data.shape))
@@ -124,7 +123,7 @@ class _Gather(Op):
             return data.with_shape(Shape.unknown())
         last = len(data.shape) - 1 if position is None else position
         if batch > last:
-            raise ShapeError(_batch_message(batch, last), code=Code.axis_out_of_range)
+            raise _batch_fault(ShapeError, batch, last).changed(code=Code.axis_out_of_range)
         shared = [
             merge_dims(mine, theirs, f"batch axis {i} of data and indices", port="indices")
             for i, (mine, theirs) in enumerate(zip(data.shape[:batch], indices.shape[:batch], strict=True))
@@ -139,7 +138,7 @@ class _Gather(Op):
         position = given_axis(axis, data.ndim)
         batch = self._batch(indices.ndim) or 0
         if batch > position:
-            raise EvaluationError(_batch_message(batch, position), port="axis")
+            raise _batch_fault(EvaluationError, batch, position).located(Location(port="axis"))
         try:
             return take_slices(data, indices, position, batch)
         except OutOfRangeError:
@@ -237,8 +236,13 @@ class _BatchedGather(_Gather):
         if rank is None:
             return batch if batch >= 0 else None
         if not -rank <= batch <= rank:
-            message = f"batch_dims is {batch}, expected {-rank} to {rank} for indices of rank {rank}"
-            raise ShapeError(message, code=Code.axis_out_of_range)
+            raise ShapeError(
+                "batch_dims is",
+                actual=batch,
+                expected=f"{-rank} to {rank}",
+                reason=f" for indices of rank {rank}",
+                code=Code.axis_out_of_range,
+            )
         return batch + rank if batch < 0 else batch
 
 
@@ -331,8 +335,14 @@ class _GatherND(Op):
         batch = self.batch_dims
         for name, tensor in (("data", data), ("indices", indices)):
             if tensor.rank is not None and tensor.rank <= batch:
-                message = f"{name} has rank {tensor.rank}, expected {batch + 1} or more with batch_dims {batch}"
-                raise ShapeError(message, code=Code.wrong_rank, port=name)
+                raise ShapeError(
+                    f"{name} has rank",
+                    actual=tensor.rank,
+                    expected=f"{batch + 1} or more",
+                    reason=f" with batch_dims {batch}",
+                    code=Code.wrong_rank,
+                    port=name,
+                )
         if data.shape.dims is None or indices.shape.dims is None:
             return data.with_shape(Shape.unknown())
         shared = [
@@ -341,11 +351,14 @@ class _GatherND(Op):
         ]
         length = indices.shape[-1]
         if batch + length.lo > len(data.shape):
-            message = (
-                f"the last axis of indices is {length}, expected at most rank(data) - batch_dims = "
-                f"{len(data.shape) - batch}: each tuple counts on that many axes of data"
+            raise ShapeError(
+                "the last axis of indices is",
+                actual=length,
+                expected=f"at most rank(data) - batch_dims = {len(data.shape) - batch}",
+                reason=": each tuple counts on that many axes of data",
+                code=Code.impossible_shape,
+                port="indices",
             )
-            raise ShapeError(message, code=Code.impossible_shape, port="indices")
         if not length.is_static:
             return data.with_shape(Shape.unknown())
         rest = [*indices.shape[batch:-1], *data.shape[batch + length.size :]]
@@ -435,8 +448,8 @@ class GatherND8(_GatherND):
     negative: ClassVar[Negative] = "counted"
 
 
-def _batch_message(batch: int, axis: int) -> str:
-    return f"batch_dims {batch} must not be greater than axis {axis}"
+def _batch_fault(error: type[IRError], batch: int, axis: int) -> IRError:
+    return error("batch_dims is", actual=batch, expected=f"at most {axis}", reason="the axis")
 
 
 def _zero(dtype: np.dtype[Any]) -> Array:

@@ -144,7 +144,10 @@ def _check_followed(parent_ids: Array, parents: Array, inside: Array, lanes: Arr
         time = int(np.flatnonzero(wrong.any(axis=(1, 2)))[-1])
         which, beam = np.unravel_index(int(np.argmax(wrong[time])), wrong[time].shape)
         parent = parent_ids[time].reshape(batch * beams)[lanes[time, which * beams + beam]]
-        message = (
-            f"step {time} of batch {first_batch + which} has the parent {parent}, expected a beam from 0 to {beams - 1}"
+        raise EvaluationError(
+            f"step {time} of batch {first_batch + which} has the parent",
+            actual=parent,
+            expected=f"a beam from 0 to {beams - 1}",
+            code=Code.index_out_of_range,
+            port="parent_ids",
         )
-        raise EvaluationError(message, code=Code.index_out_of_range, port="parent_ids")

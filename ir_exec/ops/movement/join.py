@@ -65,7 +65,7 @@ class Concat(Op):
             for i, dim in enumerate(shape):
                 if i != axis:
                     dims[i] = merge_dims(dims[i], dim, f"axis {i} of the inputs", port=name)
-        dims[axis] = sum((one.shape[axis] if one.rank is not None else Dim.any() for one in inputs), Dim(0))
+        dims[axis] = sum((input.shape[axis] if input.rank is not None else Dim.any() for input in inputs), Dim(0))
         return TensorType(kind, Shape(dims))
 
     def equal_sizes(self, *types: TensorType) -> Iterator[tuple[int, int]]:
@@ -193,7 +193,7 @@ class VariadicSplit(Op):
         require_rank(axis, (0, 1), "axis")
         if axis.shape.dims is not None and 1 not in axis.shape.size:
             raise ShapeError(
-                f"axis has shape {axis.shape}, expected a scalar or [1]", code=Code.wrong_rank, port="axis"
+                "axis has shape", actual=axis.shape, expected="a scalar or [1]", code=Code.wrong_rank, port="axis"
             )
         require_rank(split_lengths, 1, "split_lengths")
         along, lengths = known_int(axis), known_ints(split_lengths)
@@ -236,12 +236,16 @@ def _count(split_lengths: TensorType) -> int:
 def _part_dims(lengths: tuple[int, ...], dim: Dim) -> list[Dim]:
     if lengths.count(-1) > 1 or min(lengths, default=0) < -1:
         raise ShapeError(
-            f"split_lengths {list(lengths)} contain a negative length, expected at most one -1", port="split_lengths"
+            "split_lengths is", actual=list(lengths), expected="at most one negative length, -1", port="split_lengths"
         )
     given = sum(length for length in lengths if length >= 0)
     if given > dim.hi or (-1 not in lengths and given < dim.lo):
         raise ShapeError(
-            f"split_lengths {list(lengths)} sum up to {given}, the axis has {dim} elements", port="split_lengths"
+            f"the sum of split_lengths {list(lengths)} is",
+            actual=given,
+            expected=dim,
+            reason="the size of the axis",
+            port="split_lengths",
         )
     return [dim - given if length == -1 else Dim(length) for length in lengths]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError
+from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.limits import require_temporary
 from ir_exec.ops.base import In, Op, op
@@ -78,9 +78,9 @@ class _Pad(Op):
         dims = []
         for axis, (dim, begin, end) in enumerate(zip(data.shape, begins, ends, strict=True)):
             for name, pad in (("pads_begin", begin), ("pads_end", end)):
-                fault = self._fault(dim.hi, pad[0], axis, name)
+                fault = self._fault(ShapeError, dim.hi, pad[0], axis, name)
                 if fault is not None:
-                    raise ShapeError(fault, code=Code.impossible_shape, port=name)
+                    raise fault
             dims.append(_padded_dim(dim, begin, end))
         return data.with_shape(Shape(dims))
 
@@ -89,9 +89,9 @@ class _Pad(Op):
         ends: list[int] = as_integers(pads_end).tolist()
         for axis, size in enumerate(data.shape):
             for name, pads in (("pads_begin", begins), ("pads_end", ends)):
-                fault = self._fault(size, pads[axis], axis, name)
+                fault = self._fault(EvaluationError, size, pads[axis], axis, name)
                 if fault is not None:
-                    raise EvaluationError(fault, port=name)
+                    raise fault
         if self.pad_mode == "constant":
             return surrounded(data, begins, ends, pad_value)
         return self._copied(data, begins, ends)
@@ -103,13 +103,14 @@ class _Pad(Op):
         places = _places(types[0].shape.static, begins, ends)
         return lambda data, begins, ends, fill=None: _around(places, data, fill)
 
-    def _fault(self, size: int, pads: int, axis: int, name: str) -> str | None:
+    def _fault(self, error: type[IRError], size: int, pads: int, axis: int, name: str) -> IRError | None:
         """The fault of adding `pads` elements to an axis of at most this size; None if there is none."""
         limits = {"constant": pads, "edge": pads if size else 0, "reflect": max(size - 1, 0), "symmetric": size}
         most = limits[self.pad_mode]
         if pads <= max(most, 0):
             return None
-        return f"{name}[{axis}] is {pads}, but {self.pad_mode} adds at most {most} to an axis of size {size}"
+        reason = f"for {self.pad_mode} and an axis of size {size}"
+        return error(f"{name}[{axis}] is", actual=pads, expected=f"at most {most}", reason=" " + reason, port=name)
 
     def _copied(self, data: Array, begins: list[int], ends: list[int]) -> Array:
         """Data padded with copies of its elements, axis by axis."""
@@ -155,8 +156,14 @@ def _check_pad_value(data: TensorType, pad_value: TensorType) -> None:
     require_rank(pad_value, 0, "pad_value")
     both_known = data.element_type.is_known and pad_value.element_type.is_known
     if both_known and pad_value.element_type is not data.element_type:
-        message = f"pad_value is {pad_value.element_type}, expected {data.element_type} as data is"
-        raise ElementTypeError(message, code=Code.element_types_differ, port="pad_value")
+        raise ElementTypeError(
+            "pad_value is",
+            actual=pad_value.element_type,
+            expected=data.element_type,
+            reason=" as data is",
+            code=Code.element_types_differ,
+            port="pad_value",
+        )
 
 
 def _padded_dim(dim: Dim, begin: Interval, end: Interval) -> Dim:

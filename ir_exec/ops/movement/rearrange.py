@@ -22,6 +22,7 @@ from ir_exec.ops.base.shapes import (
     merge_dims,
     merge_shapes,
     normalize_axis,
+    require_least_rank,
     require_rank,
 )
 from ir_exec.ops.base.windowed import count_overlaps
@@ -102,8 +103,7 @@ class _Depth(Op):
     mode: Annotated[Literal["blocks_first", "depth_first"], LOWER]
 
     def _require_image(self, data: TensorType) -> None:
-        if data.rank is not None and data.rank < 3:
-            raise ShapeError(f"data has rank {data.rank}, expected 3 or more", code=Code.wrong_rank, port="data")
+        require_least_rank(data, 3, "data")
 
 
 @op("DepthToSpace", since=1)
@@ -222,8 +222,13 @@ class BatchToSpace(Op):
         for axis, dim in enumerate(data.shape[1:], 1):
             whole, cut = dim * blocks[axis], begins[axis] + ends[axis]
             if whole.hi < cut:
-                message = f"crops_begin and crops_end take {cut} elements from axis {axis}, there are {whole}"
-                raise ShapeError(message, code=Code.impossible_shape)
+                raise ShapeError(
+                    f"crops_begin and crops_end of axis {axis} are together",
+                    actual=cut,
+                    expected=f"at most {whole}",
+                    reason="its size",
+                    code=Code.impossible_shape,
+                )
             space.append(whole - cut)
         return data.with_shape(Shape([batch, *space]))
 
@@ -303,8 +308,7 @@ class SpaceToBatch(Op):
 
 def _require_number_per_axis(data: TensorType, **vectors: TensorType) -> None:
     """Raise ShapeError IR501 or IR502 unless data has rank 2 or more, and the length of each vector equals the rank."""
-    if data.rank is not None and data.rank < 2:
-        raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
+    require_least_rank(data, 2, "data")
     shape = Shape.unknown() if data.rank is None else Shape([data.rank])
     for name, vector in vectors.items():
         require_rank(vector, 1, name)
@@ -324,11 +328,20 @@ def _numbers(vector: TensorType, name: str, least: int) -> tuple[int, ...] | Non
         return None
     if min(values, default=least) < least:
         raise ShapeError(
-            f"{name} is {list(values)}, expected numbers of {least} or more", code=Code.impossible_shape, port=name
+            f"{name} is",
+            actual=list(values),
+            expected=f"numbers of {least} or more",
+            code=Code.impossible_shape,
+            port=name,
         )
     if values and values[0] != least:
-        message = f"{name} is {list(values)}, expected {least} for the batch axis"
-        raise ShapeError(message, code=Code.impossible_shape, port=name)
+        raise ShapeError(
+            f"{name} is",
+            actual=list(values),
+            expected=f"{least} for the batch axis",
+            code=Code.impossible_shape,
+            port=name,
+        )
     return values
 
 
@@ -458,8 +471,13 @@ class Col2Im(Op):
             channels = Dim.any()
         else:
             if min(kernel) < 1:
-                message = f"kernel_size is {list(kernel)}, expected positive numbers"
-                raise ShapeError(message, code=Code.impossible_shape, port="kernel_size")
+                raise ShapeError(
+                    "kernel_size is",
+                    actual=list(kernel),
+                    expected="positive numbers",
+                    code=Code.impossible_shape,
+                    port="kernel_size",
+                )
             channels = divide_dim(channels, prod(kernel), "the channels of data", port="data")
         sizes = known_bounds(output_size)
         if sizes is None:

@@ -23,6 +23,7 @@ from ir_exec.ops.base.shapes import (
     merge_dims,
     merge_shapes,
     normalize_axis,
+    require_least_rank,
     require_rank,
 )
 from ir_exec.types import BOOLEAN, INDEX, INTEGER, NUMERIC, Array, Dim, Shape, TensorType
@@ -136,8 +137,13 @@ class Reverse(Op):
         allowed = BOOLEAN if self.mode == "mask" else INTEGER
         if axis.element_type.is_known and axis.element_type not in allowed:
             expected = "boolean" if self.mode == "mask" else "an integer type"
-            message = f"axis is {axis.element_type}, expected {expected} in the mode {self.mode}"
-            raise ElementTypeError(message, code=Code.element_type_not_taken, port="axis")
+            raise ElementTypeError(
+                "axis is",
+                actual=axis.element_type,
+                expected=f"{expected} in the mode {self.mode}",
+                code=Code.element_type_not_taken,
+                port="axis",
+            )
         require_rank(axis, 1, "axis")
         if data.rank is None:
             return data.without_values()
@@ -191,13 +197,12 @@ class ReverseSequence(Op):
         require_rank(seq_lengths, 1, "seq_lengths")
         if data.shape.dims is None:
             return data.without_values()
-        if len(data.shape) < 2:
-            raise ShapeError(f"data has rank {data.rank}, expected 2 or more", code=Code.wrong_rank, port="data")
+        require_least_rank(data, 2, "data")
         batch = normalize_axis(self.batch_axis, len(data.shape), name="batch_axis")
         sequence = normalize_axis(self.seq_axis, len(data.shape), name="seq_axis")
         if batch == sequence:
             raise ShapeError(
-                f"batch_axis and seq_axis are both axis {batch}, expected two axes", code=Code.axis_out_of_range
+                f"batch_axis and seq_axis are both axis {batch}", expected="two axes", code=Code.axis_out_of_range
             )
         if seq_lengths.shape.dims is None:
             return data.without_values()
@@ -232,6 +237,11 @@ def _lengths(seq_lengths: Array, size: int) -> Array:
     wrong = ~((lengths > -1) & (lengths < size + 1))
     if wrong.any():
         first = int(np.argmax(wrong))
-        message = f"seq_lengths[{first}] is {lengths[first]}, expected 0 to {size}, the size of seq_axis"
-        raise EvaluationError(message, port="seq_lengths")
+        raise EvaluationError(
+            f"seq_lengths[{first}] is",
+            actual=lengths[first],
+            expected=f"0 to {size}",
+            reason="the size of seq_axis",
+            port="seq_lengths",
+        )
     return lengths.astype(np.int64)

@@ -33,7 +33,7 @@ from ir_exec.ops.base.dims import given_axis, known_axis
 from ir_exec.ops.base.elementwise import is_own_type
 from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import FIRST_AXIS, AxisIndices, IndexTuples
-from ir_exec.ops.base.shapes import merge_shapes, require_rank
+from ir_exec.ops.base.shapes import merge_shapes, require_least_rank, require_rank
 from ir_exec.ops.base.variants import Kernel, KernelRequest, variant
 from ir_exec.tuning import thresholds
 from ir_exec.types import ALL, BOOLEAN, INDEX, INTEGER, STRING, Array, Dim, Shape, TensorType, element_types
@@ -85,8 +85,13 @@ class ScatterUpdate(Op):
         if data.rank is not None and indices.rank is not None:
             rank = indices.rank + data.rank - 1
             if updates.rank is not None and updates.rank != rank:
-                message = f"updates has rank {updates.rank}, expected rank(indices) + rank(data) - 1 = {rank}"
-                raise ShapeError(message, code=Code.wrong_rank, port="updates")
+                raise ShapeError(
+                    "updates has rank",
+                    actual=updates.rank,
+                    expected=f"rank(indices) + rank(data) - 1 = {rank}",
+                    code=Code.wrong_rank,
+                    port="updates",
+                )
         if position is not None and indices.shape.dims is not None:
             expected = [*data.shape[:position], *indices.shape, *data.shape[position + 1 :]]
             rule = f"data.shape[:{position}] + indices.shape + data.shape[{position + 1}:]"
@@ -98,8 +103,13 @@ class ScatterUpdate(Op):
         size = data.shape[position]
         expected = data.shape[:position] + indices.shape + data.shape[position + 1 :]
         if updates.shape != expected:
-            message = f"updates has shape {list(updates.shape)}, expected {list(expected)} for axis {position}"
-            raise EvaluationError(message, port="updates")
+            raise EvaluationError(
+                "updates has shape",
+                actual=list(updates.shape),
+                expected=list(expected),
+                reason=f" for axis {position}",
+                port="updates",
+            )
         found = find_indices(indices, size, position, "refused").reshape(-1)
         before, after = prod(data.shape[:position]), prod(data.shape[position + 1 :])
         output = np.empty(data.shape, data.dtype) if out is None else out
@@ -177,14 +187,14 @@ class _ScatterElementsUpdate(Op):
         if position is not None and shape.dims is not None:
             for i, (most, dim) in enumerate(zip(data.shape, shape, strict=True)):
                 if i != position and dim.lo > most.hi:
-                    raise ShapeError(_too_large(i, dim, most), code=Code.dims_differ, port="indices")
+                    raise _too_large(ShapeError, i, dim, most).changed(code=Code.dims_differ)
         return _like_data(data, updates)
 
     def evaluate(self, data: Array, indices: Array, updates: Array, axis: Array, *, out: Array | None = None) -> Array:
         position = given_axis(axis, data.ndim)
         for i, (most, size) in enumerate(zip(data.shape, indices.shape, strict=True)):
             if i != position and size > most:
-                raise EvaluationError(_too_large(i, size, most), port="indices")
+                raise _too_large(EvaluationError, i, size, most)
         output = np.empty(data.shape, data.dtype) if out is None else out
         try:
             self._put(data, indices, updates, position, output)
@@ -366,13 +376,17 @@ class _ScatterNDUpdate(Op):
 
     def infer(self, data: TensorType, indices: TensorType, updates: TensorType) -> TensorType:
         for name, tensor in (("data", data), ("indices", indices)):
-            if tensor.rank == 0:
-                raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
+            require_least_rank(tensor, 1, name)
         if data.shape.dims is not None and indices.shape.dims is not None:
             length = indices.shape[-1]
             if length.lo > len(data.shape):
-                message = f"the last axis of indices is {length}, expected at most rank(data) = {len(data.shape)}"
-                raise ShapeError(message, code=Code.impossible_shape, port="indices")
+                raise ShapeError(
+                    "the last axis of indices is",
+                    actual=length,
+                    expected=f"at most rank(data) = {len(data.shape)}",
+                    code=Code.impossible_shape,
+                    port="indices",
+                )
             if length.is_static:
                 expected = Shape([*indices.shape[:-1], *data.shape[length.size :]])
                 if expected.rank or 1 not in updates.shape.size:
@@ -571,16 +585,27 @@ def _like_data(data: TensorType, updates: TensorType) -> TensorType:
 def _require_updates(updates: TensorType, expected: Shape, rule: str) -> None:
     """Require updates to have the shape given by `rule`, as far as both are known."""
     if updates.rank is not None and updates.rank != expected.rank:
-        message = f"updates has rank {updates.rank} ({updates.shape}), expected {rule} = {expected}"
-        raise ShapeError(message, code=Code.wrong_rank, port="updates")
+        raise ShapeError(
+            "updates has rank",
+            actual=updates.rank,
+            detail=f"({updates.shape})",
+            expected=f"{rule} = {expected}",
+            code=Code.wrong_rank,
+            port="updates",
+        )
     if updates.shape & expected is None:
         raise ShapeError(
-            f"updates has shape {updates.shape}, expected {rule} = {expected}", code=Code.dims_differ, port="updates"
+            "updates has shape",
+            actual=updates.shape,
+            expected=f"{rule} = {expected}",
+            code=Code.dims_differ,
+            port="updates",
         )
 
 
-def _too_large(axis: int, found: Dim | int, most: Dim | int) -> str:
-    return f"axis {axis} of indices is {found}, expected at most {most} as in data"
+def _too_large(error: type[IRError], axis: int, size: Dim | int, most: Dim | int) -> IRError:
+    expected = f"at most {most}"
+    return error(f"axis {axis} of indices is", actual=size, expected=expected, reason=" as in data", port="indices")
 
 
 def _require_reducible(data: TensorType, reduction: Reduction) -> None:

@@ -34,6 +34,7 @@ from ir_exec.ops.base.shapes import (
     known_ints,
     merge_dims,
     require_convertible,
+    require_least_rank,
     require_rank,
     require_same_values,
 )
@@ -162,7 +163,12 @@ class SliceScatter(Op):
         if expected & updates.shape is None:
             code = Code.wrong_rank if expected.rank != updates.rank else Code.dims_differ
             raise ShapeError(
-                f"updates has shape {updates.shape}, but the slice of data has {expected}", code=code, port="updates"
+                "updates has shape",
+                actual=updates.shape,
+                expected=expected,
+                reason=_OF_SLICE,
+                code=code,
+                port="updates",
             )
         return data.with_shape(shape)
 
@@ -172,8 +178,13 @@ class SliceScatter(Op):
         output = data.copy()
         region = output[_slices(data.shape, start, stop, step, axes)]
         if region.shape != updates.shape:
-            message = f"updates has shape {list(updates.shape)}, but the slice of data has {list(region.shape)}"
-            raise EvaluationError(message, port="updates")
+            raise EvaluationError(
+                "updates has shape",
+                actual=list(updates.shape),
+                expected=list(region.shape),
+                reason=_OF_SLICE,
+                port="updates",
+            )
         region[...] = convert(updates, ElementType.of(data))
         return output
 
@@ -183,9 +194,11 @@ class SliceScatter(Op):
         return self.evaluate(*arrays)
 
 
+_OF_SLICE = "the shape of the slice of data"
+
+
 def _require_axis(tensor: TensorType, name: str) -> None:
-    if tensor.rank == 0:
-        raise ShapeError(f"{name} is a scalar, expected rank 1 or more", code=Code.wrong_rank, port=name)
+    require_least_rank(tensor, 1, name)
 
 
 def _sliced_shape(
@@ -241,7 +254,7 @@ def _require_vectors(**vectors: TensorType) -> Dim:
 def _refuse_zero(steps: Iterable[int], name: str) -> None:
     if 0 in steps:
         raise ShapeError(
-            f"{name} is 0, expected a positive or a negative number", code=Code.impossible_shape, port=name
+            f"{name} is", actual=0, expected="a positive or a negative number", code=Code.impossible_shape, port=name
         )
 
 
@@ -266,10 +279,10 @@ def _slices(
     """
     steps: list[int] = as_integers(step).ravel().tolist()
     if 0 in steps:
-        raise EvaluationError("step is 0, expected a positive or a negative number", port="step")
+        raise EvaluationError("step is", actual=0, expected="a positive or a negative number", port="step")
     sliced = list(range(len(steps))) if axes is None else given_axes(axes, len(shape))
     if len(set(sliced)) != len(sliced):
-        raise EvaluationError(f"axes {sliced} contain duplicates, expected distinct axes", port="axes")
+        raise EvaluationError("axes are", actual=sliced, expected="distinct axes", port="axes")
     index = [slice(None)] * len(shape)
     for axis, first, end, stride in zip(sliced, index_values(start), index_values(stop), steps, strict=True):
         index[axis] = _python_slice(shape[axis], first, end, stride)
@@ -395,7 +408,9 @@ class StridedSlice(Op):
             else:
                 step = strides[position]
                 if step == 0:
-                    raise EvaluationError("stride is 0, expected a positive or a negative number", port="stride")
+                    raise EvaluationError(
+                        "stride is", actual=0, expected="a positive or a negative number", port="stride"
+                    )
                 first, last = self._whole_axis(step)
                 start = first if _bit(self.begin_mask, position) else begins[position]
                 stop = last if _bit(self.end_mask, position) else ends[position]
@@ -427,7 +442,15 @@ class StridedSlice(Op):
         new = [position for position in range(count) if _bit(self.new_axis_mask, position) and position not in ellipses]
         named = count - len(ellipses) - len(new)
         if named > rank:
-            raise ShapeError(f"begin names {named} axes, but data has only {rank}", code=Code.wrong_rank, port="begin")
+            raise ShapeError(
+                "begin names",
+                actual=named,
+                detail="axes",
+                expected=f"at most {rank}",
+                reason="the rank of data",
+                code=Code.wrong_rank,
+                port="begin",
+            )
         parts: list[_Part] = []
         axis = 0
         for position in range(count):
@@ -448,9 +471,14 @@ class StridedSlice(Op):
         if _bit(self.begin_mask, position):
             begin = 0
         if not -size <= begin < size:
-            allowed = f"expected {-size} to {size - 1}" if size else "expected no index"
-            message = f"begin[{position}] is {begin}, {allowed}: axis {axis} of data has size {size}"
-            raise EvaluationError(message, code=Code.index_out_of_range, port="begin")
+            raise EvaluationError(
+                f"begin[{position}] is",
+                actual=begin,
+                expected=f"{-size} to {size - 1}" if size else "no index",
+                reason=f": axis {axis} of data has size {size}",
+                code=Code.index_out_of_range,
+                port="begin",
+            )
         return begin
 
 

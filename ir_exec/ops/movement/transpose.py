@@ -50,7 +50,10 @@ class Transpose(Op):
         length = input_order.shape[0] if input_order.rank == 1 else Dim.any()
         if 0 not in length and len(dims) not in length:
             raise ShapeError(
-                f"input_order has {length} elements, expected one for each of the {len(dims)} axes, or none",
+                "input_order has",
+                actual=length,
+                detail="elements",
+                expected=f"one for each of the {len(dims)} axes, or none",
                 code=Code.axis_out_of_range,
                 port="input_order",
             )
@@ -74,7 +77,9 @@ def _require_permutation(
 ) -> None:
     if order and sorted(order) != list(range(rank)):
         raise error(
-            f"input_order {list(order)} is not a permutation, expected one of the axes 0 to {rank - 1}",
+            "input_order is",
+            actual=list(order),
+            expected=f"a permutation of the axes 0 to {rank - 1}",
             code=code,
             port="input_order",
         )

@@ -60,10 +60,16 @@ class _AdaptivePool(Op):
         """The windows of each spatial axis."""
         counts = ints(output_shape)
         if len(counts) != data.ndim - 2 or any(count < 0 for count in counts):
-            message = f"output_shape is {list(counts)}, expected {data.ndim - 2} sizes of 0 or more"
-            raise EvaluationError(message, port="output_shape")
+            raise EvaluationError(
+                "output_shape is",
+                actual=list(counts),
+                expected=f"{data.ndim - 2} sizes of 0 or more",
+                port="output_shape",
+            )
         if data.shape[0] * data.shape[1] * prod(counts) and not data.size:
-            raise EvaluationError(f"data {list(data.shape)} is empty, expected elements to pool", port="data")
+            raise EvaluationError(
+                f"data {list(data.shape)} is", actual="empty", expected="elements to pool", port="data"
+            )
         return [_adaptive_windows(size, count) for size, count in zip(data.shape[2:], counts, strict=True)]
 
 

@@ -15,7 +15,7 @@ from ir_exec.kernels.precision import CALCULABLE_FLOAT, accumulator
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool
 from ir_exec.ops.base.inputs import AttentionMask
-from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims
+from ir_exec.ops.base.shapes import broadcast_shapes, merge_dims, rank_error, require_least_rank
 from ir_exec.types import BOOLEAN, Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["ScaledDotProductAttention"]
@@ -127,10 +127,7 @@ def _split(tensor: TensorType, name: str) -> tuple[Shape | None, Dim, Dim]:
     """The batch dims (None: unknown) and the last two dims."""
     if tensor.shape.dims is None:
         return None, Dim.any(), Dim.any()
-    if len(tensor.shape) < 3:
-        raise ShapeError(
-            f"{name} has rank {tensor.rank} ({tensor.shape}), expected 3 or more", code=Code.wrong_rank, port=name
-        )
+    require_least_rank(tensor, 3, name)
     return Shape(tensor.shape[:-2]), tensor.shape[-2], tensor.shape[-1]
 
 
@@ -143,11 +140,7 @@ def _masked(batch: Shape | None, queries: Dim, keys: Dim, mask: TensorType) -> t
     if mask.shape.dims is None or not len(mask.shape):
         return batch, queries
     if len(mask.shape) < 2:
-        raise ShapeError(
-            f"attention_mask has rank {mask.rank} ({mask.shape}), expected 0, or 2 or more",
-            code=Code.wrong_rank,
-            port="attention_mask",
-        )
+        raise rank_error(mask, "0, or 2 or more", "attention_mask")
     rows, columns = queries.broadcast(mask.shape[-2]), keys.broadcast(mask.shape[-1])
     if rows is None or columns is None or (keys == 1 and mask.shape[-1].lo > 1):
         raise ShapeError(
@@ -162,7 +155,10 @@ def _check_mask_type(mask: TensorType, expected: ElementType) -> None:
     found = mask.element_type
     if found.is_known and expected.is_known and found not in BOOLEAN and found is not expected:
         raise ElementTypeError(
-            f"attention_mask is {found}, expected boolean or {expected} as query is",
+            "attention_mask is",
+            actual=found,
+            expected=f"boolean or {expected}",
+            reason=" as query is",
             code=Code.element_types_differ,
             port="attention_mask",
         )
@@ -171,10 +167,17 @@ def _check_mask_type(mask: TensorType, expected: ElementType) -> None:
 def _check_scale(scale: TensorType) -> None:
     if scale.rank not in (None, 0, 1):
         raise ShapeError(
-            f"scale has rank {scale.rank} ({scale.shape}), expected 0 or 1", code=Code.wrong_rank, port="scale"
+            "scale has rank",
+            actual=scale.rank,
+            detail=f"({scale.shape})",
+            expected="0 or 1",
+            code=Code.wrong_rank,
+            port="scale",
         )
     if 1 not in scale.shape.size:
-        raise ShapeError(f"scale {scale.shape} has {scale.shape.size} elements, expected 1", port="scale")
+        raise ShapeError(
+            f"scale {scale.shape} has", actual=scale.shape.size, detail="elements", expected=1, port="scale"
+        )
 
 
 def _check_sink(sink: TensorType, rank: int | None, batch: Shape | None, queries: Dim) -> None:
@@ -182,11 +185,21 @@ def _check_sink(sink: TensorType, rank: int | None, batch: Shape | None, queries
         return
     if sink.rank != rank:
         raise ShapeError(
-            f"sink has rank {sink.rank} ({sink.shape}), expected rank(query) = {rank}",
+            "sink has rank",
+            actual=sink.rank,
+            detail=f"({sink.shape})",
+            expected=f"rank(query) = {rank}",
             code=Code.wrong_rank,
             port="sink",
         )
     expected = Shape([*batch, queries, 1]) if batch is not None else Shape.unknown()
     found = broadcast_shapes(expected, sink.shape)
     if 1 not in sink.shape[-1] or found & expected is None:
-        raise ShapeError(f"sink {sink.shape} does not broadcast to {expected}", code=Code.no_broadcast, port="sink")
+        raise ShapeError(
+            "sink has shape",
+            actual=sink.shape,
+            expected=expected,
+            reason="or a shape that broadcasts to it",
+            code=Code.no_broadcast,
+            port="sink",
+        )

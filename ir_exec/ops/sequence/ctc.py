@@ -201,8 +201,13 @@ def _require_paths(lengths: Array, counts: Array) -> None:
     """Raise EvaluationError IR704 for a sequence that has more labels than steps."""
     if (counts > lengths).any():
         at = int(np.argmax(counts > lengths))
-        message = f"label_length[{at}] is {counts[at]}, logit_length[{at}] only {lengths[at]}"
-        raise EvaluationError(message, port="label_length")
+        raise EvaluationError(
+            f"label_length[{at}] is",
+            actual=counts[at],
+            expected=f"at most {lengths[at]}",
+            reason=f"logit_length[{at}]",
+            port="label_length",
+        )
 
 
 def _lengths(lengths: Array, most: int, port: str) -> Array:
@@ -214,14 +219,14 @@ def _lengths(lengths: Array, most: int, port: str) -> Array:
     wrong = (lengths < 0) | (lengths > most)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise EvaluationError(f"{port}[{at}] is {lengths[at]}, expected 0 to {most}", port=port)
+        raise EvaluationError(f"{port}[{at}] is", actual=lengths[at], expected=f"0 to {most}", port=port)
     return lengths.astype(np.int64)
 
 
 def _best_path(scores: Array) -> Array:
     """The most probable class of every step, the first of equal ones."""
     if not scores.shape[-1] and scores.shape[0] * scores.shape[1]:
-        raise EvaluationError("data is empty, expected one class or more", port="data")
+        raise EvaluationError("data is", actual="empty", expected="one class or more", port="data")
     return np.argmax(widened(scores), axis=-1) if scores.size else np.zeros(scores.shape[:-1], np.int64)
 
 
@@ -244,14 +249,25 @@ def _compacted(values: Array, kept: Array) -> tuple[Array, Array]:
 
 def _check_labels(targets: Array, counts: Array, classes: int, blank: int) -> None:
     if not 0 <= blank < classes and counts.size:
-        message = f"blank_index is {blank}, expected 0 to {classes - 1}"
-        raise EvaluationError(message, code=Code.index_out_of_range, port="blank_index")
+        raise EvaluationError(
+            "blank_index is",
+            actual=blank,
+            expected=f"0 to {classes - 1}",
+            code=Code.index_out_of_range,
+            port="blank_index",
+        )
     wrong = (targets < 0) | (targets >= classes) | (targets == blank)
     wrong &= np.arange(targets.shape[1]) < counts[:, np.newaxis]
     if wrong.any():
         row, column = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        message = f"labels[{row},{column}] is {targets[row, column]}, expected 0 to {classes - 1} without {blank}"
-        raise EvaluationError(f"{message}, which is the blank", code=Code.index_out_of_range, port="labels")
+        raise EvaluationError(
+            f"labels[{row},{column}] is",
+            actual=targets[row, column],
+            expected=f"0 to {classes - 1}",
+            reason=f" without {blank}, which is the blank",
+            code=Code.index_out_of_range,
+            port="labels",
+        )
 
 
 def _first_of_run(targets: Array, counts: Array) -> Array:

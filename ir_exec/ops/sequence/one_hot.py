@@ -58,7 +58,7 @@ class _OneHot(Op):
     def evaluate(self, indices: Array, depth: Array, on_value: Array, off_value: Array) -> Array:
         size = int(as_integers(depth).reshape(-1)[0])
         if size < 0:
-            raise EvaluationError(f"depth is {size}, expected 0 or more", port="depth")
+            raise EvaluationError("depth is", actual=size, expected="0 or more", port="depth")
         axis = normalize_axis(self.axis, indices.ndim + 1)
         output = np.empty((*indices.shape[:axis], size, *indices.shape[axis:]), on_value.dtype)
         output[...] = off_value
@@ -80,7 +80,7 @@ def _depth_dim(depth: TensorType) -> Dim:
         return Dim.any()
     low, high = bounds[0]
     if high < 0:
-        raise ShapeError(f"depth is {high}, expected 0 or more", code=Code.impossible_shape, port="depth")
+        raise ShapeError("depth is", actual=high, expected="0 or more", code=Code.impossible_shape, port="depth")
     return Dim(max(low, 0), UNBOUNDED if high == BEYOND else high)
 
 

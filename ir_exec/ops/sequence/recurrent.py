@@ -17,7 +17,7 @@ import numpy as np
 from ir_exec.kernels.elementwise import clip_elements, sigmoid
 from ir_exec.kernels.gemm.product import matrix_product, product_for
 from ir_exec.ops.base import Family, In
-from ir_exec.ops.base.attributes import Bool, Float, Floats, Positive
+from ir_exec.ops.base.attributes import AttributeValueError, Bool, Float, Floats, Positive
 from ir_exec.ops.base.facts import Accuracy
 from ir_exec.types import Array, element_types
 
@@ -112,7 +112,9 @@ class Recurrence(Family):
     def check_attributes(self) -> None:
         needed = len(type(self).activations)
         if len(self.activations) < needed:
-            raise ValueError(f"{len(self.activations)} activations, expected {needed}")
+            raise AttributeValueError(
+                "attribute activations has", actual=len(self.activations), detail="values", expected=needed
+            )
 
     def multiply_adds(self, inputs: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> int:
         """Count the products of x and the hidden state with the weights in each step of each sequence."""

@@ -129,8 +129,13 @@ def _ends(lengths: Array, steps: int) -> Array | None:
     lowest, highest = (int(lengths.min()), int(lengths.max())) if lengths.size else (steps, steps)
     if lowest < 0 or highest > steps:
         found = lowest if lowest < 0 else highest
-        message = f"a sequence has length {found}, expected 0 to {steps}, the seq_length of x"
-        raise EvaluationError(message, port="sequence_lengths")
+        raise EvaluationError(
+            "a sequence has length",
+            actual=found,
+            expected=f"0 to {steps}",
+            reason="the seq_length of x",
+            port="sequence_lengths",
+        )
     return None if 0 < lowest == steps else lengths.astype(np.int64)
 
 

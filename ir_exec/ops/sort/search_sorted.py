@@ -6,14 +6,12 @@ from math import prod
 
 import numpy as np
 
-from ir_exec.codes import Code
-from ir_exec.errors import ShapeError
 from ir_exec.kernels.precision import CALCULABLE, widened
 from ir_exec.kernels.sorting import search_sorted
 from ir_exec.ops.base import In, Op, op
 from ir_exec.ops.base.attributes import Bool, IndexTypeName
 from ir_exec.ops.base.inputs import Ascending
-from ir_exec.ops.base.shapes import merge_dims, require_rank
+from ir_exec.ops.base.shapes import merge_dims, require_least_rank, require_rank
 from ir_exec.types import Array, Dim, ElementType, Shape, TensorType
 
 __all__ = ["SearchSorted"]
@@ -47,9 +45,7 @@ class SearchSorted(Op):
     output_type: IndexTypeName = ElementType.i64
 
     def infer(self, sorted_sequence: TensorType, values: TensorType) -> TensorType:
-        if sorted_sequence.rank == 0:
-            message = "sorted_sequence is a scalar, expected rank 1 or more"
-            raise ShapeError(message, code=Code.wrong_rank, port="sorted_sequence")
+        require_least_rank(sorted_sequence, 1, "sorted_sequence")
         if values.rank == 0:
             require_rank(sorted_sequence, 1, "sorted_sequence", why="for values that are a scalar")
         return TensorType(self.output_type, _shape(sorted_sequence, values))

@@ -6,19 +6,18 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, ShapeError
+from ir_exec.errors import EvaluationError, IRError, ShapeError
 from ir_exec.kernels.boxes import best_first
 from ir_exec.kernels.gather import take_along_axis
 from ir_exec.kernels.indices import as_integers
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.kernels.sorting import best_of_slices, comparable, least_indices
 from ir_exec.ops.base import In, Op, op
-from ir_exec.ops.base.attributes import LOWER, Bool, IndexTypeName, Int, NonNegative
+from ir_exec.ops.base.attributes import LOWER, AttributeValueError, Bool, IndexTypeName, Int, NonNegative
 from ir_exec.ops.base.dims import FOUR_COORDINATES, element_type_of, index_bounds, merged_dims
 from ir_exec.ops.base.graph_facts import OlderVersion
 from ir_exec.ops.base.inputs import ValueRange
-from ir_exec.ops.base.shapes import normalize_axis, require_rank
+from ir_exec.ops.base.shapes import normalize_axis, require_least_rank, require_rank
 from ir_exec.types import (
     BOOLEAN,
     INTEGER,
@@ -73,8 +72,7 @@ class _TopK(Op):
 
     def infer(self, data: TensorType, k: TensorType) -> tuple[TensorType, TensorType]:
         require_rank(k, 0, "k")
-        if data.rank == 0:
-            raise ShapeError("data is a scalar, expected rank 1 or more", code=Code.wrong_rank, port="data")
+        require_least_rank(data, 1, "data")
         shape = data.shape
         if shape.dims is not None:
             dims = list(shape.dims)
@@ -86,7 +84,7 @@ class _TopK(Op):
     def evaluate(self, data: Array, k: Array) -> tuple[Array, Array]:
         count, size = int(as_integers(k).reshape(-1)[0]), data.shape[self.axis]
         if not 0 <= count <= size:
-            raise EvaluationError(_k_fault(count, size), port="k")
+            raise _k_fault(EvaluationError, count, size)
         if count == 1 and data.size:
             best = best_of_slices(data, self.axis, greatest=self.mode == "max")
             if best is not None:
@@ -105,12 +103,12 @@ class _TopK(Op):
             return Dim(0, size.hi)
         low, high = bounds[0]
         if high < 0 or low > size.hi:
-            raise ShapeError(_k_fault(high if high < 0 else low, size.hi), code=Code.impossible_shape, port="k")
+            raise _k_fault(ShapeError, high if high < 0 else low, size.hi)
         return Dim(max(low, 0), min(high, size.hi))
 
 
-def _k_fault(k: int, size: int) -> str:
-    return f"k is {k}, expected 0 to {size}, the size of the axis"
+def _k_fault(error: type[IRError], k: int, size: int) -> IRError:
+    return error("k is", actual=k, expected=f"0 to {size}", reason="the size of the axis", port="k")
 
 
 @op("TopK", since=1)
@@ -152,7 +150,9 @@ class TopK(_TopK):
 
     def check_attributes(self) -> None:
         if self.stable and self.sort == "none":
-            raise ValueError("stable=true needs sort=value or sort=index, found sort=none")
+            raise AttributeValueError(
+                "attribute sort is", actual="none", expected="value or index", reason=" with stable=true"
+            )
 
 
 @op("ExperimentalDetectronTopKROIs", since=6)

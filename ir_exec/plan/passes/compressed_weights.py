@@ -24,9 +24,10 @@ from ir_exec.kernels.chunks import converted
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multiply_rows, take_rows
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
-from ir_exec.plan.graph import Fusion, Skipped
-from ir_exec.plan.passes.fold import constant_values
+from ir_exec.plan.constant_values import constant_values
+from ir_exec.plan.graph import Fusion
 from ir_exec.plan.passes.prepack import HoldsInput, replaced
+from ir_exec.plan.records import Skipped
 from ir_exec.types import Array, ElementType, Shape, TensorType, element_types
 
 __all__ = ["CompressedWeights"]

@@ -153,7 +153,7 @@ def _wanted(
             form = total.form(array)
         if form is not None:
             wanted[value] = _WantedFilters(form, nodes, total, _windows_of(nodes, types))
-    return dict(sorted(wanted.items(), key=lambda one: -one[1].windows))
+    return dict(sorted(wanted.items(), key=lambda item: -item[1].windows))
 
 
 def _windows_of(nodes: Sequence[Node], types: Types) -> float:

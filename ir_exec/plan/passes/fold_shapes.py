@@ -9,8 +9,8 @@ from ir_exec.graph import Node, Value
 from ir_exec.infer import Types
 from ir_exec.kernels.limits import owner_of
 from ir_exec.ops.infrastructure.values import Const
+from ir_exec.plan.constant_values import constant_values, is_constant
 from ir_exec.plan.memory import byte_size, freeze
-from ir_exec.plan.passes.fold import constant_values, is_constant
 from ir_exec.plan.passes.relayout_constants import is_scattered
 from ir_exec.plan.planner import Planner
 from ir_exec.types import Array

@@ -82,7 +82,7 @@ def _is_product(match: Match, value: Value) -> bool:
     types = [match.graph.type(one) for one in (*node.values_in, value)]
     is_plain = not match.operator(value).transpose_a
     return is_plain and all(
-        one.element_type in _FLOATS and one.shape.is_static and (one.rank or 0) > 2 for one in types
+        type.element_type in _FLOATS and type.shape.is_static and (type.rank or 0) > 2 for type in types
     )
 
 

@@ -250,7 +250,7 @@ class PackedMatrices(PackedWeights):
     ) -> None:
         super().__init__(weight_memory)
         self.packed_matrices: list[PackedMatrix] = []
-        wanted = [one for one in readers_of(graph).items() if may_be_panelled(constants[one[0].number])]
+        wanted = [item for item in readers_of(graph).items() if may_be_panelled(constants[item[0].number])]
         # Each element saves the same time in every run, so the order matters only for memory.
         for value, nodes in sorted(wanted, key=lambda one: -types[one[0].number].shape.size.hi):
             array = constants[value.number]
@@ -272,7 +272,9 @@ class PackedMatrices(PackedWeights):
     def pack(self) -> None:
         """Store the panels of all matrices, each instead of the matrix."""
         stored = [
-            one for one in self.packed_matrices if one.matrix is not None and self.weight_memory.is_stored(one.matrix)
+            matrix
+            for matrix in self.packed_matrices
+            if matrix.matrix is not None and self.weight_memory.is_stored(matrix.matrix)
         ]
         for packed, memory in zip(stored, memory_of([one.shape for one in stored]), strict=True):
             array = packed.matrix

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ir_exec.plan.planner import Plan, Planner
+from ir_exec.plan.planner import Planner
+from ir_exec.plan.records import Plan
 
 if TYPE_CHECKING:
     from ir_exec.plan.constants import ModelConstants

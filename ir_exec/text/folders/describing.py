@@ -93,7 +93,7 @@ def facts_of_folder(folder: Folder) -> FolderFacts:
     embedding = embedding_of(folder.parts.get("text embeddings") or folder.decoder)
     networks = [part for name, part in folder.parts.items() if name not in ("tokenizer", "detokenizer")]
     weights = {part.name: packed_weights(part) for part in networks}
-    every = [one for inner in (folder, *folder.below) for one in inner.parts.values()]
+    every = [part for inner in (folder, *folder.below) for part in inner.parts.values()]
     return FolderFacts(
         path=folder.path,
         kind=folder.kind,
@@ -157,9 +157,9 @@ def _cache_bytes(part: FolderPart | None) -> int | None:
 def _formats(part: str, weights: list[PackedWeight]) -> list[WeightFormat]:
     """The formats of the weights, sorted by the number of elements, largest first."""
     counts: Counter[tuple[ElementType, int | None, bool | None]] = Counter()
-    for one in weights:
-        symmetric = one.zero_point != "other" if one.is_scaled else None
-        counts[one.weight.element_type, one.weight.group_size, symmetric] += one.weight.size
+    for weight in weights:
+        symmetric = weight.zero_point != "other" if weight.is_scaled else None
+        counts[weight.weight.element_type, weight.weight.group_size, symmetric] += weight.weight.size
     total = sum(counts.values())
     return [
         WeightFormat(

@@ -260,7 +260,7 @@ def constant_of(part: FolderPart, value: Value | None) -> Array | None:
             return None if weights is None else node.op.evaluate(weights=weights)
         if not node.op.preserves_order and not isinstance(node.op, StringTensorUnpack | OldStringTensorUnpack):
             return None
-        arrays = [constant_of(part, one) for one in node.inputs]
+        arrays = [constant_of(part, input) for input in node.inputs]
         if any(array is None for array in arrays):
             return None
         with limited_memory(MOST_CONSTANT_BYTES):

@@ -6,11 +6,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from ir_exec.codes import Code
-from ir_exec.errors import Fault, IRError, Location, Severity
+from ir_exec.errors import IRError, Location, Severity
 from ir_exec.graph.weight_encodings import types_of_mode
 from ir_exec.hints import closest_names
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
@@ -36,8 +37,9 @@ def _fault(
     severity: Severity = "error",
     hint: str | None = None,
     related: tuple[Location, ...] = (),
+    **parts: Any,
 ) -> IRError:
-    return IRError.of(Fault(message, code, hint, severity, place, related))
+    return IRError(message, code=code, hint=hint, severity=severity, location=place, related=related, **parts)
 
 
 _NEEDED = {
@@ -112,11 +114,15 @@ def foreign_weights(folder: Folder) -> Iterator[IRError]:
             continue
         owner = next((other for other, one in folder.parts.items() if one.constants_end() == sizes[name]), None)
         if owner is not None and owner != name:
-            message = (
-                f"{os.path.basename(part.weights_path)} has {sizes[name]} bytes, expected {expected}: "
-                f"it is the .bin of {os.path.basename(folder.parts[owner].path)}"
+            yield _fault(
+                Code.foreign_part,
+                f"{os.path.basename(part.weights_path)} has",
+                part.place,
+                actual=sizes[name],
+                detail="bytes",
+                expected=expected,
+                reason=f": it is the .bin of {os.path.basename(folder.parts[owner].path)}",
             )
-            yield _fault(Code.foreign_part, message, part.place)
 
 
 def _size(path: str) -> int:
@@ -139,9 +145,15 @@ def vocabularies(folder: Folder) -> Iterator[IRError]:
         if share < _SAME or max(written) != max(read):
             message = (
                 f"the detokenizer has {max(read) + 1} tokens and the tokenizer has {max(written) + 1}; "
-                f"{share:.0%} of the common tokens are equal, expected equal vocabularies"
+                f"{share:.0%} of the common tokens are equal"
             )
-            yield _fault(Code.vocabularies_differ, message, detokenizer.place, related=(tokenizer.place,))
+            yield _fault(
+                Code.vocabularies_differ,
+                message,
+                detokenizer.place,
+                related=(tokenizer.place,),
+                expected="equal vocabularies",
+            )
     yield from _against_json(folder, tokenizer, written)
     yield from _against_network(folder, tokenizer, written or read)
 
@@ -157,9 +169,15 @@ def _against_json(
     if share < _SAME or abs(max(tokens) - max(written)) > 0:
         message = (
             f"tokenizer.json has {max(tokens) + 1} tokens and openvino_tokenizer.xml has {max(written) + 1}; "
-            f"{share:.0%} of the common tokens are equal, expected equal vocabularies"
+            f"{share:.0%} of the common tokens are equal"
         )
-        yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(settings.place("vocab"),))
+        yield _fault(
+            Code.vocabularies_differ,
+            message,
+            tokenizer.place,
+            related=(settings.place("vocab"),),
+            expected="equal vocabularies",
+        )
 
 
 def _against_network(
@@ -169,18 +187,19 @@ def _against_network(
     embedding, logits = embedding_of(part), logits_of(folder.decoder)
     config = folder.settings.get("config.json")
     size = folder.setting("config.json", "vocab_size") or folder.setting("config.json", "text_config", "vocab_size")
-    if tokens and tokenizer is not None and embedding is not None and max(tokens) >= embedding[1]:
-        message = f"the tokenizer has {max(tokens) + 1} tokens, but the model's embedding has {embedding[1]} rows"
-        yield _fault(Code.vocabularies_differ, message, tokenizer.place, related=(embedding[0].location,))
-    elif tokens and tokenizer is not None and embedding is not None and max(tokens) + 1 < embedding[1] // 2:
-        message = f"the tokenizer has {max(tokens) + 1} tokens, but the model's embedding has {embedding[1]} rows"
-        yield _fault(Code.vocabularies_differ, message, tokenizer.place, "warning", related=(embedding[0].location,))
-    if embedding is not None and logits is not None and folder.kind == "language model" and embedding[1] != logits[1]:
-        message = f"the model computes {logits[1]} logits, but its embedding has {embedding[1]} rows"
-        yield _fault(Code.vocabularies_differ, message, logits[0].location, related=(embedding[0].location,))
-    if isinstance(size, int) and embedding is not None and config is not None and size != embedding[1]:
-        message = f"vocab_size is {size}, but the model's embedding has {embedding[1]} rows"
-        yield _fault(Code.vocabularies_differ, message, config.place("vocab_size"), related=(embedding[0].location,))
+    if embedding is None:
+        return
+    node, rows = embedding[:2]
+    fault = partial(
+        _fault, Code.vocabularies_differ, related=(node.location,), expected=rows, reason="the rows of the embedding"
+    )
+    if tokens and tokenizer is not None and not rows // 2 <= max(tokens) + 1 <= rows:
+        severity: Severity = "error" if max(tokens) >= rows else "warning"
+        yield fault("the tokenizer has", tokenizer.place, severity, actual=max(tokens) + 1, detail="tokens")
+    if logits is not None and folder.kind == "language model" and rows != logits[1]:
+        yield fault("the model computes", logits[0].location, actual=logits[1], detail="logits")
+    if isinstance(size, int) and config is not None and size != rows:
+        yield fault("vocab_size is", config.place("vocab_size"), actual=size)
 
 
 _ABSENT = -1
@@ -205,8 +224,9 @@ def special_tokens(folder: Folder) -> Iterator[IRError]:
         for claim in claims:
             outside = [token for token in claim.ids if rows and not 0 <= token < rows and token != _ABSENT]
             if outside:
-                message = f"{kind}_token_id is {outside[0]}, expected 0 to {rows - 1}"
-                yield _fault(Code.special_tokens, message, claim.place)
+                expected = f"0 to {rows - 1}"
+                text = f"{kind}_token_id is"
+                yield _fault(Code.special_tokens, text, claim.place, actual=outside[0], expected=expected)
         yield from _contradictions(kind, claims)
 
 
@@ -255,12 +275,17 @@ def _contradictions(kind: str, claims: list[TokenClaim]) -> Iterator[IRError]:
     usual = next(claim for claim in claims if most in claim.ids)
     severity: Severity = "error" if kind == "eos" or (number > 1 and kind == "bos") else "warning"
     for claim in odd:
-        if claim.ids == (_ABSENT,):
-            message = f"{kind}_token is not in the vocabulary, expected token {most} as in {usual.source}"
-        else:
-            ids = ", ".join(map(str, claim.ids))
-            message = f"{kind}_token_id is {ids} in {claim.source}, but {most} in {usual.source}"
-        yield _fault(Code.special_tokens, message, claim.place, severity, related=(usual.place,))
+        is_absent = claim.ids == (_ABSENT,)
+        yield _fault(
+            Code.special_tokens,
+            f"{kind}_token is not in the vocabulary" if is_absent else f"{kind}_token_id in {claim.source} is",
+            claim.place,
+            severity,
+            related=(usual.place,),
+            actual=None if is_absent else ", ".join(map(str, claim.ids)),
+            expected=f"token {most}" if is_absent else most,
+            reason=f" as in {usual.source}",
+        )
 
 
 _LANGUAGE = frozenset({"language model", "language model with vision"})
@@ -316,7 +341,7 @@ def _wrong_types(part: FolderPart, expected: Mapping[str, ElementType]) -> Itera
         declared = getattr(node.op, "element_type", None)
         if kind is not None and isinstance(declared, ElementType) and declared.is_known and declared is not kind:
             name = next(name for name in names if name in expected)
-            yield _fault(Code.pipeline_ports, f"the input {name} is {declared}, expected {kind}", node.location)
+            yield _fault(Code.pipeline_ports, f"the input {name} is", node.location, actual=declared, expected=kind)
 
 
 _PAST = re.compile(r"^(?P<stem>.*?\.\d+\.)(?P<what>key|value)(?P<rest>.*)$")
@@ -332,16 +357,24 @@ def pipeline_state(folder: Folder) -> Iterator[IRError]:
             for node in nodes:
                 variable = node.op.variable_id  # type: ignore[union-attr]  # both classes have it
                 if variable in seen:
-                    message = f"the variable {variable!r} is {what} by two layers, expected one"
-                    yield _fault(Code.pipeline_state, message, node.location, related=(seen[variable].location,))
+                    message = f"the variable {variable!r} is {what} by"
+                    related = (seen[variable].location,)
+                    yield _fault(
+                        Code.pipeline_state,
+                        message,
+                        node.location,
+                        related=related,
+                        actual="two layers",
+                        expected="one",
+                    )
                 seen[variable] = node
         ids = {node.op.variable_id: node for node in reads}  # type: ignore[union-attr]
         kinds = {(match["stem"], match["what"]): node for one, node in ids.items() if (match := _PAST.match(one))}
         for (stem, what), node in kinds.items():
             other = "value" if what == "key" else "key"
             if (stem, other) not in kinds:
-                message = f"the cache has {stem}{what} without {stem}{other}, expected both"
-                yield _fault(Code.pipeline_state, message, node.location)
+                message = f"the cache has {stem}{what} without {stem}{other}"
+                yield _fault(Code.pipeline_state, message, node.location, expected="both")
     decoder = folder.decoder
     layers = folder.setting("config.json", "num_hidden_layers")
     if decoder is None or folder.kind != "language model" or not isinstance(layers, int):
@@ -450,8 +483,15 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
     size = folder.setting("config.json", "hidden_size") or folder.setting("config.json", "n_embd")
     own = folder.setting("config.json", "embedding_size") or folder.setting("config.json", "word_embed_proj_dim")
     if config is not None and embedding is not None and isinstance(own or size, int) and (own or size) != embedding[2]:
-        message = f"hidden_size is {own or size}, but the model's embedding has {embedding[2]} columns"
-        yield _fault(Code.settings_contradict, message, config.place("hidden_size"), related=(embedding[0].location,))
+        yield _fault(
+            Code.settings_contradict,
+            "hidden_size is",
+            config.place("hidden_size"),
+            related=(embedding[0].location,),
+            actual=own or size,
+            expected=embedding[2],
+            reason="the columns of the embedding",
+        )
     if config is not None and decoder is not None and decoder.types is not None:
         heads = folder.setting("config.json", "num_key_value_heads")
         for node in decoder.nodes:
@@ -460,16 +500,28 @@ def settings_against_network(folder: Folder) -> Iterator[IRError]:
                 continue
             shape = getattr(node.op, "variable_shape", None)
             if shape is not None and shape.rank == 4 and shape[1].is_static and shape[1].size != heads:
-                message = f"num_key_value_heads is {heads}, but the model's cache has {shape[1].size}"
-                place = config.place("num_key_value_heads")
-                yield _fault(Code.settings_contradict, message, place, related=(node.location,))
+                yield _fault(
+                    Code.settings_contradict,
+                    "num_key_value_heads is",
+                    config.place("num_key_value_heads"),
+                    related=(node.location,),
+                    actual=heads,
+                    expected=shape[1].size,
+                    reason="the heads of the cache",
+                )
             break
     architectures = folder.architectures
     if config is not None and folder.kind == "language model" and architectures:
         has_cache = any(isinstance(node.op, ReadsVariable) for node in decoder.nodes) if decoder is not None else False
-        if has_cache and not any(re.search("LM|Generation", one) for one in architectures):
-            message = f"the architecture is {architectures[0]}, but the model has a cache, expected a language model"
-            yield _fault(Code.settings_contradict, message, config.place("architectures"))
+        if has_cache and not any(re.search("LM|Generation", architecture) for architecture in architectures):
+            yield _fault(
+                Code.settings_contradict,
+                "the architecture is",
+                config.place("architectures"),
+                actual=architectures[0],
+                expected="a language model",
+                reason="as the model has a cache",
+            )
     for part in folder.parts.values():
         yield from _weight_format(part)
 

@@ -134,18 +134,31 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
         raise GraphError(message, code=Code.missing_part, hint=hint).located(Location(path=folder.path))
     kind = settings.value(*above, "feature_extractor_type")
     if kind != "WhisperFeatureExtractor":
-        message = f"the feature extractor is {kind}, expected WhisperFeatureExtractor"
-        raise UnsupportedError(message, code=Code.unsupported, hint="pass the features in `inputs`")
+        raise UnsupportedError(
+            "the feature extractor is",
+            actual=kind,
+            expected="WhisperFeatureExtractor",
+            code=Code.unsupported,
+            hint="pass the features in `inputs`",
+        )
     numbers = {name: settings.value(*above, name) or default for name, default in _DEFAULTS.items()}
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= _MOST[name]:
-            message = f"{name} is {repr(value)[:60]}, expected a whole number from 1 to {_MOST[name]:,}"
-            raise EvaluationError(message, code=Code.bad_value).located(settings.place(name))
+            raise EvaluationError(
+                f"{name} is",
+                actual=repr(value)[:60],
+                expected=f"a whole number from 1 to {_MOST[name]:,}",
+                code=Code.bad_value,
+            ).located(settings.place(name))
     rate, window, hop = numbers["sampling_rate"], numbers["n_fft"], numbers["hop_length"]
     if wave.rate != rate:
-        message = f"the audio has {wave.rate} samples per second, expected {rate}"
         raise EvaluationError(
-            message, code=Code.bad_value, hint=f"resample it, for example with `ffmpeg -i IN -ar {rate} OUT.wav`"
+            "the audio has",
+            actual=wave.rate,
+            detail="samples per second",
+            expected=rate,
+            code=Code.bad_value,
+            hint=f"resample it, for example with `ffmpeg -i IN -ar {rate} OUT.wav`",
         )
     length = rate * numbers["chunk_length"]
     # The samples are mirrored at both ends, and the last frame is omitted.
@@ -153,8 +166,14 @@ def log_mel(wave: Wave, folder: Folder) -> Array:
         message = f"{length:,} samples in frames of n_fft={window} at every hop_length={hop} are out of range"
         raise EvaluationError(message, code=Code.bad_value).located(settings.place("hop_length"))
     if wave.samples.size > length:
-        message = f"the audio is {wave.samples.size / rate:.1f} s long, expected at most {numbers['chunk_length']} s"
-        raise EvaluationError(message, code=Code.bad_value, hint="split the audio")
+        raise EvaluationError(
+            "the audio is",
+            actual=f"{wave.samples.size / rate:.1f}",
+            detail="s long",
+            expected=f"at most {numbers['chunk_length']} s",
+            code=Code.bad_value,
+            hint="split the audio",
+        )
     samples = np.zeros(length, np.float64)
     samples[: wave.samples.size] = wave.samples
     bands = mel_filters(numbers["feature_size"], window, rate).T

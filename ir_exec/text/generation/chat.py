@@ -41,8 +41,12 @@ def render_chat(folder: Folder, messages: Sequence[Mapping[str, Any]]) -> str:
     name, place, template = found[-1]
     library("jinja2.sandbox", "a chat template")
     if len(template) > MOST_TEMPLATE:
-        message = f"the chat template of {name} has {len(template):,} characters, expected at most {MOST_TEMPLATE:,}"
-        raise ResourceError(message).located(place)
+        raise ResourceError(
+            f"the chat template of {name} has",
+            actual=f"{len(template):,}",
+            detail="characters",
+            expected=f"at most {MOST_TEMPLATE:,}",
+        ).located(place)
     special: dict[str, Any] = {f"{kind}_token": _special(folder, kind) for kind in ("bos", "eos", "pad", "unk")}
     values = {"messages": _plain(messages), "add_generation_prompt": True, **special}
     answer = _render(template, values, name, place)
@@ -84,7 +88,7 @@ def _plain(value: Any, depth: int = _DEEPEST) -> Any:
     if isinstance(value, Real):
         return float(value)
     if not depth:
-        raise EvaluationError(f"the messages have more than {_DEEPEST} levels, expected fewer", code=Code.bad_value)
+        raise EvaluationError("the messages have too many levels", expected=f"at most {_DEEPEST}", code=Code.bad_value)
     if isinstance(value, Mapping):
         return {str(key): _plain(one, depth - 1) for key, one in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):

@@ -139,7 +139,7 @@ def compare_tokens(
         tell(f"running {reference}")
         theirs = ask(ids, count, {})
     if not ids:
-        raise EvaluationError("the prompt is missing, expected text or tokens", code=Code.bad_value)
+        raise EvaluationError("the prompt is missing", expected="text or tokens", code=Code.bad_value)
     tell("running the model")
     # The child selects the most likely token of OpenVINO's runtime itself, without penalties.
     is_plain = reference == "openvino"
@@ -154,7 +154,7 @@ def compare_tokens(
     if first is not None and ask is not None and reference in ("openvino", "genai"):
         for name, options in (
             *OPTIONS.items(),
-            ("all of these", {k: v for one in OPTIONS.values() for k, v in one.items()}),
+            ("all of these", {k: v for option in OPTIONS.values() for k, v in option.items()}),
         ):
             tell(f"running {reference} with {name}")
             trials.append(_trial(ask, name, options, ids, ours))
@@ -232,8 +232,12 @@ class _Ask:
 
     def __init__(self, pipeline: Pipeline, reference: str, device: str, source: str | None, timeout: float) -> None:
         if reference not in ("openvino", "genai", "transformers"):
-            message = f"the reference is {reference!r}, expected openvino, genai, transformers or a JSON file"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "the reference is",
+                actual=repr(reference),
+                expected="openvino, genai, transformers or a JSON file",
+                code=Code.bad_value,
+            )
         if reference == "transformers" and source is None:
             hint = "name the exported model with --source FOLDER"
             raise EvaluationError("transformers needs the folder of the model", code=Code.bad_value, hint=hint)
@@ -270,5 +274,5 @@ def _stored(path: str) -> Mapping[str, Any]:
         stored = {"ids": stored}
     ids = stored.get("ids") if isinstance(stored, Mapping) else None
     if not isinstance(ids, list) or not all(isinstance(token, int) for token in ids):
-        raise EvaluationError(f"{path} has no `ids`, expected a list of tokens", code=Code.bad_value)
+        raise EvaluationError(f"{path} has no `ids`", expected="a list of tokens", code=Code.bad_value)
     return dict(stored)

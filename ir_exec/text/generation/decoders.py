@@ -64,10 +64,11 @@ class Decoder:
         for name, value in self._first.items():
             least = 3 if name == "inputs_embeds" else 2
             if value.ndim < least or value.dtype.kind not in "biuf":
-                message = (
-                    f"{name} has shape {list(value.shape)} and type {value.dtype}, expected numbers with {least} axes"
+                raise EvaluationError(
+                    f"{name} has shape {list(value.shape)} and type {value.dtype}",
+                    expected=f"numbers with {least} axes",
+                    code=Code.bad_value,
                 )
-                raise EvaluationError(message, code=Code.bad_value)
         self._fixed = given
         self._embed = embed
         self._images, self._image_token, self._pad = images, image_token, pad_token
@@ -135,8 +136,12 @@ class Decoder:
             # The logits of the last token only.
             logits = logits[:, None]
         if logits.ndim != 3 or logits.shape[0] != len(rows) or not logits.size:
-            message = f"the logits have shape {list(logits.shape)}, expected [{len(rows)}, tokens, vocabulary]"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "the logits have shape",
+                actual=list(logits.shape),
+                expected=f"[{len(rows)}, tokens, vocabulary]",
+                code=Code.bad_value,
+            )
         return logits
 
     def _append(self, rows: Sequence[Sequence[int]]) -> None:
@@ -167,11 +172,14 @@ class Decoder:
         places = tokens == self._image_token
         if self._images is not None and not self._tokens.size:
             if int(places.sum()) != len(self._images):
-                message = (
-                    f"the prompt has {int(places.sum())} tokens {self._image_token} for images, "
-                    f"expected {len(self._images)}, one for each embedding"
+                raise EvaluationError(
+                    "the prompt has",
+                    actual=int(places.sum()),
+                    detail=f"tokens {self._image_token} for images",
+                    expected=len(self._images),
+                    reason="one for each embedding",
+                    code=Code.bad_value,
                 )
-                raise EvaluationError(message, code=Code.bad_value)
             found = np.array(found)
             found[places] = self._images
         return found

@@ -142,9 +142,13 @@ class Pipeline:
                 return frozenset({value})
             if isinstance(value, list) and value:
                 if not all(isinstance(token, int) for token in value):
-                    message = f"eos_token_id is {repr(value)[:60]}, expected a list of tokens"
-                    place = self.folder.settings[file].place("eos_token_id")
-                    raise EvaluationError(message, code=Code.bad_value).located(place)
+                    raise EvaluationError(
+                        "eos_token_id is",
+                        actual=repr(value)[:60],
+                        expected="a list of tokens",
+                        code=Code.bad_value,
+                        location=self.folder.settings[file].place("eos_token_id"),
+                    )
                 return frozenset(value)
         part = self.folder.parts.get("tokenizer")
         text = part.rt_info("eos_token_id") if part is not None else None
@@ -256,7 +260,9 @@ class Pipeline:
         The parameters are the same as for `generate`.
         """
         start = perf_counter()
-        rows = [self.encode(one) if isinstance(one, str) else [int(token) for token in one] for one in prompts]
+        rows = [
+            self.encode(prompt) if isinstance(prompt, str) else [int(token) for token in prompt] for prompt in prompts
+        ]
         if not rows:
             return []
         settings = self.settings().with_options(options)
@@ -292,8 +298,11 @@ class Pipeline:
         """
         given = dict(inputs or {})
         if (language or task) and self.folder.kind != "speech":
-            message = f"a language or task is given for the kind {self.folder.kind!r}, expected a speech model"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                f"a language or task is given for the kind {self.folder.kind!r}",
+                expected="a speech model",
+                code=Code.bad_value,
+            )
         if "encoder" in self.folder.parts:
             decoder, first = self._with_encoder([ids], given, language, task)
             return decoder, first[0]
@@ -387,7 +396,7 @@ class _Text:
 
     def _end_of_text(self, text: str) -> int | None:
         """The position of the first stop string; None without one."""
-        return min((at for one in self._settings.stop_strings if (at := text.find(one)) >= 0), default=None)
+        return min((at for string in self._settings.stop_strings if (at := text.find(string)) >= 0), default=None)
 
     def result(self) -> Generation:
         """Return the tokens and the text."""

@@ -33,17 +33,27 @@ def require_prompt(folder: Folder, ids: list[int], given: Mapping[str, Array]) -
         return ids
     if not ids:
         hint = "pass text, or tokens such as the start token"
-        raise EvaluationError("the prompt has no tokens, expected at least one", code=Code.bad_value, hint=hint)
+        raise EvaluationError("the prompt has no tokens", expected="at least one", code=Code.bad_value, hint=hint)
     part = folder.parts.get("text embeddings") or folder.parts.get("encoder") or folder.decoder
     found = embedding_of(part)
     rows = found[1] if found is not None else folder.setting("config.json", "vocab_size")
     least, most = min(ids), max(ids)
     is_image = most == image_token_of(folder)
     if least < 0 or (isinstance(rows, int) and most >= rows and not is_image):
-        message = f"the prompt has the token {least if least < 0 else most}, expected 0 to {rows - 1}"
-        raise EvaluationError(message, code=Code.index_out_of_range).located(Location(path=folder.path))
+        raise EvaluationError(
+            "the prompt has the token",
+            actual=least if least < 0 else most,
+            expected=f"0 to {rows - 1}",
+            code=Code.index_out_of_range,
+        ).located(Location(path=folder.path))
     context = context_of(folder)
     if context is not None and len(ids) > context:
-        message = f"the prompt has {len(ids)} tokens, expected at most {context}, the context length of the model"
-        raise EvaluationError(message, code=Code.bad_value).located(Location(path=folder.path))
+        raise EvaluationError(
+            "the prompt has",
+            actual=len(ids),
+            detail="tokens",
+            expected=f"at most {context}",
+            reason="the context length of the model",
+            code=Code.bad_value,
+        ).located(Location(path=folder.path))
     return ids

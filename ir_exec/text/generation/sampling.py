@@ -110,8 +110,7 @@ class GenerationSettings:
             *(draws if self.do_sample else ()),
         ):
             if not is_right:
-                message = f"{name} is {getattr(self, name)}, expected {expected}"
-                raise EvaluationError(message, code=Code.bad_value)
+                raise EvaluationError(f"{name} is", actual=getattr(self, name), expected=expected, code=Code.bad_value)
 
     def with_options(self, options: GenerationOptions) -> GenerationSettings:
         """Return these settings with options replaced. A temperature above 0 without `do_sample` enables sampling."""
@@ -159,8 +158,10 @@ def _converted(name: str, value: Any, file: str) -> Any:
     except (TypeError, ValueError, OverflowError):
         pass
     where = f" in {file}" if file else ""
-    expected = "no such option" if hint is None else f"expected {getattr(hint, '__name__', hint)}"
-    raise EvaluationError(f"{name} is {value!r}{where}, {expected}", code=Code.bad_value)
+    if hint is None:
+        raise EvaluationError(f"{name} is {value!r}{where}, no such option", code=Code.bad_value)
+    expected = getattr(hint, "__name__", hint)
+    raise EvaluationError(f"{name}{where} is", actual=repr(value), expected=expected, code=Code.bad_value)
 
 
 def _whole(value: Any) -> int:

@@ -74,7 +74,7 @@ def _table(folder: Folder, name: str) -> dict[str, int]:
 def _lookup(table: Mapping[str, int], name: str, kind: str) -> int:
     if name not in table:
         names = ", ".join(sorted(table)[:100]) or "none"
-        raise EvaluationError(f"the {kind} is {name}, expected one of: {names}", code=Code.bad_value)
+        raise EvaluationError(f"the {kind} is", actual=name, expected=f"one of: {names}", code=Code.bad_value)
     return table[name]
 
 

@@ -39,7 +39,7 @@ class TextStream:
             self._pass(text, len(text))
 
     def _pass(self, text: str, end: int) -> None:
-        stops = [at for one in self._stop_strings if (at := text.find(one)) >= 0]
+        stops = [at for string in self._stop_strings if (at := text.find(string)) >= 0]
         end = min([end, *stops])
         if end > len(self._passed):
             self._on_text(text[len(self._passed) : end])
@@ -47,5 +47,7 @@ class TextStream:
 
     def _held(self, text: str) -> int:
         """The number of characters at the end that may begin a stop string."""
-        sizes = [size for one in self._stop_strings for size in range(1, len(one)) if text.endswith(one[:size])]
+        sizes = [
+            size for string in self._stop_strings for size in range(1, len(string)) if text.endswith(string[:size])
+        ]
         return max(sizes, default=0)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, EvaluationError, Fault, GraphError, IRError, Location, Report
+from ir_exec.errors import ElementTypeError, EvaluationError, GraphError, IRError, Report
 from ir_exec.kernels.limits import MemoryMeter, current_limits, owner_of
 from ir_exec.kernels.strings import STRING_BYTES
 from ir_exec.ops.base import In, Op
@@ -112,16 +112,14 @@ class TextOp(Op):
         names = self.generation(len(types))
         if not names:
             counts = " or ".join(str(count) for count in sorted({len(names) for names in self.generations}))
-            message = f"the layer has {len(types)} inputs, expected {counts}"
-            report(GraphError.of(Fault(message, Code.wrong_number_of_inputs)))
+            code = Code.wrong_number_of_inputs
+            report(GraphError("the layer has", actual=len(types), detail="inputs", expected=counts, code=code))
             return False
         sound = True
         for name, one in zip(names, types, strict=True):
             expected = _KINDS.get(name.rpartition("_")[2], I32)
             if name not in self.any_kind and one.element_type not in (expected, ElementType.dynamic):
-                message = f"{name} is {one.element_type}, expected {expected}"
-                fault = Fault(message, Code.element_type_not_taken, location=Location(port=name))
-                report(ElementTypeError.of(fault))
+                report(ElementTypeError(f"{name} is", actual=one.element_type, expected=expected, port=name))
                 sound = False
         return sound
 
@@ -162,11 +160,22 @@ def strings_of(begins: Array, ends: Array, chars: Array, name: str = "begins") -
     for places, which in ((begins, name), (ends, name.replace("begins", "ends"))):
         if places.size and (int(places.min()) < 0 or int(places.max()) > size):
             outside = int(places.min()) if int(places.min()) < 0 else int(places.max())
-            message = f"{which} contains {outside}, expected 0 to {size}, the length of chars"
-            raise EvaluationError(message, code=Code.index_out_of_range, port=which)
+            raise EvaluationError(
+                f"{which} contains",
+                actual=outside,
+                expected=f"0 to {size}",
+                reason="the length of chars",
+                code=Code.index_out_of_range,
+                port=which,
+            )
     if begins.size != ends.size:
-        message = f"the sizes of begins and ends, {begins.size} and {ends.size}, differ, expected equal sizes"
-        raise EvaluationError(message, code=Code.bad_value, port=name)
+        raise EvaluationError(
+            "the sizes of begins and ends are",
+            actual=f"{begins.size} and {ends.size}",
+            expected="equal sizes",
+            code=Code.bad_value,
+            port=name,
+        )
     lengths = ends.ravel().astype(np.int64) - begins.ravel()
     current_limits().require(int(lengths[lengths > 0].sum()) + STRING_BYTES * lengths.size)
     data = bytes_of(chars)
@@ -178,13 +187,23 @@ def rows_of(ragged_begins: Array, ragged_ends: Array, count: int) -> list[tuple[
     current_limits().require(_ROW_BYTES * ragged_begins.size)
     rows = list(zip(ragged_begins.ravel().tolist(), ragged_ends.ravel().tolist(), strict=False))
     if ragged_begins.size != ragged_ends.size:
-        sizes = f"{ragged_begins.size} and {ragged_ends.size}"
-        message = f"the sizes of ragged_begins and ragged_ends, {sizes}, differ, expected equal sizes"
-        raise EvaluationError(message, code=Code.bad_value, port="ragged_ends")
+        raise EvaluationError(
+            "the sizes of ragged_begins and ragged_ends are",
+            actual=f"{ragged_begins.size} and {ragged_ends.size}",
+            expected="equal sizes",
+            code=Code.bad_value,
+            port="ragged_ends",
+        )
     for begin, end in rows:
         if not (0 <= begin <= end <= count) and begin < end:
-            message = f"a row is from {begin} to {end}, expected 0 to {count}, the number of elements"
-            raise EvaluationError(message, code=Code.index_out_of_range, port="ragged_begins")
+            raise EvaluationError(
+                "a row is from",
+                actual=f"{begin} to {end}",
+                expected=f"0 to {count}",
+                reason="the number of elements",
+                code=Code.index_out_of_range,
+                port="ragged_begins",
+            )
     return rows
 
 

@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ElementTypeError, EvaluationError, ShapeError, UnsupportedError
 from ir_exec.kernels.attention import Attention
 from ir_exec.ops.base import In, Op
-from ir_exec.ops.base.attributes import Bool, Float, Int, Positive
+from ir_exec.ops.base.attributes import AttributeValueError, Bool, Float, Int, Positive
 from ir_exec.ops.base.shapes import known_int, merge_dims, require_rank
 from ir_exec.text.ops.base import text_op
 from ir_exec.types import ALL, INDEX, Array, Dim, ElementType, Shape, TensorType, element_types
@@ -114,9 +114,16 @@ class GroupQueryAttention(Op):
 
     def check_attributes(self) -> None:
         if self.num_heads % self.kv_num_heads:
-            raise ValueError(f"num_heads is {self.num_heads}, expected a multiple of kv_num_heads {self.kv_num_heads}")
+            raise AttributeValueError(
+                "attribute num_heads is",
+                actual=self.num_heads,
+                expected=f"a multiple of {self.kv_num_heads}",
+                reason="the attribute kv_num_heads",
+            )
         if self.local_window_size != -1 and self.local_window_size < 1:
-            raise ValueError(f"attribute local_window_size={self.local_window_size}, expected -1, or 1 or more")
+            raise AttributeValueError(
+                "attribute local_window_size is", actual=self.local_window_size, expected="-1, or 1 or more"
+            )
 
     def infer(
         self,
@@ -145,8 +152,9 @@ class GroupQueryAttention(Op):
         for tensor, (name, types) in zip(optional, _OPTIONAL.items(), strict=False):
             _check_type(tensor, name, types)
         if self.do_rotary and not (_is_there(cos_cache) and _is_there(sin_cache)):
-            message = "cos_cache or sin_cache is missing, expected both for do_rotary"
-            raise ShapeError(message, code=Code.wrong_number_of_inputs)
+            raise ShapeError(
+                "cos_cache or sin_cache is missing", expected="both for do_rotary", code=Code.wrong_number_of_inputs
+            )
         batch, tokens, channels = Dim.any(), Dim.any(), Dim.any()
         past = Dim.any()
         for tensor, name, heads in (
@@ -210,8 +218,12 @@ class GroupQueryAttention(Op):
             at = places if rows is None else rows.reshape(-1, tokens).astype(np.int64)
             if at.size and not 0 <= at.min() <= at.max() < len(cos_cache):
                 outside = int(at.min()) if at.min() < 0 else int(at.max())
-                message = f"a position is {outside}, expected 0 to {len(cos_cache) - 1}, the rows of cos_cache"
-                raise EvaluationError(message)
+                raise EvaluationError(
+                    "a position is",
+                    actual=outside,
+                    expected=f"0 to {len(cos_cache) - 1}",
+                    reason="the rows of cos_cache",
+                )
             tables = [table.astype(np.float32)[at][:, np.newaxis] for table in (cos_cache, sin_cache)]
             wide = [_rotated(array, *tables, is_interleaved=self.rotary_interleaved) for array in wide]
         present_key = _written(past_key, wide[1].astype(kind), places, total)
@@ -228,7 +240,9 @@ class GroupQueryAttention(Op):
         """
         start = np.zeros(batch, np.int64) if tokens == total else np.broadcast_to(last, batch) + 1 - tokens
         if start.size and start.min() < 0:
-            raise EvaluationError(f"seqlens_k is {int(last.min())}, expected {tokens - 1} or more for {tokens} tokens")
+            raise EvaluationError(
+                "seqlens_k is", actual=int(last.min()), expected=f"{tokens - 1} or more", reason=f" for {tokens} tokens"
+            )
         found: Array = start[:, np.newaxis] + np.arange(tokens)
         return found
 
@@ -265,9 +279,14 @@ def _check_type(tensor: TensorType | None, name: str, types: frozenset[ElementTy
     if tensor is None or not _is_there(tensor) or not tensor.element_type.is_known:
         return
     if tensor.element_type not in types:
-        expected = ", ".join(sorted(one.name for one in types))
-        message = f"{name} is {tensor.element_type}, expected one of {expected}"
-        raise ElementTypeError(message, code=Code.element_type_not_taken, port=name)
+        expected = ", ".join(sorted(type.name for type in types))
+        raise ElementTypeError(
+            f"{name} is",
+            actual=tensor.element_type,
+            expected=f"one of {expected}",
+            code=Code.element_type_not_taken,
+            port=name,
+        )
 
 
 def _is_there(tensor: TensorType | None) -> bool:

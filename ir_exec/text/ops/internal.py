@@ -11,7 +11,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import ShapeError, UnsupportedError
 from ir_exec.kernels.precision import CALCULABLE_FLOAT
 from ir_exec.ops.base import In, Op
-from ir_exec.ops.base.attributes import Bool, ElementTypeName, Int, Named, NonNegative
+from ir_exec.ops.base.attributes import AttributeValueError, Bool, ElementTypeName, Int, Named, NonNegative
 from ir_exec.ops.base.shapes import broadcast_shapes, normalize_axis, require_rank
 from ir_exec.text.ops.base import text_op
 from ir_exec.types import INTEGER, Array, Dim, ElementType, Shape, TensorType
@@ -93,7 +93,7 @@ class GLU(Op):
 
     def check_attributes(self) -> None:
         if self.split_lengths < 1:
-            raise ValueError(f"attribute split_lengths={self.split_lengths}, expected 1 or more")
+            raise AttributeValueError("attribute split_lengths is", actual=self.split_lengths, expected="1 or more")
 
     def infer(self, data: TensorType) -> TensorType:
         kind = self.output_type if self.output_type.is_known else data.element_type
@@ -102,8 +102,13 @@ class GLU(Op):
         axis = normalize_axis(self.axis, len(data.shape))
         dims = list(data.shape)
         if dims[axis].hi < self.split_lengths:
-            message = f"axis {axis} of data is {dims[axis]}, expected {self.split_lengths} or more by split_lengths"
-            raise ShapeError(message, code=Code.impossible_shape, port="data")
+            raise ShapeError(
+                f"axis {axis} of data is",
+                actual=dims[axis],
+                expected=f"{self.split_lengths} or more by split_lengths",
+                code=Code.impossible_shape,
+                port="data",
+            )
         dims[axis] = Dim(self.split_lengths)
         return TensorType(kind, Shape(dims))
 
@@ -178,11 +183,17 @@ class RoPE(Op):
 
     def check_attributes(self) -> None:
         if self.rotary_ndims % 2:
-            raise ValueError(f"attribute config.rotary_ndims={self.rotary_ndims}, expected an even number")
+            raise AttributeValueError(
+                "attribute config.rotary_ndims is", actual=self.rotary_ndims, expected="an even number"
+            )
         if self.slice_stop < self.slice_start:
-            raise ValueError(f"attribute config.slice_stop={self.slice_stop}, expected {self.slice_start} or more")
+            raise AttributeValueError(
+                "attribute config.slice_stop is", actual=self.slice_stop, expected=f"{self.slice_start} or more"
+            )
         if self.gather_position_arg_id not in (0, 3):
-            raise ValueError(f"attribute config.gather_position_arg_id={self.gather_position_arg_id}, expected 0 or 3")
+            raise AttributeValueError(
+                "attribute config.gather_position_arg_id is", actual=self.gather_position_arg_id, expected="0 or 3"
+            )
 
     @property
     def _is_split(self) -> bool:
@@ -198,7 +209,10 @@ class RoPE(Op):
             found = "no positions" if positions is None else "positions"
             expected = 0 if positions is None else 3
             raise ShapeError(
-                f"gather_position_arg_id is {self.gather_position_arg_id}, expected {expected} for a layer with {found}"
+                "gather_position_arg_id is",
+                actual=self.gather_position_arg_id,
+                expected=expected,
+                reason=f" for a layer with {found}",
             )
         require_rank(data, 3 if self._is_split or self.support_3d_rope else 4, "data")
         if positions is not None:

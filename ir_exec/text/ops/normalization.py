@@ -15,6 +15,7 @@ from ir_exec.errors import EvaluationError
 from ir_exec.kernels.limits import MemoryMeter
 from ir_exec.kernels.matching import MatchTimer, is_quick
 from ir_exec.kernels.strings import join_strings
+from ir_exec.ops.base.attributes import AttributeValueError
 from ir_exec.text.ops.base import (
     STRINGS,
     TextOp,
@@ -235,7 +236,9 @@ class CaseFold(Normalization):
 
     def check_attributes(self) -> None:
         if self.encoding and not self.lower:
-            raise ValueError(f'encoding={self.encoding!r} with lower=false, expected encoding=""')
+            raise AttributeValueError(
+                "attribute encoding is", actual=repr(self.encoding), expected="''", reason=" with lower=false"
+            )
 
     def change(self, strings: Sequence[bytes], **others: Array | None) -> Callable[[bytes], bytes]:
         if self.encoding:

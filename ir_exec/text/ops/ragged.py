@@ -67,7 +67,9 @@ class CombineSegments(Op):
 
     def infer(self, *inputs: TensorType) -> Any:
         if len(inputs) % 3 != 1:
-            raise ShapeError(f"the layer has {len(inputs)} inputs, expected three for each segment and one more")
+            raise ShapeError(
+                "the layer has", actual=len(inputs), detail="inputs", expected="three for each segment and one more"
+            )
         rows = Shape([])
         for first in range(0, len(inputs) - 1, 3):
             begins = inputs[first]
@@ -76,7 +78,7 @@ class CombineSegments(Op):
             elif begins.rank > 0:
                 shape = begins.shape
                 rows = shape if not rows.rank else merge_shapes(rows, shape, "the rows", port=self.input_name(first))
-        data = [one.element_type for one in inputs[2:-1:3] if one.element_type.is_known]
+        data = [input.element_type for input in inputs[2:-1:3] if input.element_type.is_known]
         return (
             *ragged_type(rows, data[0] if data else ElementType.dynamic),
             *ragged_type(rows, inputs[-1].element_type),
@@ -86,15 +88,28 @@ class CombineSegments(Op):
         segments = [inputs[first : first + 3] for first in range(0, len(inputs) - 1, 3)]
         ids = inputs[-1].ravel()
         if ids.size != len(segments):
-            message = f"ids has {ids.size} elements, expected {len(segments)}, one for each segment"
-            raise EvaluationError(message, code=Code.bad_value, port=self.input_name(len(inputs) - 1))
+            raise EvaluationError(
+                "ids has",
+                actual=ids.size,
+                detail="elements",
+                expected=len(segments),
+                reason="one for each segment",
+                code=Code.bad_value,
+                port=self.input_name(len(inputs) - 1),
+            )
         shape = max((begins.shape for begins, _, _ in segments), key=lambda one: (len(one), prod(one)))
         count = prod(shape)
         rows = []
         for begins, ends, data in segments:
             own = rows_of(begins, ends, data.size)
             if len(own) not in (1, count):
-                raise ShapeError(f"a segment has {len(own)} rows, expected 1, or {count} as in another segment")
+                raise ShapeError(
+                    "a segment has",
+                    actual=len(own),
+                    detail="rows",
+                    expected=f"1, or {count}",
+                    reason=" as in another segment",
+                )
             rows.append(own * count if len(own) == 1 and count != 1 else own)
         # [rows, segments]: the number of elements of each segment in each row of the output.
         counts = np.maximum(np.diff(np.array(rows, np.int64).reshape(len(rows), count, 2))[..., 0], 0).T
@@ -122,7 +137,7 @@ _PART_BYTES = 256
 def require_places(count: int) -> None:
     """Raise ResourceError for more elements than begins and ends of i32 can count."""
     if count >= 2**31:
-        raise ResourceError(f"the rows have {count:,} elements, expected at most {2**31 - 1:,}")
+        raise ResourceError("the rows have", actual=f"{count:,}", detail="elements", expected=f"at most {2**31 - 1:,}")
 
 
 @text_op("Truncate")
@@ -180,7 +195,7 @@ class Truncate(TextOp):
         side = bytes_of(side_chars).decode("utf-8", "replace")
         if side not in ("left", "right"):
             raise EvaluationError(
-                f"the side is {side!r}, expected left or right", code=Code.bad_value, port="side_chars"
+                "the side is", actual=repr(side), expected="left or right", code=Code.bad_value, port="side_chars"
             )
         most = int(max_length.ravel()[0])
         lengths = ends.astype(np.int64) - begins
@@ -212,8 +227,13 @@ def _shared(first: Array, second: Array, most: int, mode: str) -> tuple[Array, A
     if mode == "only_second":
         return first, np.where(over, np.minimum(second, most), second)
     if mode != "longest_first":
-        message = f"the mode is {mode!r}, expected only_first, only_second or longest_first"
-        raise EvaluationError(message, code=Code.bad_value, port="mode_chars")
+        raise EvaluationError(
+            "the mode is",
+            actual=repr(mode),
+            expected="only_first, only_second or longest_first",
+            code=Code.bad_value,
+            port="mode_chars",
+        )
     half, odd = most // 2, most % 2
     first_alone = (first >= half + odd) & (second <= half)
     second_alone = ~first_alone & (first < half + odd) & (second > half)
@@ -279,7 +299,7 @@ class RaggedToDense(TextOp):
     ) -> Any:
         length = int(size.ravel()[0])
         if length < 0:
-            raise EvaluationError(f"size is {length}, expected 0 or more", code=Code.bad_value, port="size")
+            raise EvaluationError("size is", actual=length, expected="0 or more", code=Code.bad_value, port="size")
         right = self.pad_right if pad_right_input is None else bool(pad_right_input.ravel()[0])
         rows = rows_of(begins, ends, len(data))
         # The elements and the mask.
@@ -289,8 +309,14 @@ class RaggedToDense(TextOp):
         for row, (begin, end) in enumerate(rows):
             taken = length if self.m_pad_max_length else min(end - begin, length)
             if begin + taken > len(data):
-                message = f"row {row} reads {taken} elements at {begin}, expected an end of at most {len(data)}"
-                raise EvaluationError(message, code=Code.index_out_of_range, port="begins")
+                raise EvaluationError(
+                    f"row {row} ends at",
+                    actual=begin + taken,
+                    expected=f"at most {len(data)}",
+                    reason="the number of elements",
+                    code=Code.index_out_of_range,
+                    port="begins",
+                )
             at = 0 if right else length - taken
             dense[row, at : at + taken] = data[begin : begin + taken]
             mask[row, at : at + taken] = True
@@ -363,8 +389,9 @@ class RaggedToRagged(Op):
         count = int(row_count.ravel()[0])
         ids = row_ids.ravel().astype(np.int64)
         if ids.size and int(ids.min()) < 0:
-            message = f"row_ids contains {int(ids.min())}, expected 0 or more"
-            raise EvaluationError(message, code=Code.bad_value, port="row_ids")
+            raise EvaluationError(
+                "row_ids contains", actual=int(ids.min()), expected="0 or more", code=Code.bad_value, port="row_ids"
+            )
         beyond = np.flatnonzero(ids >= count)
         ids = ids[: beyond[0]] if beyond.size else ids
         current_limits().require(max(count, 0) * 24)

@@ -27,7 +27,9 @@ def _dims(tensor: TensorType, rank: int, name: str) -> tuple[Dim, ...]:
 
 def _require_multiple(heads: Dim, groups: Dim, what: str) -> None:
     if heads.is_static and groups.is_static and (groups == 0 or heads.size % groups.size):
-        raise ShapeError(f"the number of {what} is {heads}, expected a multiple of {groups}", code=Code.dims_differ)
+        raise ShapeError(
+            f"the number of {what} is", actual=heads, expected=f"a multiple of {groups}", code=Code.dims_differ
+        )
 
 
 @text_op("GatedDeltaNet")

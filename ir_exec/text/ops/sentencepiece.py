@@ -86,7 +86,7 @@ class SentencepieceTokenizer(TextOp):
         require_rank(model_chars, 1, "model_chars")
         text = others["text"]
         if text is not None and text.element_type not in (ElementType.string, ElementType.dynamic):
-            raise ShapeError(f"text is {text.element_type}, expected string", port="text")
+            raise ShapeError("text is", actual=text.element_type, expected="string", port="text")
         indices = TensorType(ElementType.i64, Shape([Dim.any(), 2]))
         tokens = TensorType(ElementType.i32, Shape([Dim.any()]))
         return indices, tokens, TensorType(ElementType.i64, Shape([2]))

@@ -12,6 +12,7 @@ import numpy as np
 from ir_exec.kernels.limits import MemoryMeter, current_limits
 from ir_exec.kernels.matching import MatchTimer, find_spans
 from ir_exec.kernels.strings import join_strings
+from ir_exec.ops.base.attributes import AttributeValueError
 from ir_exec.text.ops.base import (
     BOOLEAN,
     RAGGED_STRINGS,
@@ -144,7 +145,7 @@ class RegexSplit(Splitting):
 
     def check_attributes(self) -> None:
         if self.max_splits != -1 and self.max_splits <= 0:
-            raise ValueError(f"max_splits={self.max_splits}, expected -1 or more than 0")
+            raise AttributeValueError("attribute max_splits is", actual=self.max_splits, expected="-1, or 1 or more")
 
     def infer_inputs(self, *, ragged_begins: TensorType, chars: TensorType, **others: TensorType | None) -> Any:
         require_vector(chars, "chars")

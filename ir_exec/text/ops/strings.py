@@ -82,8 +82,11 @@ class OldStringTensorUnpack(Op):
         words = np.frombuffer(packed[: len(packed) // 4 * 4], "<i4")
         count = int(words[0]) if words.size else -1
         if not 0 <= count <= words.size - 2:
-            message = "data does not contain packed strings, expected the number of strings and their ends first"
-            raise EvaluationError(message, code=Code.bad_value)
+            raise EvaluationError(
+                "data does not contain packed strings",
+                expected="the number of strings and their ends first",
+                code=Code.bad_value,
+            )
         places = words[1 : count + 2]
         chars = np.frombuffer(bytearray(packed[4 * (count + 2) :]), np.uint8)
         strings = strings_of(places[:-1], places[1:], chars)
@@ -229,7 +232,7 @@ def _valid(text: bytes, mark: bytes) -> bytes:
             out.append(byte)
             at += 1
             continue
-        start = next((one for one in _STARTS if byte >> one[1] == one[0]), None)
+        start = next((start for start in _STARTS if byte >> start[1] == start[0]), None)
         if start is None:
             out += mark
             at += 1

@@ -328,8 +328,13 @@ class UnigramTokenizer(Tokenizer):
             scores = vocabulary["scores"].ravel().astype(np.float32)
             texts = _strings(vocabulary, "vocab")
             if len(texts) != len(scores):
-                message = f"the vocabulary has {len(texts)} entries and {len(scores)} scores, expected equal numbers"
-                raise EvaluationError(message, code=Code.bad_value, port="scores")
+                raise EvaluationError(
+                    "the entries and scores of the vocabulary are",
+                    actual=f"{len(texts)} and {len(scores)}",
+                    expected="equal numbers",
+                    code=Code.bad_value,
+                    port="scores",
+                )
             return Unigram(texts, scores, self.unk_token_id)
 
         return kept_with([vocabulary[name] for name in (*VOCABULARY, "scores")], self, made).tokens

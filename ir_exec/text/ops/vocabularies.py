@@ -68,8 +68,13 @@ class VocabEncoder(TextOp):
         require_vector(chars, "chars")
         require_one_element(others["default"], "default")
         if values.element_type not in (ElementType.i32, ElementType.i64, ElementType.dynamic):
-            message = f"values is {values.element_type}, expected i32 or i64"
-            raise ElementTypeError(message, code=Code.element_type_not_taken, port="values")
+            raise ElementTypeError(
+                "values is",
+                actual=values.element_type,
+                expected="i32 or i64",
+                code=Code.element_type_not_taken,
+                port="values",
+            )
         return TensorType(values.element_type, begins.shape)
 
     def evaluate_inputs(

@@ -13,7 +13,8 @@ from typing import Literal, get_args
 from ir_exec.check import Diagnostic, Report
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location
-from ir_exec.ir.urls import exists, is_url, suffix_of
+from ir_exec.ir.paths import exists
+from ir_exec.ir.urls import is_url, suffix_of
 from ir_exec.readers import ENDINGS
 from ir_exec.text.folders.folder import PART_FILES, Folder, FolderPart, open_folder, read_part
 from ir_exec.text.targets.devices import on_device

@@ -87,13 +87,22 @@ def _is_bounded_batch(shape: Shape) -> bool:
     return first.hi < _UNBOUNDED and all(dim.is_static for dim in others)
 
 
+_FOR_NPUS = " for NPUs"
+
+
 def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
     """Report shapes that are not static."""
     hint = "reshape the model to static shapes before compiling it"
     for node, name, shape in _inputs(part):
         if shape.rank is None:
-            message = f"the input {name} has a dynamic rank, expected a static shape for NPUs"
-            yield finding(message, node.location, NPU_DEVICE, hint=hint)
+            yield finding(
+                f"the input {name} has a dynamic rank",
+                node.location,
+                NPU_DEVICE,
+                hint=hint,
+                expected="a static shape",
+                reason=_FOR_NPUS,
+            )
         elif shape.is_static:
             continue
         elif all(dim.is_static or dim.hi < _UNBOUNDED for dim in shape):
@@ -103,10 +112,15 @@ def shapes_on_npu(part: FolderPart) -> Iterator[IRError]:
             )
             yield finding(message, node.location, NPU_COMPILER, "info", hint)
         else:
-            message = (
-                f"the input {name} has dynamic dims without an upper bound, {shape}, expected a static shape for NPUs"
+            yield finding(
+                f"the input {name} has dynamic dims without an upper bound,",
+                node.location,
+                NPU_DEVICE,
+                hint=hint,
+                actual=shape,
+                expected="a static shape",
+                reason=_FOR_NPUS,
             )
-            yield finding(message, node.location, NPU_DEVICE, hint=hint)
 
 
 def _shapes_within(part: FolderPart, device: Device) -> Iterator[IRError]:

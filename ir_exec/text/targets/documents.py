@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import pkgutil
 from functools import cache
+from typing import Any
 
 from ir_exec.codes import Code
-from ir_exec.errors import Citation, Fault, IRError, Location, Severity
+from ir_exec.errors import Citation, IRError, Location, Severity
 
 __all__ = [
     "CUSTOM_GPU_OPERATIONS",
@@ -103,10 +104,20 @@ GENAI_VISION = Citation(
 
 
 def finding(
-    message: str, place: Location, source: Citation, severity: Severity = "error", hint: str | None = None
+    message: str,
+    place: Location,
+    source: Citation,
+    severity: Severity = "error",
+    hint: str | None = None,
+    **parts: Any,
 ) -> IRError:
-    """Return the fault IR811 with the document that states the limit."""
-    return IRError.of(Fault(message, Code.refused_by_target, hint, severity, place, source=source))
+    """Return the fault IR811 with the document that states the limit.
+
+    Args:
+        parts: `actual`, `detail`, `expected` and `reason` of the error.
+    """
+    code = Code.refused_by_target
+    return IRError(message, code=code, hint=hint, severity=severity, location=place, **parts).changed(source=source)
 
 
 @cache

@@ -34,8 +34,9 @@ def in_genai(folder: Folder) -> Iterator[IRError]:
             and model_type is not None
             and model_type not in known("genai", "model types with vision")
         ):
-            message = f"model_type is {model_type}, expected a type that the pipeline for models with vision supports"
-            yield finding(message, folder.settings["config.json"].place("model_type"), GENAI_VISION, "warning")
+            place = folder.settings["config.json"].place("model_type")
+            expected = "a type that the pipeline for models with vision supports"
+            yield finding("model_type is", place, GENAI_VISION, "warning", actual=model_type, expected=expected)
     elif folder.kind in ("embeddings", "speech", "diffusion"):
         class_name = folder.setting("model_index.json", "_class_name")
         names = folder.architectures or ((class_name,) if isinstance(class_name, str) else ())
@@ -86,11 +87,14 @@ def _inputs(decoder: FolderPart, first: str, *, allows_others: bool) -> Iterator
         yield finding(f"there is no input {name}, which the pipeline sets", place, GENAI_MODELS, hint=hint)
     for name in () if allows_others else others:
         if name not in renamed:
-            message = (
-                f"the pipeline does not set the input {name}, "
-                "expected only input_ids, attention_mask, position_ids and beam_idx"
+            yield finding(
+                "the pipeline does not set the input",
+                decoder.inputs[name][0].location,
+                GENAI_MODELS,
+                "warning",
+                actual=name,
+                expected="only input_ids, attention_mask, position_ids and beam_idx",
             )
-            yield finding(message, decoder.inputs[name][0].location, GENAI_MODELS, "warning")
 
 
 def _outputs(decoder: FolderPart) -> Iterator[IRError]:
@@ -101,8 +105,8 @@ def _outputs(decoder: FolderPart) -> Iterator[IRError]:
         return
     for name, (node, several) in decoder.outputs.items():
         if "logits" not in several and not _is_cache(name):
-            message = f"the model has the additional output {name}, expected only logits"
-            yield finding(message, node.location, GENAI_MODELS, "warning")
+            text = "the model has the additional output"
+            yield finding(text, node.location, GENAI_MODELS, "warning", actual=name, expected="only logits")
 
 
 def _is_cache(name: str) -> bool:
@@ -116,8 +120,8 @@ def _state(decoder: FolderPart) -> Iterator[IRError]:
     past = next((node for name, (node, _) in decoder.inputs.items() if _is_cache(name)), None)
     hint = "export the model with its state, the default of optimum-intel"
     if past is not None:
-        message = "the cache is in inputs and outputs (past_key_values, present), expected variables of the model"
-        yield finding(message, past.location, GENAI_STATE, hint=hint)
+        message = "the cache is in inputs and outputs (past_key_values, present)"
+        yield finding(message, past.location, GENAI_STATE, hint=hint, expected="variables of the model")
     else:
         message = "the model has no cache, but the pipeline passes one token at a time after the prompt"
         yield finding(message, decoder.place, GENAI_STATE, hint=hint)
@@ -128,9 +132,15 @@ def language_model_on_npu(folder: Folder) -> Iterator[IRError]:
     for key, most in (("num_beams", 1), ("num_return_sequences", 1)):
         value = folder.setting("generation_config.json", key)
         if isinstance(value, int) and value > most:
-            message = f"{key} is {value}, expected {most} for NPUs, whose pipeline generates one sequence"
-            place = folder.settings["generation_config.json"].place(key)
-            yield finding(message, place, GENAI_STATIC_PIPELINE, "warning")
+            yield finding(
+                f"{key} is",
+                folder.settings["generation_config.json"].place(key),
+                GENAI_STATIC_PIPELINE,
+                "warning",
+                actual=value,
+                expected=most,
+                reason=" for NPUs, whose pipeline generates one sequence",
+            )
     decoder = folder.decoder
     if decoder is None or decoder.loaded is None:
         return

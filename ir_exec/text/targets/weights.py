@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-from ir_exec.errors import IRError
+from ir_exec.errors import IRError, Location
 from ir_exec.text.folders.compression import PackedWeight, packed_weights
 from ir_exec.text.folders.folder import FolderPart
 from ir_exec.text.targets.documents import GENAI_ON_NPU, finding
@@ -22,16 +23,18 @@ def weights_on_npu(part: FolderPart) -> Iterator[IRError]:
     if part.loaded is None:
         return
     if not four:
-        message = "no weights have 4 bits, expected 4-bit weights for NPUs"
-        yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
+        yield _warning("no weights have 4 bits", part.place, expected="4-bit weights")
         return
     yield from _formats(four)
     yield from _zero_points(four)
     yield from _groups(four)
     ratio = part.rt_info("nncf", "weight_compression", "ratio")
     if ratio is not None and not _is_one(ratio):
-        message = f"the ratio of 4-bit weights is {ratio}, expected 1.0 for NPUs"
-        yield finding(message, part.place, GENAI_ON_NPU, "warning", _EXPORT)
+        yield _warning("the ratio of 4-bit weights is", part.place, actual=ratio, expected="1.0")
+
+
+def _warning(message: str, location: Location, hint: str = _EXPORT, **parts: Any) -> IRError:
+    return finding(message, location, GENAI_ON_NPU, "warning", hint, reason=" for NPUs", **parts)
 
 
 def _is_one(text: str) -> bool:
@@ -43,15 +46,19 @@ def _is_one(text: str) -> bool:
 
 def _formats(weights: list[PackedWeight]) -> Iterator[IRError]:
     others = [packed for packed in weights if packed.type_name not in _NAMED]
-    for kind in sorted({packed.type_name for packed in others}):
-        first = next(packed for packed in others if packed.type_name == kind)
-        message = f"weights have the format {kind}, expected int4 or nf4 for NPUs"
-        yield finding(message, first.weight.codes.location, GENAI_ON_NPU, "warning", _EXPORT)
+    for type_name in sorted({packed.type_name for packed in others}):
+        first = next(packed for packed in others if packed.type_name == type_name)
+        yield _warning("weights have the format", first.weight.codes.location, actual=type_name, expected="int4 or nf4")
     nf4 = [packed for packed in weights if packed.type_name == "nf4"]
     grouped = next((packed for packed in nf4 if packed.weight.group_size is not None), None)
     if grouped is not None:
-        message = f"nf4 weights have groups of {grouped.weight.group_size}, expected channel-wise scales for NPUs"
-        yield finding(message, grouped.weight.codes.location, GENAI_ON_NPU, "warning", "export with --group-size -1")
+        yield _warning(
+            "nf4 weights have groups of",
+            grouped.weight.codes.location,
+            "export with --group-size -1",
+            actual=grouped.weight.group_size,
+            expected="channel-wise scales",
+        )
     elif nf4:
         message = "nf4 weights need an NPU of Core Ultra Series 2 or newer: it is not known which NPU is used"
         yield finding(message, nf4[0].weight.codes.location, GENAI_ON_NPU, "info")
@@ -60,11 +67,8 @@ def _formats(weights: list[PackedWeight]) -> Iterator[IRError]:
 def _zero_points(weights: list[PackedWeight]) -> Iterator[IRError]:
     asymmetric = [packed for packed in weights if packed.zero_point == "other"]
     if asymmetric:
-        message = (
-            f"{len(asymmetric)} of {len(weights)} 4-bit weights have zero points and are asymmetric, "
-            "expected symmetric weights for NPUs"
-        )
-        yield finding(message, asymmetric[0].weight.codes.location, GENAI_ON_NPU, "warning", _EXPORT)
+        message = f"{len(asymmetric)} of {len(weights)} 4-bit weights have zero points and are asymmetric"
+        yield _warning(message, asymmetric[0].weight.codes.location, expected="symmetric weights")
     middle = [packed for packed in weights if packed.zero_point == "middle"]
     if middle:
         message = (
@@ -80,5 +84,5 @@ def _groups(weights: list[PackedWeight]) -> Iterator[IRError]:
     for size in sorted(size for size in sizes if size is not None):
         same = [packed for packed in integers if packed.weight.group_size == size]
         share = f"{len(same)} of {len(weights)} 4-bit weights"
-        message = f"{share} have groups of {size}, expected {_GROUP} or whole channels for NPUs"
-        yield finding(message, same[0].weight.codes.location, GENAI_ON_NPU, "warning", _EXPORT)
+        expected = f"{_GROUP} or whole channels"
+        yield _warning(f"{share} have groups of", same[0].weight.codes.location, actual=size, expected=expected)

@@ -110,7 +110,9 @@ def compiled(pattern: bytes) -> Any:
     """
     regex = library("regex", "a regular expression")
     if len(pattern) > MOST_PATTERN:
-        raise ResourceError(f"the pattern has {len(pattern):,} bytes, expected at most {MOST_PATTERN:,}")
+        raise ResourceError(
+            "the pattern has", actual=f"{len(pattern):,}", detail="bytes", expected=f"at most {MOST_PATTERN:,}"
+        )
     current_limits().require(_COMPILED_BYTES * len(pattern))
     text = pattern.decode("utf-8", "surrogateescape")
     try:

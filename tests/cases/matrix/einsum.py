@@ -25,7 +25,7 @@ def einsum(equation: str, *shapes: tuple[int, ...], kind: str = "f32", **fields:
 
 
 def example(equation: str, *inputs: object, expected: object) -> Case:
-    arrays = tuple(np.array(one, np.float32) for one in inputs)
+    arrays = tuple(np.array(input, np.float32) for input in inputs)
     return Case("Einsum", 7, arrays, {"equation": equation}, expected=(np.array(expected, np.float32),))
 
 
@@ -176,7 +176,7 @@ CASES += [
     Case(
         "Einsum",
         7,
-        tuple(np.array(one, np.float32) for one in inputs),
+        tuple(np.array(input, np.float32) for input in inputs),
         {"equation": equation},
         expected=(np.array(expected, np.float32),),
         oracle="nobody",

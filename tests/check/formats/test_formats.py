@@ -16,6 +16,7 @@ from ir_exec.errors import IRError, Location, ShapeError
 from ir_exec.ir.markup import load
 from tests.helpers.facts import mentions
 from tests.helpers.published_schemas import published_schema
+from tests.helpers.recordings import read_recording
 
 BAD = Path(__file__).parents[2] / "bad"
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -42,6 +43,21 @@ ONE = reports(BAD / "IR603-declared-element-type.xml")
 def test_no_format_ends_with_a_line_break(name: str) -> None:
     assert not FORMATS[name](ALL, HERE).endswith("\n")
     assert FORMATS[name](ALL, HERE) == FORMATS[name](ALL, HERE)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_reports_equal_the_recorded_ones(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(BAD.parent)
+    report = check_model("bad/many-independent-faults.xml")
+    places = Places(folder="/repository/tests", root="/repository", lines_of=lines)
+    text = FORMATS[name](Reports(version="1.2.3", files=(report,), summary=Summary.of([report])), places)
+    if name == "sarif":
+        log = json.loads(text)
+        rules = log["runs"][0]["tool"]["driver"]["rules"]
+        # Each report has the texts of all rules, which docs/rules.md has as well.
+        rules[:] = [rule["id"] for rule in rules]
+        text = json.dumps(log, indent=2)
+    assert text + "\n" == read_recording(Path(__file__).with_name("recorded") / f"{name}.txt", text + "\n")
 
 
 class TestPlaces:

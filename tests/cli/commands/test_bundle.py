@@ -89,7 +89,7 @@ def test_whether_the_fault_stays(word: str, code: int, tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_path: Path) -> None:
-    result = run("bundle", *(str(one).replace("{tmp}", str(tmp_path)) for one in arguments))
+    result = run("bundle", *(str(argument).replace("{tmp}", str(tmp_path)) for argument in arguments))
     assert result.exit_code == 2, result.output
     assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())

@@ -171,6 +171,8 @@ class TestJson:
             "name": "declared-dims",
             "severity": "error",
             "message": mentions("f32[2,5]", "f32[2,3]", 1, 3, 5),
+            "actual": "f32[2,5]",
+            "expected": "f32[2,3]",
             "hint": mentions("f32[2,3]"),
             "location": {
                 "path": str(path),

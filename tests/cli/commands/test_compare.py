@@ -94,7 +94,7 @@ def test_formats(output_format: str, changed: Path, tmp_path: Path) -> None:
     else:
         data = json.loads(etree.HTML(result.stdout).xpath("string(//script[@id='data'])"))
         layers = data["networks"][0]["graph"]["layers"]
-        assert [one["name"] for one in layers if one.get("error", {}).get("status") == "wrong"] == ["total"]
+        assert [layer["name"] for layer in layers if layer.get("error", {}).get("status") == "wrong"] == ["total"]
         assert 'layer 12 "total" (ScatterElementsUpdate)' in data["sections"][0]["lines"][0]
 
 

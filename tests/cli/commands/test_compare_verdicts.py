@@ -54,7 +54,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, other: str, options: tuple[str, ...], *more: str) -> Result:
     if "--inputs" not in options:
         options = ("--inputs", "a.npz", *options)
-    options = tuple(str(folder / one) if one.endswith(".npz") else one for one in options)
+    options = tuple(str(folder / option) if option.endswith(".npz") else option for option in options)
     models = (str(folder / f"{name}.xml") for name in ("good", other))
     return CliRunner().invoke(main, ["compare", *models, *options, *more])
 

@@ -128,7 +128,7 @@ def test_a_release_that_does_not_read_the_ir_version(tmp_path: Path) -> None:
 
 def test_the_file_says_what_made_it(tmp_path: Path) -> None:
     found = converted(network(tmp_path), "--shape", "x[4,8]", "--fold", "--to-opset", "13")
-    made = {one.name: one for one in found.document.rt_info.children}
+    made = {child.name: child for child in found.document.rt_info.children}
     assert made["ir_exec_version"].attributes == {"value": ir_exec.__version__}
-    told = {one.name: one.attributes["value"] for one in made["conversion_parameters"].children}
+    told = {child.name: child.attributes["value"] for child in made["conversion_parameters"].children}
     assert told == {"input_model": "model.onnx", "shape": "x[4,8]", "fold": "true", "to_opset": "13"}

@@ -44,7 +44,7 @@ def test_an_ir_file_becomes_onnx(tmp_path: Path) -> None:
     proto = converted(network(tmp_path))
     assert [node.name for node in proto.graph.node] == ["h", "y"]
     assert opset(proto) == DEFAULT_OPSET
-    assert {one.key: one.value for one in proto.metadata_props}["ir_exec.source"] == "m.xml"
+    assert {prop.key: prop.value for prop in proto.metadata_props}["ir_exec.source"] == "m.xml"
 
 
 def test_opset_and_external_data(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_layers_that_cannot_be_expressed(tmp_path: Path) -> None:
 )
 def test_arguments_that_cannot_be_used(tmp_path: Path, options: list[str]) -> None:
     path = network(tmp_path)
-    place = [str(tmp_path / one) if one.startswith(("out", "none")) else one for one in options]
+    place = [str(tmp_path / option) if option.startswith(("out", "none")) else option for option in options]
     assert CliRunner().invoke(main, ["convert", str(path), *place]).exit_code == 2
     assert sorted(one.name for one in tmp_path.iterdir()) == ["m.bin", "m.xml"]
 

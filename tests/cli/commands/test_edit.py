@@ -96,7 +96,7 @@ def test_layers_are_told(
 
 def test_a_layer_that_replaces_another_keeps_its_name_and_what_both_have(path: Path) -> None:
     model = edited(path, "--set-attribute", "soft.axis=0", "--replace", "soft=LogSoftmax")
-    (layer,) = (one for one in model.document.layers if one.type == "LogSoftmax")
+    (layer,) = (layer for layer in model.document.layers if layer.type == "LogSoftmax")
     assert (layer.name, layer.data["axis"]) == ("soft", "0")
 
 

@@ -75,7 +75,7 @@ def test_inside_of_a_body(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_be(arguments: tuple[str | Path, ...], words: mentions, tmp_path: Path) -> None:
-    result = run("extract", *(str(one).replace("{tmp}", str(tmp_path)) for one in arguments))
+    result = run("extract", *(str(argument).replace("{tmp}", str(tmp_path)) for argument in arguments))
     assert result.exit_code == 2, result.output
     assert words in result.stderr.splitlines()
     assert not list(tmp_path.iterdir())

@@ -71,7 +71,10 @@ def test_the_summary_in_json(path: Path) -> None:
     jsonschema.validate(summary, json.loads(SCHEMA.read_text("utf-8")))
     facts = OnnxFacts.model_validate(summary["onnx"])
     assert (facts.ir_version, facts.opsets, facts.producer, facts.metadata) == (9, {"ai.onnx": 17}, "tests 1.0", 1)
-    assert [(one.name, one.type, one.bytes, one.external) for one in facts.initializers] == [
+    assert [
+        (initializer.name, initializer.type, initializer.bytes, initializer.external)
+        for initializer in facts.initializers
+    ] == [
         ("w", "f32[3,2,1,1]", 24, None),
         ("b", "f32[3]", 12, None),
     ]

@@ -8,15 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from ir_exec.cli import main
-from ir_exec.cli.commands.ops import (
-    attributes_of,
-    inputs_of,
-    name_of,
-    notes_of,
-    operators_page,
-    specification_of,
-    types_text,
-)
+from ir_exec.cli.commands.ops import attributes_of, inputs_of, notes_of, operators_page, specification_of, types_text
+from ir_exec.cli.options import versioned_name
 from ir_exec.ops import Op, registered, resolve
 from ir_exec.ops.base.docstrings import description_of
 from ir_exec.types import ALL, BOOLEAN, FLOAT, INDEX, INTEGER, NUMERIC, STRING, ElementType, element_types
@@ -104,7 +97,7 @@ def test_ports_and_attributes() -> None:
     assert attributes_of(concat) == ["axis"]
 
 
-@pytest.mark.parametrize("cls", registered(), ids=name_of)
+@pytest.mark.parametrize("cls", registered(), ids=versioned_name)
 def test_every_operator_names_a_page(cls: type[Op]) -> None:
     category, _, page = specification_of(cls).partition("/")
     assert category.isalpha()

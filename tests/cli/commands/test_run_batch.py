@@ -241,7 +241,7 @@ def test_compare_as_a_page(other: str) -> None:
     assert [line.split(":")[0] for line in lines] == list("01234")
     assert lines[-1].startswith("4: ")
     errors = [one["error"] for one in data["networks"][0]["graph"]["layers"] if "error" in one]
-    statuses = {one["status"]: one for one in errors}
+    statuses = {error["status"]: error for error in errors}
     assert statuses["wrong"]["note"] == mentions(4, 5, 0)
     # Of zeros times any weights the first item makes the same.
     assert statuses["carried"]["note"] == mentions(1)

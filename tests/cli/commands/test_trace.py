@@ -72,7 +72,7 @@ class TestTrace:
         ],
     )
     def test_trouble(self, arguments: list[str | Path], code: int, words: str, tmp_path: Path) -> None:
-        result = run("trace", *(str(one).replace("{tmp}", str(tmp_path / "t")) for one in arguments))
+        result = run("trace", *(str(argument).replace("{tmp}", str(tmp_path / "t")) for argument in arguments))
         assert result.exit_code == code
         assert words in result.stderr.splitlines()
         assert "Traceback" not in result.stderr

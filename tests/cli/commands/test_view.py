@@ -99,7 +99,7 @@ def test_check_and_profile_write_pages_too(tmp_path: Path) -> None:
     arguments = ["check", str(SAMPLES / "broken.xml"), str(GNN), "--format", "html", "--output", str(out)]
     assert CliRunner().invoke(main, arguments).exit_code == 1
     findings = data_of(out)["networks"][0]["findings"]
-    assert {"error"} <= {one["severity"] for one in findings}
+    assert {"error"} <= {finding["severity"] for finding in findings}
     arguments = ["profile", str(GNN), *map(str, INPUTS), "--repeat", "1", "--format", "html"]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0

@@ -181,11 +181,11 @@ def test_every_option_that_writes_is_an_output() -> None:
     assert set(outputs()) == set(OUTPUTS)
     assert {name for name, _ in outputs()} == set(ARGUMENTS)
     for name, command in commands():
-        options = [one for one in command.params if isinstance(one, click.Option)]
-        writing = {one.opts[-1] for one in options if (one.help or "").startswith("Write ") and one.metavar}
+        options = [param for param in command.params if isinstance(param, click.Option)]
+        writing = {option.opts[-1] for option in options if (option.help or "").startswith("Write ") and option.metavar}
         assert writing <= {option for owner, option in OUTPUTS if owner == name}, name
         has_outputs = any(owner == name for owner, _ in OUTPUTS)
-        assert has_outputs == any("--force" in one.opts for one in options), name
+        assert has_outputs == any("--force" in option.opts for option in options), name
 
 
 @pytest.mark.parametrize(("command", "option"), sorted(OUTPUTS))
@@ -206,7 +206,7 @@ def test_files_of_other_formats_are_refused(folder: Path, command: str, option: 
             path.unlink()
 
 
-CHEAP = [one for one in sorted(OUTPUTS) if one[0] not in ("conformance", "generate", "quantize-report")]
+CHEAP = [output for output in sorted(OUTPUTS) if output[0] not in ("conformance", "generate", "quantize-report")]
 """The outputs of commands that run without OpenVINO, a language model or a quantized model."""
 
 
@@ -523,7 +523,7 @@ def test_empty_files_are_replaced(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["read-only", "hard link", "folder", "no folder"])
-@pytest.mark.parametrize(("command", "option"), [one for one in sorted(OUTPUTS) if OUTPUTS[one][1]])
+@pytest.mark.parametrize(("command", "option"), [output for output in sorted(OUTPUTS) if OUTPUTS[output][1]])
 def test_a_path_that_cannot_be_written_is_refused_at_once(
     folder: Path, monkeypatch: pytest.MonkeyPatch, command: str, option: str, state: str
 ) -> None:

@@ -95,7 +95,11 @@ def _id(layer: Element) -> str:
 
 def _path(layer: Element) -> str:
     """`loop/body/name`."""
-    around = [one for one in layer.iterancestors() if one.tag == "layer" or one.tag.endswith("body")]
+    around = [
+        iterancestor
+        for iterancestor in layer.iterancestors()
+        if iterancestor.tag == "layer" or iterancestor.tag.endswith("body")
+    ]
     return "/".join(one.get("name", "") if one.tag == "layer" else one.tag for one in (*reversed(around), layer))
 
 

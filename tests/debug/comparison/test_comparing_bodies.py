@@ -141,7 +141,9 @@ def test_layers_of_a_late_branch_are_compared(tmp_path: Path) -> None:
     for report in (compare(model, model, [X]), compare(model, values, [X])):
         assert (runs(report, "first"), runs(report, "late")) == (6, 6)
     # The constants of a branch that runs late are in the trace, once.
-    (constant,) = [one for one in values.index.values if one.type == "Const" and one.scope[-1:] == ("else_body",)]
+    (constant,) = [
+        value for value in values.index.values if value.type == "Const" and value.scope[-1:] == ("else_body",)
+    ]
     assert constant.iterations == (0, 2, 0)
 
 

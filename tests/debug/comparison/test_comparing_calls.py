@@ -45,7 +45,7 @@ def test_both_go_on_from_their_variables() -> None:
     assert report.equal
     assert report.calls == 3
     assert {layer.runs for layer in report.layers} == {3}
-    assert [(one.status, one.call) for one in report.output_results] == [("equal", 1)]
+    assert [(result.status, result.call) for result in report.output_results] == [("equal", 1)]
 
 
 def test_a_fault_that_only_a_later_call_shows() -> None:

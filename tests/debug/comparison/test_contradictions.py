@@ -10,8 +10,8 @@ from ir_exec.debug import Comparison, compare
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.judging import decide
 from ir_exec.debug.comparison.metrics import Difference, Settings
+from ir_exec.debug.comparison.records import CONTRADICTION, ComparedLayer, ComparedOutput
 from ir_exec.debug.comparison.references.reference import ArraysReference
-from ir_exec.debug.comparison.report import CONTRADICTION, ComparedLayer, ComparedOutput
 from ir_exec.types import Array
 from tests.debug.comparison.test_advice import Fusing, chain, values
 from tests.helpers.facts import mentions

@@ -45,7 +45,7 @@ def layer(type: str, inputs: list[Array], reference: list[Array], opset: int = 1
 
 
 def status(report: Comparison) -> tuple[str, str | None]:
-    (found,) = (one for one in report.layers if one.partner is not None)
+    (found,) = (layer for layer in report.layers if layer.partner is not None)
     assert (found.status == "wrong") == (report.first_fault is not None)
     return found.status, found.note
 
@@ -123,7 +123,9 @@ def test_an_output_that_differs_in_ties_alone_is_no_difference(tmp_path: Path) -
     model = build.model([build.result(found[0], name="largest"), build.result(found[1], name="where")])
     inputs = [np.float32([5, 1, 5, 0])]
     values = trace(model, inputs, output=tmp_path / "run")
-    (file,) = [values.folder / one.file for one in values.index.values if (one.layer_name, one.port) == ("best", 1)]
+    (file,) = [
+        values.folder / value.file for value in values.index.values if (value.layer_name, value.port) == ("best", 1)
+    ]
     for indices, is_equal in ([2, 0], True), ([0, 1], False):
         np.save(file, np.int64(indices))
         report = compare(model, tmp_path / "run", inputs)
@@ -160,7 +162,7 @@ def test_numbers_without_an_integer(kind: str, least: int) -> None:
     other = np.array([least, 5, 7, 11], dtype)
     report = layer("Convert", [x], [other], destination_type=kind)
     assert report.equal
-    found = next(one for one in report.layers if one.type == "Convert")
+    found = next(layer for layer in report.layers if layer.type == "Convert")
     assert found.status == "step"
     assert found.note == mentions(2, 4, kind)
     other[2] = 9
@@ -278,7 +280,7 @@ class TestWhatIsEqual:
     def test_an_output_on_a_step(self) -> None:
         report = compared(floor, np.floor(OFF), further=False)
         assert report.equal
-        assert [one.status for one in report.output_results] == ["step"]
+        assert [result.status for result in report.output_results] == ["step"]
 
     def test_an_output_that_falls_far_from_a_step_differs(self) -> None:
         x = X + np.float32(1.2e-3)
@@ -330,7 +332,7 @@ def test_in_a_body(tmp_path: Path) -> None:
     model = build.model(build.result(build.multiply(found, np.float32(50), name="y")))
     x = np.float32([[3, 4]])
     run = trace(model, [x], output=tmp_path / "run")
-    files = {(one.layer_name, one.iterations): run.folder / one.file for one in run.index.values}
+    files = {(value.layer_name, value.iterations): run.folder / value.file for value in run.index.values}
     (third,) = (file for (name, iterations), file in files.items() if name == "third" and iterations[-1:] == (1,))
     (step,) = (file for (name, iterations), file in files.items() if name == "step" and iterations[-1:] == (1,))
     off = np.float32([[np.nextafter(np.float32(2), np.float32(0)), 7 / 3]])

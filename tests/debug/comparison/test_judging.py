@@ -44,7 +44,7 @@ class TestNothingIsEqualThatWasNotCompared:
         report = compare(network(), network(), inputs(mask))
         assert report.verdict == "not compared"
         assert not report.equal
-        assert [one.status for one in report.output_results] == ["not compared", "equal"]
+        assert [result.status for result in report.output_results] == ["not compared", "equal"]
         assert report.not_compared == 8 + 2, "an index among elements that are not finite shows nothing either"
         with pytest.raises(NothingComparedError):
             assert_same(network(), network(), inputs(mask))

@@ -76,7 +76,7 @@ def test_a_network_equals_itself_its_copy_in_f16_and_openvino(name: str, tmp_pat
 
 def all_within(report: Comparison) -> bool:
     """Return True if no output is beyond 2 % of its greatest element, as rounding the weights to f16 explains."""
-    errors = [one.error for one in report.output_results if one.error is not None]
+    errors = [result.error for result in report.output_results if result.error is not None]
     return all(error.beyond_count == 0 for error in errors)
 
 

@@ -12,8 +12,7 @@ import pytest
 from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.comparison.metrics import Settings
-from ir_exec.debug.comparison.report_text import difference_text
+from ir_exec.debug.comparison.metrics import Settings, difference_text
 from ir_exec.debug.comparison.tolerances import tolerance_of
 from ir_exec.ops.base.facts import ROUNDED, Accuracy
 from ir_exec.ops.base.registry import registered

@@ -128,7 +128,7 @@ def test_an_attribute() -> None:
     found = changes(network(), network(axis=0))
     (layer,) = found.changed
     assert layer.type == "SoftMax"
-    assert [(one.what, one.before, one.after) for one in layer.changes] == [(mentions("axis"), "1", "0")]
+    assert [(change.what, change.before, change.after) for change in layer.changes] == [(mentions("axis"), "1", "0")]
     assert str(found).splitlines()[0] == "different: layers: 0 added, 0 removed, 1 changed; 5 unchanged"
 
 
@@ -144,7 +144,9 @@ def test_a_layer_between_two_others() -> None:
     assert sorted(place.type for place in found.added) == ["Add", "Const"]
     assert not found.removed
     (layer,) = found.changed
-    assert [(one.what, one.before, one.after) for one in layer.changes] == [("input 0", "multiply_2", "add_4")]
+    assert [(change.what, change.before, change.after) for change in layer.changes] == [
+        ("input 0", "multiply_2", "add_4")
+    ]
     back = changes(network(bias=True), network())
     assert sorted(place.type for place in back.removed) == ["Add", "Const"]
 
@@ -152,13 +154,13 @@ def test_a_layer_between_two_others() -> None:
 def test_another_operator_in_the_same_place() -> None:
     found = changes(network(), network(act="Tanh"))
     (layer,) = found.changed
-    assert ("type", "ReLU", "Tanh") in [(one.what, one.before, one.after) for one in layer.changes]
+    assert ("type", "ReLU", "Tanh") in [(change.what, change.before, change.after) for change in layer.changes]
     assert not found.added
 
 
 def test_a_name() -> None:
     (layer,) = changes(network(), network(name="image")).changed
-    assert [(one.what, one.before, one.after) for one in layer.changes] == [("name", "data", "image")]
+    assert [(change.what, change.before, change.after) for change in layer.changes] == [("name", "data", "image")]
     assert changes(network(), network()).equal
 
 

@@ -87,7 +87,7 @@ def test_openvino_runs_with_them(name: str, tmp_path: Path) -> None:
 def ran(child: Child, model: Model, prober: Prober, sizes: Sizes, folder: Path) -> None:
     outputs = run_by_openvino(child, model, prober, sizes, folder)
     found = compile_model(model)([np.ones(shape, kind) for kind, shape in types(model)])
-    assert [list(array.shape) for array in found.to_tuple()] == [one["shape"] for one in outputs]
+    assert [list(array.shape) for array in found.to_tuple()] == [output["shape"] for output in outputs]
 
 
 def run_by_openvino(child: Child, model: Model, prober: Prober, sizes: Sizes, folder: Path) -> list[dict[str, Any]]:

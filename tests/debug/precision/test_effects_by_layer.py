@@ -37,7 +37,7 @@ def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
     found = quantization_report(QUANTIZED, PLAIN, [TOKENS])
     assert found.metric == "kl"
     assert found.complete
-    assert {one.path for one in found.layers} == {"table", "w0", "w1", "w2", "w3", "head"}
+    assert {layer.path for layer in found.layers} == {"table", "w0", "w1", "w2", "w3", "head"}
     assert float(found.total.loss) == pytest.approx(divergence(QUANTIZED), rel=1e-3)
     for one in found.layers:
         assert one.effect is not None
@@ -45,9 +45,9 @@ def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
         assert float(one.effect.loss) == pytest.approx(divergence(alone), rel=1e-3, abs=1e-9)
         assert (one.format, one.group_size) == ("int4_sym", 16)
         assert one.bytes < one.plain_bytes / 5
-    losses = [float(one.effect.loss) for one in found.layers if one.effect is not None]
+    losses = [float(layer.effect.loss) for layer in found.layers if layer.effect is not None]
     assert losses == sorted(losses, reverse=True)
-    assert found.plain_bytes == sum(one.plain_bytes for one in found.layers)
+    assert found.plain_bytes == sum(layer.plain_bytes for layer in found.layers)
 
 
 @pytest.mark.parametrize("bits", [8, 16])
@@ -61,7 +61,7 @@ def test_the_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
     assert found.kept is not None
     assert float(found.kept.loss) <= limit
     name = {8: "int8_asym", 16: "f16"}[bits]
-    assert {one.keep_as for one in found.layers if one.kept} == {name.removesuffix("_asym")}
+    assert {layer.keep_as for layer in found.layers if layer.kept} == {name.removesuffix("_asym")}
     mixed = quantized_model(PLAIN, "int4_sym", **dict.fromkeys(found.keep, name))
     assert divergence(mixed) == pytest.approx(float(found.kept.loss), rel=0.05)
     for one in found.keep:
@@ -82,8 +82,8 @@ def test_a_loss_that_no_set_reaches() -> None:
 def test_an_early_answer() -> None:
     found = quantization_report(QUANTIZED, PLAIN, [TOKENS], seconds=0, max_loss=0.0)
     assert not found.complete
-    assert [one.effect is not None for one in found.layers] == [True] + [False] * 5
-    assert all(one.estimate is not None for one in found.layers)
+    assert [layer.effect is not None for layer in found.layers] == [True] + [False] * 5
+    assert all(layer.estimate is not None for layer in found.layers)
 
 
 def test_an_interrupted_report() -> None:

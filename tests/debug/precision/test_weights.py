@@ -147,7 +147,7 @@ def test_compare_tells_the_ranges_of_fake_quantize() -> None:
     assert one.outside == pytest.approx(np.mean(np.abs(x) > 1.25))
     (wide,) = compare(ranged(9, end=8.0), ranged(None), {"x": x}).ranges
     assert (wide.dead_levels, wide.outside) == (6, 0)
-    assert next(one.status for one in found.layers if one.path == "product") == "carried"
+    assert next(layer.status for layer in found.layers if layer.path == "product") == "carried"
     assert not compare(ranged(5), ranged(5), {"x": x}).ranges
 
 

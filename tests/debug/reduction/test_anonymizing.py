@@ -62,7 +62,7 @@ def test_no_name_is_left(name: str, tmp_path: Path) -> None:
     anonymous(whole).save(tmp_path / "other.xml")
     text = (tmp_path / "other.xml").read_text()
     nodes = list(whole.graph.all_nodes(unreachable=True))
-    names = {node.name for node in nodes} | {one for node in nodes for value in node.outputs for one in value.names}
+    names = {node.name for node in nodes} | {name for node in nodes for value in node.outputs for name in value.names}
     for one in names:
         if one.isdigit() or len(one) < 4:
             continue  # it stands for something else as well

@@ -49,7 +49,7 @@ def test_passes_that_round() -> None:
 def test_no_pass_changes_a_bit() -> None:
     report = searched("conv_zoo")
     assert report.effects == ()
-    assert all(one.error.max_abs == 0 for one in report.outputs)
+    assert all(output.error.max_abs == 0 for output in report.outputs)
 
 
 def test_a_step_that_computes_something_else_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_a_bit_exact_pass_that_changes_a_bit_is_a_fault(monkeypatch: pytest.Monk
     passes = tuple(replace(one, exactness="bit-exact") for one in PASSES)
     monkeypatch.setattr(bisecting, "PASSES", passes)
     report = searched("keras")
-    assert all(one.is_fault for one in report.effects)
+    assert all(effect.is_fault for effect in report.effects)
 
 
 def test_tolerances_that_are_given() -> None:

@@ -132,7 +132,7 @@ def _extracted(model: Model, inputs: list[Array]) -> Iterator[str]:
     nodes = [node for node in model.graph.nodes if node.values_in and len(node.outputs) == 1]
     for node in nodes[len(nodes) // 2 : len(nodes) // 2 + 1]:
         found = debug.extract(model, inputs, to=node.name)
-        yield f"to {node.name}: {' '.join(one.name for one in found.model.graph.nodes)}"
+        yield f"to {node.name}: {' '.join(node.name for node in found.model.graph.nodes)}"
         for title, values in (("inputs", found.inputs), ("outputs", found.outputs)):
             for name, array in (values or {}).items():
                 yield f"{title} {name} {_type(array)}"

@@ -18,7 +18,7 @@ from ir_exec.debug.values.facts import digest, facts_of
 from ir_exec.debug.values.files import read_value, write_value
 from ir_exec.types import ALL, STRING, Array, ElementType
 from tests.conformance.networks import arrays
-from tests.helpers.facts import coded, mentions, naming
+from tests.helpers.facts import coded, fault_with, naming
 from tests.helpers.network_text import NetworkText
 
 NETWORKS = Path(__file__).parents[2] / "networks"
@@ -209,7 +209,7 @@ class TestTrouble:
             monkeypatch.setattr("ir_exec.debug.traces.tracing.write_file", full)
         with pytest.raises(ResourceError, check=coded("IR009")) as caught:
             trace(GNN, arrays(GNN, "inputs"), output=tmp_path)
-        assert caught.value.message == mentions(3, tmp_path, "index.json")
+        assert caught.value == fault_with(3, tmp_path, "index.json")
         names = {path.name for path in written} | ({"index.json"} if has_index else set())
         assert {path.name for path in tmp_path.iterdir()} == names
         if has_index:

@@ -20,7 +20,7 @@ from ir_exec.codes import Code
 from ir_exec.debug.values import stored_arrays
 from ir_exec.debug.values.stored_arrays import read_npy, read_npz, read_stored
 from ir_exec.types import Array
-from tests.helpers.facts import coded, mentions
+from tests.helpers.facts import coded, fault_with
 
 ARRAYS: dict[str, Array] = {
     "f32": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -114,7 +114,7 @@ def test_damaged_headers(name: str, tmp_path: Path) -> None:
     for read, path in ((read_npy, "a.npy"), (read_stored, "a.npy"), (read_stored, "a.npz"), (read_npz, "a.npz")):
         with pytest.raises(EvaluationError, check=coded(Code.unknown_input)) as caught:
             read(tmp_path / path)
-        assert caught.value.message == mentions(path)
+        assert caught.value == fault_with(path)
     with pytest.raises(EvaluationError, check=coded(Code.unknown_input)):
         read_npy(tmp_path / "a.npy", mapped=True)
 
@@ -197,7 +197,7 @@ def test_members_that_are_not_arrays(tmp_path: Path) -> None:
         archive.writestr("notes.txt", b"text")
     with pytest.raises(EvaluationError, check=coded(Code.unknown_input)) as caught:
         read_npz(tmp_path / "a.npz")
-    assert caught.value.message == mentions("notes.txt")
+    assert caught.value == fault_with("notes.txt")
 
 
 def test_objects_are_not_read(tmp_path: Path) -> None:

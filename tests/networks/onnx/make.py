@@ -501,7 +501,7 @@ def main(names: list[str]) -> None:
         # Its rewriters have faults of their own.
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         session = onnxruntime.InferenceSession(path, options)
-        declared = [one.name for one in session.get_inputs()]
+        declared = [input.name for input in session.get_inputs()]
         outputs = session.run(None, dict(zip(declared, inputs, strict=True)))
         np.savez(path.with_suffix(".inputs.npz"), **{f"input{at}": one for at, one in enumerate(inputs)})
         np.savez(path.with_suffix(".outputs.npz"), **{f"output{at}": one for at, one in enumerate(outputs)})

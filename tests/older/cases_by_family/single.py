@@ -71,7 +71,7 @@ def one(
         kind = "I32" if array.dtype.kind == "i" else made.precision
         ports.append(made.input(f"in{place}", *array.shape, precision=kind))
     ports += [made.const(value, kind) for value, kind in consts or ()]
-    made.layer(type, ports, *[one.shape for one in outputs], data=data, blobs=blobs, precisions=precisions or ())
+    made.layer(type, ports, *[output.shape for output in outputs], data=data, blobs=blobs, precisions=precisions or ())
     return made, inputs, outputs
 
 

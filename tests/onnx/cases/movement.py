@@ -100,8 +100,8 @@ def _cuts() -> list[Node]:
         (i64(-(2**62)), i64(2), i64(2), i64(1)),
         (i64(2**62), i64(-(2**63)), i64(0), i64(-1)),
     ]
-    found += rows("Slice", (10, 11, 13), *[(DATA, *one) for one in bounds])
-    found += rows("Slice", (13,), *[(DATA, *one) for one in bounds], constants=(1, 2, 3, 4))
+    found += rows("Slice", (10, 11, 13), *[(DATA, *bound) for bound in bounds])
+    found += rows("Slice", (13,), *[(DATA, *bound) for bound in bounds], constants=(1, 2, 3, 4))
     found += rows("Slice", (13,), (DATA, *(one.astype(np.int32) for one in bounds[1])), (EMPTY, i64(0), i64(3)))
     found += rows("Transpose", (1, 13), (DATA,), perm=[LEFT_OUT, [0, 1, 2], [2, 0, 1]])
     found += rows("Transpose", (13,), (floats(),), (EMPTY,))

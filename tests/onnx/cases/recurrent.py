@@ -47,10 +47,10 @@ def _one_by_one() -> list[Node]:
         (("HardSigmoid", "Affine", "ScaledTanh"), {"activation_alpha": 0.3, "activation_beta": 0.4}),
     )
     return [
-        layer(name, activations=[one] * count, **{key: [number] * count for key, number in numbers.items()})
+        layer(name, activations=[activation] * count, **{key: [number] * count for key, number in numbers.items()})
         for name, count in ACTIVATIONS.items()
         for activations, numbers in tables
-        for one in activations
+        for activation in activations
     ]
 
 

@@ -228,7 +228,9 @@ def made(inputs: str, opset: int, nodes: str) -> onnx.ModelProto:
 def test_a_violation_is_one_error_at_the_node(row: tuple[str, int, str, str, str, str | None]) -> None:
     inputs, opset, nodes, code, operator, port = row
     proto = made(inputs, opset, nodes)
-    found = [one for one in check_model(proto.SerializeToString()).diagnostics if one.severity != "info"]
+    found = [
+        diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
+    ]
     if not code:
         assert not found
         return

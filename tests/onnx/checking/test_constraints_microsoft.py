@@ -76,7 +76,9 @@ def text(row: tuple[str, ...]) -> str:
 def test_a_violation_is_one_error_at_the_node(row: tuple[Any, ...]) -> None:
     _, _, code, operator, port = row
     proto = model(text(row), further='"com.microsoft" : 1')
-    found = [one for one in check_model(proto.SerializeToString()).diagnostics if one.severity != "info"]
+    found = [
+        diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
+    ]
     assert [(one.code, one.severity, one.location.layer_type) for one in found] == [(code, "error", operator)]
     assert port is None or found[0].location.port == port
 
@@ -93,11 +95,13 @@ def test_onnxruntime_refuses_the_same(row: tuple[Any, ...]) -> None:
 
 def _run(stored: bytes, options: Any, kinds: dict[str, Any]) -> None:
     session = onnxruntime.InferenceSession(stored, options, providers=["CPUExecutionProvider"])
-    session.run(None, {one.name: np.zeros(one.shape, kinds[one.type]) for one in session.get_inputs()})
+    session.run(None, {input.name: np.zeros(input.shape, kinds[input.type]) for input in session.get_inputs()})
 
 
 def test_an_element_type_that_the_operator_does_not_take_is_a_warning() -> None:
     body = "g (float[1,2,8] x) => (y) { h = Cast<to = 11>(x) y = com.microsoft.SkipLayerNormalization(h, h, g) }"
     proto = model(body.replace("x) =>", "x, double[8] g) =>"), further='"com.microsoft" : 1')
-    found = [one for one in check_model(proto.SerializeToString()).diagnostics if one.severity != "info"]
+    found = [
+        diagnostic for diagnostic in check_model(proto.SerializeToString()).diagnostics if diagnostic.severity != "info"
+    ]
     assert [(one.code, one.severity, one.location.port) for one in found] == [("IR401", "warning", "input")]

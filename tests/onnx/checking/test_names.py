@@ -49,7 +49,7 @@ def changed(proto: onnx.ModelProto, change: Callable[[Any], Any]) -> onnx.ModelP
 
 
 def initialized(proto: onnx.ModelProto, *tensors: Any) -> onnx.ModelProto:
-    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(one), "w") for one in tensors)
+    proto.graph.initializer.extend(numpy_helper.from_array(np.asarray(tensor), "w") for tensor in tensors)
     return proto
 
 
@@ -123,7 +123,11 @@ CASES: dict[str, tuple[onnx.ModelProto, str | None, str]] = {
 def test_names(name: str, tmp_path: Path) -> None:
     proto, code, severity = CASES[name]
     path = stored(tmp_path, proto)
-    found = {(one.code, one.severity) for one in check_model(path).diagnostics if one.severity != "info"}
+    found = {
+        (diagnostic.code, diagnostic.severity)
+        for diagnostic in check_model(path).diagnostics
+        if diagnostic.severity != "info"
+    }
     first = {one for one in found if one[0] == code}
     assert first == ({(code, severity)} if code else set())
     assert code or not found

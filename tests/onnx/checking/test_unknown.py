@@ -64,7 +64,7 @@ def test_a_domain_that_is_not_imported_is_reported_once() -> None:
 
 def test_a_domain_that_is_not_imported_is_found_behind_a_fault() -> None:
     proto = model("g (float[2] x) => (float[2] y) { h = Gelu(x) i = own.F(h) y = own.G(i) }")
-    found = [(one.code, one.location.layer_type) for one in check_model(proto.SerializeToString()).errors]
+    found = [(error.code, error.location.layer_type) for error in check_model(proto.SerializeToString()).errors]
     assert found == [("IR126", "Gelu"), ("IR123", "F")]
 
 
@@ -81,7 +81,10 @@ def test_operators_behind_a_fault_and_in_bodies_are_found() -> None:
         h = Concat<axis = 5>(x, x)
         y = If(c)<then_branch = t () => (a) { a = Neg(h) }, else_branch = e () => (b) { b = Foo(h) }>
     }"""
-    found = [(one.code, one.location.layer_id) for one in check_model(model(body).SerializeToString()).diagnostics]
+    found = [
+        (diagnostic.code, diagnostic.location.layer_id)
+        for diagnostic in check_model(model(body).SerializeToString()).diagnostics
+    ]
     assert found == [("IR503", "0"), ("IR126", "0")]
 
 
@@ -105,5 +108,5 @@ def test_a_fault_has_no_findings_about_layers_that_the_file_lacks(
     proto.graph.initializer.append(numpy_helper.from_array(np.array([5]), "i"))
     proto.graph.initializer.append(numpy_helper.from_array(np.zeros((2, 3), np.float32), "w"))
     report = check_model(proto.SerializeToString())
-    assert sorted(one.code for one in report.diagnostics) == expected
+    assert sorted(diagnostic.code for diagnostic in report.diagnostics) == expected
     assert report.layers_not_checked

@@ -38,17 +38,17 @@ def main() -> int:
             sys.stdout.write(f"{family}: {_told(summary(found))}\n")
             by_type = {one.case.type: summary([o for o in found if o.case.type == one.case.type]) for one in found}
             for kind, counts in by_type.items():
-                if len(by_type) > 1 and (counts["wrong"] or counts["unsayable"]):
+                if len(by_type) > 1 and (counts["wrong"] or counts["refused"]):
                     sys.stdout.write(f"    {kind}: {_told(counts)}\n")
     sys.stdout.write(f"{_told(summary(everything))}, {time.perf_counter() - start:.1f} s\n")
-    return 0 if all(one.is_right or one.unsayable for one in everything) else 1
+    return 0 if all(one.is_right or one.is_refused for one in everything) else 1
 
 
 def _told(counts: Counter[str]) -> str:
     right = counts["onnxruntime"] + counts["reference"]
     return (
         f"{right} of {counts.total()} right ({counts['reference']} by the reference), "
-        f"{counts['unsayable']} refused, {counts['wrong']} wrong"
+        f"{counts['refused']} refused, {counts['wrong']} wrong"
     )
 
 

@@ -140,7 +140,7 @@ def main() -> None:
     if given.rows is not None:
         found = list(_rows(given.rows, words))
     else:
-        cases = [one for kind in suite.KINDS for one in suite.cases(kind) if all(word in one.name for word in words)]
+        cases = [case for kind in suite.KINDS for case in suite.cases(kind) if all(word in case.name for word in words)]
         with warnings.catch_warnings(), Engine() as engine:
             warnings.simplefilter("ignore")
             found = list(round_trips(cases, engine))

@@ -33,12 +33,12 @@ _RANDOM = {"RandomUniform", "Multinomial"}
 
 
 class Outcome(NamedTuple):
-    """How a row came out. engine: who ran the model. unsayable: the export refused it, with a reason in `faults`."""
+    """How a row came out. engine: who ran the model. is_refused: the export refused it, with a reason in `faults`."""
 
     case: Case
     faults: list[str]
     engine: str = ""
-    unsayable: bool = False
+    is_refused: bool = False
 
     @property
     def is_right(self) -> bool:
@@ -66,7 +66,7 @@ def _question(case: Case, form: Form, opset: int) -> Question | Outcome:
         exported = lower_model(ir_exec.read_model(file.xml, weights=file.weights), opset=opset)
         content = to_bytes(exported)
     except IRError as error:
-        return Outcome(case, [f"export: {error}"], unsayable=type(error).__name__ == "UnsupportedError")
+        return Outcome(case, [f"export: {error}"], is_refused=type(error).__name__ == "UnsupportedError")
     except Exception as error:  # the table goes on after any fault
         return Outcome(case, [f"export raised {type(error).__name__}: {error}"])
     names = exported.inputs
@@ -109,5 +109,5 @@ def _narrow(found: Array, wanted: Array) -> Array:
 
 
 def summary(found: Sequence[Outcome]) -> Counter[str]:
-    """How many rows are right, by engine, unsayable and wrong."""
-    return Counter(one.engine if one.is_right else "unsayable" if one.unsayable else "wrong" for one in found)
+    """How many rows are right, by engine, refused and wrong."""
+    return Counter(one.engine if one.is_right else "refused" if one.is_refused else "wrong" for one in found)

@@ -23,7 +23,7 @@ TOLERANCE = 2e-4
 def stored_inputs(model: ir_exec.Model, name: str) -> list[Array]:
     with np.load(FOLDER / f"{name}.inputs.npz", allow_pickle=True) as stored:
         arrays = dict(stored)
-    names = [next((one for one in port.names if one in arrays), "") for port in model.inputs]
+    names = [next((name for name in port.names if name in arrays), "") for port in model.inputs]
     return [arrays[one or f"in{place}"] for place, one in enumerate(names)]
 
 
@@ -67,7 +67,7 @@ def test_the_exported_network_computes_the_same(name: str) -> None:
 @pytest.mark.parametrize(("name", "axis"), [("bert_tiny_fp16", 0), ("bert_tiny_fp16", 1), ("llama_int4_asym", 1)])
 def test_open_dims_take_another_size(name: str, axis: int) -> None:
     model = ir_exec.read_model(FOLDER / f"{name}.xml")
-    inputs = [np.concatenate([one, one], axis) for one in stored_inputs(model, name)]
+    inputs = [np.concatenate([input, input], axis) for input in stored_inputs(model, name)]
     result = ir_exec.compile_model(model)(inputs)
     expected = [np.asarray(result[place]) for place in range(len(model.outputs))]
     assert_alike(run(lower_model(model), inputs), expected)

@@ -28,7 +28,7 @@ def _faults(found: list[Outcome], form: Form) -> list[str]:
     told = []
     for one in found:
         operator = resolve(one.case.type, f"opset{one.case.opset}").__name__
-        if one.unsayable:
+        if one.is_refused:
             is_listed = any(part in one.faults[0] for part in REFUSED.get(operator, ()))
         else:
             is_listed = one.is_right or any(part in one.faults[0] for part in WRONG.get(operator, ()))

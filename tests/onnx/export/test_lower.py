@@ -50,7 +50,7 @@ def scaled() -> ir_exec.Model:
     return build.model([y, build.relu(y, name="z")], [x])
 
 
-def unsayable() -> ir_exec.Model:
+def unrepresentable_model() -> ir_exec.Model:
     begins, ends = (build.parameter([2], "i32", name=name) for name in ("begins", "ends"))
     symbols = build.parameter([None], "u8", name="symbols")
     found = [build.string_tensor_pack(begins, ends, symbols, name=f"pack{place}") for place in range(2)]
@@ -73,8 +73,8 @@ def test_open_dims_have_names() -> None:
 def test_an_output_that_is_an_input() -> None:
     x = build.parameter([2], "f32", name="x")
     array = np.ones(2, np.float32)
-    for one in exported_outputs(build.model([x, x], [x]), [array]):
-        np.testing.assert_array_equal(one, array)
+    for output in exported_outputs(build.model([x, x], [x]), [array]):
+        np.testing.assert_array_equal(output, array)
 
 
 def test_compositions_are_functions_named_after_the_operator() -> None:
@@ -82,7 +82,7 @@ def test_compositions_are_functions_named_after_the_operator() -> None:
     model = build.model([build.floor_mod(a, b), build.floor_mod(b, a)], [a, b])
     assert not lower_model(model).proto.functions
     exported = lower_model(model, target="onnxruntime")
-    assert [(one.domain, one.name) for one in exported.proto.functions] == [("ir_exec", "FloorMod")]
+    assert [(function.domain, function.name) for function in exported.proto.functions] == [("ir_exec", "FloorMod")]
     arrays = [np.array([5, -5, 5.5], np.float32), np.array([3, 3, -2], np.float32)]
     np.testing.assert_array_equal(run(exported, arrays)[0], np.remainder(*arrays))
 
@@ -103,15 +103,15 @@ def test_states_are_inputs_and_outputs() -> None:
 
 def test_one_error_names_every_layer() -> None:
     with pytest.raises(UnsupportedError) as caught:
-        lower_model(unsayable())
+        lower_model(unrepresentable_model())
     assert "pack0" in caught.value.message
     assert "pack1" in caught.value.message
 
 
 def test_a_partial_model_has_nodes_of_a_domain_of_its_own() -> None:
-    exported = lower_model(unsayable(), partial=True)
-    assert [node.name for node, _ in exported.unsaid] == ["pack0", "pack1"]
-    assert {node.domain for node in exported.proto.graph.node} == {"ir_exec.unsaid"}
+    exported = lower_model(unrepresentable_model(), partial=True)
+    assert [node.name for node, _ in exported.not_representable] == ["pack0", "pack1"]
+    assert {node.domain for node in exported.proto.graph.node} == {"ir_exec.not_representable"}
 
 
 def test_opsets_out_of_range_and_too_old_ones() -> None:
@@ -136,12 +136,14 @@ def test_the_registry_refuses_doubles() -> None:
         with pytest.raises(TypeError):
             registry.export(cls)(lambda node: "")
     with pytest.raises(TypeError):
-        registry.unsayable(Gather8, reason="")
+        registry.declare_not_representable(Gather8, reason="")
 
 
 def test_every_operator_has_a_lowering_or_a_reason() -> None:
     registry.load_families()
-    missing = [cls for cls in registered() if registry.find_lowering(cls) is None and cls not in registry.UNSAYABLE]
+    missing = [
+        cls for cls in registered() if registry.find_lowering(cls) is None and cls not in registry.NOT_REPRESENTABLE
+    ]
     assert not missing
 
 
@@ -216,7 +218,7 @@ def test_a_variable_in_a_body_cannot_be_written() -> None:
     assert "before" in caught.value.message
     exported = lower_model(build.model(y), partial=True)
     assert exported.states == {}
-    assert "ReadValue" in [node.type for node, _ in exported.unsaid]
+    assert "ReadValue" in [node.type for node, _ in exported.not_representable]
 
 
 def test_an_initial_value_that_is_computed_stays_in_the_graph() -> None:
@@ -224,7 +226,7 @@ def test_an_initial_value_that_is_computed_stays_in_the_graph() -> None:
     before = build.read_value(build.multiply(x, x, name="square"), "v")
     after = build.add(before, x)
     exported = lower_model(build.model([build.relu(after)], [x], sinks=[build.assign(after, "v")]))
-    (note,) = [json.loads(one.value) for one in exported.proto.metadata_props if one.key == "ir_exec.state.v"]
+    (note,) = [json.loads(prop.value) for prop in exported.proto.metadata_props if prop.key == "ir_exec.state.v"]
     assert note["tensor"] in {name for node in exported.proto.graph.node for name in node.output}
 
 

@@ -24,7 +24,7 @@ def proto(
     nodes: Sequence[onnx.NodeProto], outputs: Sequence[str], code: int = TensorProto.FLOAT, shape: Sequence[int] = (2,)
 ) -> onnx.ModelProto:
     """A model with the input x [2, 2] and the initializer w [2]."""
-    types = {one: (TensorProto.FLOAT, [2, 2]) if one in "xy" else (code, shape) for one in outputs}
+    types = {output: (TensorProto.FLOAT, [2, 2]) if output in "xy" else (code, shape) for output in outputs}
     graph = helper.make_graph(
         nodes,
         "g",

@@ -62,6 +62,6 @@ def test_other_attributes_are_errors_as_in_onnxruntime(node: str, opset: int) ->
     body = f"g (float[1,3] x, float[3] s) => (y) {{ y = {node} }}"
     proto = model(body, opset=opset, further='"com.microsoft" : 1, "ai.onnx.ml" : 3')
     assert not loads(proto)
-    assert [one.code for one in check_model(proto.SerializeToString()).errors] == ["IR302"]
+    assert [error.code for error in check_model(proto.SerializeToString()).errors] == ["IR302"]
     with pytest.raises(IRError):
         compile_model(proto.SerializeToString())

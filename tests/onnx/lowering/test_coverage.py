@@ -21,7 +21,7 @@ def test_the_page_is_current() -> None:
 
 
 def test_the_operators_that_the_project_started_from_are_said() -> None:
-    said = {one.name: one.how for one in covered_operators() if not one.domain}
+    said = {operator.name: operator.how for operator in covered_operators() if not operator.domain}
     assert all(said[name] == "function" for name in ("Scatter", "ScatterElements", "GatherElements", "GatherND"))
     assert said["MeanVarianceNormalization"] == "function"
     assert said["AffineGrid"] == "body"

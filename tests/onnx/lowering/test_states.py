@@ -49,7 +49,7 @@ def back(model: ir_exec.Model, folder: Path) -> ir_exec.Model:
 
 def two_runs(model: ir_exec.Model, arrays: list[Array]) -> list[Array]:
     compiled = ir_exec.compile_model(model)
-    return [compiled({"x": one})[0] for one in arrays]
+    return [compiled({"x": array})[0] for array in arrays]
 
 
 @pytest.mark.parametrize(
@@ -65,8 +65,8 @@ def test_a_network_with_states_comes_back_from_onnx(
     model: ir_exec.Model, shapes: list[tuple[int, ...]], tmp_path: Path
 ) -> None:
     read = back(model, tmp_path)
-    assert [one.name for one in read.inputs] == ["x"]
-    assert [one.name for one in read.outputs] == [one.name for one in model.outputs]
+    assert [input.name for input in read.inputs] == ["x"]
+    assert [output.name for output in read.outputs] == [output.name for output in model.outputs]
     assert sorted(node.type for node in read.graph.nodes if node.type in ("ReadValue", "Assign")) == [
         "Assign",
         "ReadValue",
@@ -82,7 +82,7 @@ def test_a_language_model_with_caches_comes_back(tmp_path: Path) -> None:
     model = ir_exec.read_model(path)
     read = back(model, tmp_path)
     inputs = dict(np.load(path.with_suffix(".inputs.npz")))
-    assert [one.name for one in read.inputs] == [one.name for one in model.inputs]
+    assert [input.name for input in read.inputs] == [input.name for input in model.inputs]
     own, other = ir_exec.compile_model(model), ir_exec.compile_model(read)
     tokens, mask, places, beams = (inputs[f"in{place}"] for place in range(4))
     longer = np.concatenate([mask, np.ones_like(mask)], axis=1)
@@ -152,8 +152,8 @@ def test_the_pairs_of_another_exporter_become_states(batch: str | int, options: 
     assert code == 0, output
     assert "states: " in output
     model = ir_exec.read_model(out)
-    assert [one.name for one in model.inputs] == ["x"]
-    assert [one.name for one in model.outputs] == ["y"]
+    assert [input.name for input in model.inputs] == ["x"]
+    assert [output.name for output in model.outputs] == ["y"]
     array = np.arange(6, dtype=np.float32).reshape(2, 1, 3)
     first, second = two_runs(model, [array, array])
     np.testing.assert_array_equal(first, array)

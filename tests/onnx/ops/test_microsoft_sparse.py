@@ -69,7 +69,7 @@ def in_onnxruntime(stored: bytes, feed: dict[str, Any]) -> list[Any]:
     binding.bind_ortvalue_output("k", values["past_key"])
     binding.bind_ortvalue_output("v", values["past_value"])
     session.run_with_iobinding(binding)
-    return [one.numpy().copy() for one in binding.get_outputs()]
+    return [output.numpy().copy() for output in binding.get_outputs()]
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -80,7 +80,7 @@ def delta(
     q, k, v = f(*lead, queries, keys), f(*lead, queries, keys) / 2, f(*lead, heads, values)
     parts: list[Any] = [q, k, v]
     if packed:
-        parts = [np.concatenate([one.reshape(*lead, -1) for one in parts], -1), None, None]
+        parts = [np.concatenate([part.reshape(*lead, -1) for part in parts], -1), None, None]
     decay = -np.abs(f(*lead, heads, keys) if wide else f(*lead, heads))
     inputs = [
         *parts,

@@ -47,10 +47,10 @@ LINEAR = [
             coefficients=floats(9),
             intercepts=floats(3),
             classlabels_ints=[4, 2, 9],
-            post_transform=one,
+            post_transform=transform,
             outputs=2,
         )
-        for one in TRANSFORMS
+        for transform in TRANSFORMS
     ],
     *[
         ml(
@@ -222,7 +222,9 @@ def test_maps_are_a_tensor_of_scores(tmp_path: Any) -> None:
     path = tmp_path / "maps.onnx"
     path.write_bytes(with_maps())
     report = check_model(path)
-    assert [(one.code, one.severity) for one in report.diagnostics if one.severity != "info"] == [("IR606", "warning")]
+    assert [
+        (diagnostic.code, diagnostic.severity) for diagnostic in report.diagnostics if diagnostic.severity != "info"
+    ] == [("IR606", "warning")]
 
 
 @pytest.mark.parametrize(

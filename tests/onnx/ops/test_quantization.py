@@ -93,7 +93,7 @@ def model(
         "rows": np.array([1, 6, -1]),
         "one": np.array([1]),
     }
-    used = {name for one in nodes for name in one.input}
+    used = {name for node in nodes for name in node.input}
     graph = helper.make_graph(
         nodes,
         "g",
@@ -162,7 +162,7 @@ def layers(nodes: Sequence[onnx.NodeProto], scale: float = 0.1, **others: Any) -
     proto = model(nodes, np.array(scale, np.float32), np.array(3, np.uint8), (1, 2, 6, 5))
     for name, array in others.items():
         proto.graph.initializer.append(numpy_helper.from_array(array, name))
-    return [one.type for one in read_model(proto.SerializeToString()).graph.nodes]
+    return [node.type for node in read_model(proto.SerializeToString()).graph.nodes]
 
 
 def test_only_equal_scales_and_zero_points_are_one_quantization() -> None:

@@ -306,7 +306,7 @@ NETWORK = model(
 def test_files_that_are_cut_off(length: int) -> None:
     report = ir_exec.check_model(NETWORK[:length])
     assert length == len(NETWORK) or not report.ok
-    assert not [one for one in report.diagnostics if one.code == Code.internal_error]
+    assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.internal_error]
 
 
 @given(st.lists(st.tuples(st.integers(0, len(NETWORK) - 1), st.integers(0, 255)), min_size=1, max_size=4))
@@ -315,7 +315,9 @@ def test_files_with_other_bytes(changes: list[tuple[int, int]]) -> None:
     for place, byte in changes:
         damaged[place] = byte
     report = ir_exec.check_model(bytes(damaged))
-    assert not [one for one in report.diagnostics if one.code == Code.internal_error], bytes(damaged)
+    assert not [diagnostic for diagnostic in report.diagnostics if diagnostic.code == Code.internal_error], bytes(
+        damaged
+    )
 
 
 LARGE = np.random.default_rng(0).standard_normal((1200, 1000)).astype(np.float32)

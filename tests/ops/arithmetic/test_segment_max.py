@@ -11,7 +11,7 @@ from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.arithmetic.segment_max import SegmentMax
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 
 TABLE = np.arange(12, dtype=np.float64).reshape(4, 3) + 1
 
@@ -41,31 +41,46 @@ MAX = SegmentMax(fill_mode="zero")
 
 
 @pytest.mark.parametrize(
-    ("operator", "inputs", "code", "message"),
+    ("operator", "inputs", "code", "fault"),
     [
-        (MAX, (TABLE[:3], INDICES - 1), "IR701", mentions("segment_ids", -1, 0, 1)),
-        (MAX, (TABLE[:3], INDICES[::-1]), "IR704", mentions("segment_ids", 1, 2)),
-        (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", mentions("segment_ids", 2, 0, 1)),
+        (MAX, (TABLE[:3], INDICES - 1), "IR701", fault_with("segment_ids", actual=-1, expected="0 to 1")),
+        (
+            MAX,
+            (TABLE[:3], INDICES[::-1]),
+            "IR704",
+            fault_with("segment_ids", 2, actual=1, expected="ascending numbers"),
+        ),
+        (MAX, (TABLE[:3], INDICES, np.array(2)), "IR701", fault_with("segment_ids", actual=2, expected="0 to 1")),
     ],
 )
-def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, message: mentions) -> None:
+def test_values_that_are_refused(operator: Any, inputs: tuple[Array, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(EvaluationError) as error:
         operator.evaluate(*inputs)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 @pytest.mark.parametrize(
     ("operator", "types", "code", "words"),
     [
-        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("2")], "IR502", mentions("axis", 0, "data", "segment_ids")),
-        (SegmentMax(fill_mode="zero"), [kind("3,2"), kind("3"), value(-1)], "IR505", mentions("num_segments", -1)),
+        (
+            SegmentMax(fill_mode="zero"),
+            [kind("3,2"), kind("2")],
+            "IR502",
+            fault_with("axis", 0, "data", "segment_ids", actual="3 and 2", expected="equal dims"),
+        ),
+        (
+            SegmentMax(fill_mode="zero"),
+            [kind("3,2"), kind("3"), value(-1)],
+            "IR505",
+            fault_with("num_segments", actual=-1, expected="0 or more"),
+        ),
     ],
 )
-def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: mentions) -> None:
+def test_shapes_that_are_refused(operator: Any, types: list[TensorType], code: str, words: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
     assert error.value.code == code
-    assert error.value.message == words
+    assert error.value == words
 
 
 @pytest.mark.parametrize("block", [16, 2**18])

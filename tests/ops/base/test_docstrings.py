@@ -68,8 +68,8 @@ def test_sections_of_a_base_class_are_merged():
 def test_every_section_is_about_the_class(cls):
     """An entry of another name would be lost in the description."""
     names = {
-        "Inputs": {one.name for one in cls.inputs},
-        "Attributes": {one.name for one in cls.fields()},
+        "Inputs": {input.name for input in cls.inputs},
+        "Attributes": {field.name for field in cls.fields()},
         "Outputs": {*cls.outputs, "outputs"},
         "Raises": {"IRError"},
     }

@@ -24,6 +24,7 @@ from ir_exec.types import ALL, FLOAT, Array, ElementType
 from tests.conformance.checks import families, table
 from tests.conformance.ours import operator
 from tests.helpers.operators import make
+from tests.ops.base.samples import Sample, samples_by_class
 
 _MOST_ELEMENTS = 240
 """Of the floating point inputs of a case that is run once for each of them."""
@@ -46,7 +47,7 @@ _ELEMENTS_OF_TERMS = {
 """Elements of a term: factors, the elements between which it is interpolated, or the numbers of its box."""
 
 
-class Sample(NamedTuple):
+class LayerRun(NamedTuple):
     """A layer with the arrays of one run."""
 
     layer: Op
@@ -63,7 +64,7 @@ class Sample(NamedTuple):
         return outputs if isinstance(outputs, tuple) else (outputs,)
 
 
-def changed_elements(sample: Sample, position: int, index: tuple[int, ...]) -> list[Array]:
+def changed_elements(sample: LayerRun, position: int, index: tuple[int, ...]) -> list[Array]:
     """Masks of the elements of each output that follow an element of an input up and down.
 
     An element that is only selected among equal ones does not follow it in both directions.
@@ -87,7 +88,7 @@ def changed_elements(sample: Sample, position: int, index: tuple[int, ...]) -> l
     return masks
 
 
-def count_read_elements(sample: Sample) -> int:
+def count_read_elements(sample: LayerRun) -> int:
     """The maximum number of elements of one input that an element of an output depends on."""
     most = 0
     for position, data in enumerate(sample.inputs):
@@ -113,7 +114,7 @@ def numbers(*shape: int) -> Array:
     return np.random.default_rng(len(shape)).uniform(0.1, 1, shape).astype(np.float32)
 
 
-def samples_of_extensions() -> list[Sample]:
+def samples_of_extensions() -> list[LayerRun]:
     """Operators without tables of cases, and those whose cases are large."""
     tokens, heads, channels = 2, 2, 4
     row = (1, tokens, heads, channels)
@@ -128,13 +129,13 @@ def samples_of_extensions() -> list[Sample]:
     )
     rope = RoPE(rotary_ndims=channels)
     return [
-        Sample(RMS(epsilon=1e-5), (numbers(2, 6), numbers(6))),
-        Sample(GLU(axis=-1, split_lengths=4), (numbers(2, 8),)),
-        Sample(rope, (new, table, table)),
-        Sample(
+        LayerRun(RMS(epsilon=1e-5), (numbers(2, 6), numbers(6))),
+        LayerRun(GLU(axis=-1, split_lengths=4), (numbers(2, 8),)),
+        LayerRun(rope, (new, table, table)),
+        LayerRun(
             GatedDeltaNet(), (*[numbers(*row)] * 3, numbers(1, heads, channels, channels), *[numbers(*row[:3])] * 2)
         ),
-        Sample(
+        LayerRun(
             SelectiveSSM(),
             (
                 -numbers(heads),
@@ -145,21 +146,21 @@ def samples_of_extensions() -> list[Sample]:
                 numbers(1, heads, channels, 3),
             ),
         ),
-        Sample(attention, (new, new, new, past, past, np.int32([7]), np.int32([8]))),
-        Sample(NumericToString(), (numbers(3),)),
-        Sample(pooling, (numbers(1, 1, 8, 9), np.float32([[0, 1, 1, 6, 6]]), numbers(1, 2, 1, 1))),
-        Sample(extractor, (np.float32([[2, 3, 22, 19]]), numbers(1, 1, 6, 7))),
-        Sample(grid, (numbers(3, 4), numbers(1, 2, 2, 3), numbers(1, 3, 8, 12))),
+        LayerRun(attention, (new, new, new, past, past, np.int32([7]), np.int32([8]))),
+        LayerRun(NumericToString(), (numbers(3),)),
+        LayerRun(pooling, (numbers(1, 1, 8, 9), np.float32([[0, 1, 1, 6, 6]]), numbers(1, 2, 1, 1))),
+        LayerRun(extractor, (np.float32([[2, 3, 22, 19]]), numbers(1, 1, 6, 7))),
+        LayerRun(grid, (numbers(3, 4), numbers(1, 2, 2, 3), numbers(1, 3, 8, 12))),
     ]
 
 
 @cache
-def small_samples() -> dict[type[Op], list[Sample]]:
+def small_samples() -> dict[type[Op], list[LayerRun]]:
     """A few samples of each class with floating point inputs, by size."""
-    samples: dict[type[Op], list[Sample]] = defaultdict(list)
+    samples: dict[type[Op], list[LayerRun]] = defaultdict(list)
     for family in families():
         for case in table(family):
-            sample = Sample(operator(case), tuple(map(_as_f32, case.inputs)))
+            sample = LayerRun(operator(case), tuple(map(_as_f32, case.inputs)))
             if sample.size:
                 samples[type(sample.layer)].append(sample)
     for sample in samples_of_extensions():
@@ -167,7 +168,7 @@ def small_samples() -> dict[type[Op], list[Sample]]:
     return {cls: select_samples(rows) for cls, rows in samples.items()}
 
 
-def select_samples(samples: list[Sample]) -> list[Sample]:
+def select_samples(samples: list[LayerRun]) -> list[LayerRun]:
     """A few of the small samples, and at least the smallest one."""
     by_size = sorted(samples, key=lambda sample: sample.size)
     small = [sample for sample in by_size if sample.size <= _MOST_ELEMENTS] or by_size[:1]
@@ -261,3 +262,117 @@ def test_comparisons_jump_at_equal_operands(cls: type[Op]) -> None:
 def test_remainders_jump_at_multiples(cls: type[Op]) -> None:
     below, above = (cls().evaluate(np.float64([6, 7]) + sign * 1e-9, np.float64([3, 3])) for sign in (-1, 1))
     assert (np.abs(above - below) > 1).tolist() == [True, False]
+
+
+# Magnitudes of the terms of sums
+
+_MOST_PERTURBED = 80
+"""Elements of an input that are perturbed one by one."""
+
+CONSERVING = {"DFT", "IDFT", "IRDFT", "ISTFT", "RDFT", "STFT"}
+"""Transforms: by Parseval's theorem the greatest element of an output is not small if its terms are not, too."""
+
+
+def widen(inputs: Sequence[Array]) -> list[Array]:
+    return [array.astype(np.float64) if array.dtype == np.float32 else array for array in inputs]
+
+
+def float_samples(cls: type[Op]) -> list[Sample]:
+    rows = samples_by_class()[cls]
+    return [row for row in rows if any(array.dtype == np.float32 and array.size for array in row.inputs)]
+
+
+def magnitudes_of(sample: Sample, inputs: Sequence[Array]) -> Array | None:
+    with np.errstate(all="ignore"):
+        try:
+            return sample.layer.sum_magnitudes(widen(inputs))
+        except ValueError:
+            return None
+
+
+def run(sample: Sample, position: int, array: Array) -> Array | None:
+    """The first output in f64, with another array for one input."""
+    inputs = widen([array if i == position else original for i, original in enumerate(sample.inputs)])
+    outputs = sample.try_inputs(inputs)
+    return None if outputs is None else outputs[0].astype(np.float64)
+
+
+def is_linear(sample: Sample, position: int) -> bool:
+    random = np.random.default_rng(0)
+    shape = sample.inputs[position].shape
+    left, right = random.normal(size=shape), random.normal(size=shape)
+    outputs = [run(sample, position, array) for array in (left, right, 2 * left + right)]
+    a, b, both = [np.empty(0) if output is None else output for output in outputs]
+    if not a.any() or not a.shape == b.shape == both.shape or not np.isfinite([a, b, both]).all():
+        return False
+    return bool(np.allclose(both, 2 * a + b, rtol=1e-6, atol=1e-6))
+
+
+def sum_of_responses(sample: Sample, position: int) -> tuple[Array, Array]:
+    """The magnitudes of the output for each element of an input alone, summed, and the number that are not 0."""
+    data = sample.inputs[position].astype(np.float64)
+    total, count = 0.0, 0
+    for index in np.ndindex(data.shape):
+        alone = np.zeros_like(data)
+        alone[index] = data[index]
+        response = run(sample, position, alone)
+        assert response is not None
+        total, count = total + np.abs(response), count + (np.abs(response) > 1e-12)
+    return np.asarray(total), np.asarray(count)
+
+
+def linear_positions(sample: Sample) -> list[int]:
+    return [
+        position
+        for position, array in enumerate(sample.inputs)
+        if array.dtype == np.float32 and 1 < array.size <= _MOST_PERTURBED and is_linear(sample, position)
+    ]
+
+
+def has_negative_coefficients(sample: Sample) -> bool:
+    """Return True for cubic interpolation."""
+    return "cubic" in getattr(sample.layer, "mode", "")
+
+
+@pytest.mark.parametrize("cls", list(samples_by_class()), ids=lambda cls: f"{cls.type_name}-{cls.since}")
+def test_magnitudes_are_those_of_all_responses(cls: type[Op]) -> None:
+    for sample in float_samples(cls)[:4]:
+        magnitudes = magnitudes_of(sample, sample.inputs)
+        for position in linear_positions(sample):
+            total, count = sum_of_responses(sample, position)
+            if magnitudes is not None:
+                assert (magnitudes >= (1 - 1e-5) * total - 1e-9).all() or has_negative_coefficients(sample)
+                if len(sample.positions(sample.layer.term_inputs)) == 1 and not has_negative_coefficients(sample):
+                    assert (magnitudes <= (1 + 1e-5) * total + 1e-9).all()
+            elif cls.type_name not in CONSERVING:
+                assert count.max(initial=0) <= 1
+
+
+@pytest.mark.parametrize(
+    "cls", [cls for cls in samples_by_class() if cls.sum_magnitudes is not Op.sum_magnitudes or cls.term_inputs]
+)
+def test_outputs_are_not_greater_than_the_magnitudes_of_their_terms(cls: type[Op]) -> None:
+    for sample in float_samples(cls):
+        inputs = [np.nan_to_num(array) if array.dtype == np.float32 else array for array in sample.inputs]
+        magnitudes = magnitudes_of(sample, inputs)
+        outputs = sample.try_inputs(widen(inputs))
+        if magnitudes is not None and outputs is not None and not has_negative_coefficients(sample):
+            output = np.abs(outputs[0].astype(np.float64))
+            assert (output <= magnitudes * (1 + 1e-5) + 1e-6).all()
+
+
+@pytest.mark.parametrize("cls", [cls for cls in samples_by_class() if cls.term_inputs])
+def test_magnitudes_do_not_depend_on_signs(cls: type[Op]) -> None:
+    random = np.random.default_rng(0)
+    for sample in float_samples(cls):
+        positions = sample.positions(sample.layer.term_inputs)
+        signed = [
+            array * random.choice([-1, 1], array.shape).astype(array.dtype)
+            if position in positions and array.dtype == np.float32
+            else array
+            for position, array in enumerate(sample.inputs)
+        ]
+        before, after = magnitudes_of(sample, sample.inputs), magnitudes_of(sample, signed)
+        assert (before is None) == (after is None)
+        if before is not None and after is not None:
+            np.testing.assert_allclose(before, after, rtol=1e-5)

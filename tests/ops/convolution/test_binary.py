@@ -7,7 +7,7 @@ import pytest
 from ir_exec.errors import InvalidAttributeError, raise_error
 from ir_exec.ops.convolution.binary import BinaryConvolution
 from ir_exec.types import Shape
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
 
@@ -17,7 +17,7 @@ def test_binary_convolution_refuses() -> None:
     operator = BinaryConvolution.parse(attributes, raise_error)
     assert operator is not None
     found = refused(operator, typed("1,2,4"), typed("3,2,1,1", "u1"))
-    assert found == ("IR501", mentions("data", 3, "[1,2,4]", 4))
+    assert found == ("IR501", fault_with("data", "[1,2,4]", actual=3, expected=4))
     for wrong in ({"mode": "and"}, {"pad_value": "x"}):
         with pytest.raises(InvalidAttributeError) as error:
             BinaryConvolution.parse(attributes | wrong, raise_error)

@@ -20,7 +20,7 @@ from ir_exec.types import Array, ElementType, TensorType
 from tests.helpers.chunks import in_chunks
 from tests.helpers.convolution_problems import problems
 from tests.helpers.drawing import draw_wider
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.operators import assert_holds, refused
 from tests.helpers.values import typed
 
@@ -141,52 +141,52 @@ def test_padding_takes_no_memory_that_is_not_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "filters", "attributes", "code", "message"),
+    ("data", "filters", "attributes", "code", "fault"),
     [
-        ("1,2", "1,2,3", {}, "IR501", mentions("data", 2, "[1,2]", 3, 4, 5)),
-        ("1,2,3,4,5,6", "...", {}, "IR501", mentions("data", 6, "[1,2,3,4,5,6]", 3, 4, 5)),
-        ("...", "3,2", {}, "IR501", mentions("filters", 2, "[3,2]", 3, 4, 5)),
-        ("1,2,5", "3,2,1,1", {}, "IR501", mentions("filters", "[3,2,1,1]", 2, "data", "[1,2,5]", 1)),
-        ("1,2,5", "3,4,1", {}, "IR502", mentions("data", "filters", 2, 4)),
+        ("1,2", "1,2,3", {}, "IR501", fault_with("data", "[1,2]", actual=2, expected="3 or 4 or 5")),
+        ("1,2,3,4,5,6", "...", {}, "IR501", fault_with("data", "[1,2,3,4,5,6]", actual=6, expected="3 or 4 or 5")),
+        ("...", "3,2", {}, "IR501", fault_with("filters", "[3,2]", actual=2, expected="3 or 4 or 5")),
+        ("1,2,5", "3,2,1,1", {}, "IR501", fault_with("filters", "[3,2,1,1]", 2, "data", "[1,2,5]", 1)),
+        ("1,2,5", "3,4,1", {}, "IR502", fault_with("data", "filters", actual="2 and 4", expected="equal dims")),
         (
             "1,2,5",
             "3,2,6",
             {"pads_begin": (0,), "pads_end": (0,)},
             "IR505",
-            mentions("window", 6, "axis", 0, 5, "data"),
+            fault_with("window", 6, "axis", 0, 5, "data"),
         ),
         (
             "1,2,5,5",
             "3,2,2,3",
             {"dilations": (1, 3), "pads_end": (0, 1)},
             "IR505",
-            mentions("window", 7, "axis", 1, 6, "data"),
+            fault_with("window", 7, "axis", 1, 6, "data"),
         ),
         (
             "1,2,5,5",
             "3,2,2,2",
             {"strides": (1,)},
             "IR505",
-            mentions("strides", 1, 1, 2, "axis"),
+            fault_with("strides", "axis", actual=1, expected=2),
         ),
         (
             "...",
             "3,2,2",
             {"pads_end": (1, 2)},
             "IR505",
-            mentions("pads_end", "1,2", 2, 1, "axis"),
+            fault_with("pads_end", "1,2", "axis", actual=2, expected=1),
         ),
     ],
 )
-def test_convolution_refuses(data: str, filters: str, attributes: dict[str, Any], code: str, message: mentions) -> None:
-    assert refused(Convolution(**attributes), typed(data), typed(filters)) == (code, message)
+def test_convolution_refuses(data: str, filters: str, attributes: dict[str, Any], code: str, fault: fault_with) -> None:
+    assert refused(Convolution(**attributes), typed(data), typed(filters)) == (code, fault)
 
 
 @pytest.mark.parametrize("operator", [GroupConvolution(), GroupConvolutionBackpropData()])
 def test_channels_of_groups_that_do_not_fit(operator: Any) -> None:
     filters = "2,3,3,1,1"
-    message = mentions("data", "[1,5,4,4]", 5, "filters", "[2,3,3,1,1]", 3, 2)
-    assert refused(operator, typed("1,5,4,4"), typed(filters)) == ("IR502", message)
+    fault = fault_with("data", "[1,5,4,4]", 5, "filters", "[2,3,3,1,1]", 3, 2)
+    assert refused(operator, typed("1,5,4,4"), typed(filters)) == ("IR502", fault)
     found = operator.infer(typed("1,?,4,4"), typed("?,3,3,1,1"))
     assert found == typed("1,?,4,4")
     found = operator.infer(typed("1,6..9,4,4"), typed("?,3,3,1,1"))

@@ -11,7 +11,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops.convolution.deformable import DeformableConvolution1, DeformableConvolution8
 from ir_exec.types import Shape
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.operators import refused
 from tests.helpers.values import typed
 
@@ -19,29 +19,33 @@ CHANNELS = "the channels of {} and the elements of windows must be equal, found 
 
 
 @pytest.mark.parametrize(
-    ("shapes", "attributes", "message"),
+    ("shapes", "attributes", "fault"),
     [
-        (("1,4,5,5", "1,7,4,4", "4,4,2,2"), {}, mentions("offsets", 7, 8)),
-        (("1,4,5,5", "2,8,4,4", "4,4,2,2"), {}, mentions("data", "offsets", 1, 2)),
-        (("1,4,5,5", "1,8,4,5", "4,4,2,2"), {}, mentions("axis", 3, "offsets", 5, 4)),
-        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, mentions(3, "data", 2)),
-        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, mentions(3, "filters", 2)),
+        (("1,4,5,5", "1,7,4,4", "4,4,2,2"), {}, fault_with("offsets", actual="7 and 8", expected="equal dims")),
+        (("1,4,5,5", "2,8,4,4", "4,4,2,2"), {}, fault_with("data", "offsets", actual="1 and 2", expected="equal dims")),
+        (
+            ("1,4,5,5", "1,8,4,5", "4,4,2,2"),
+            {},
+            fault_with("axis", 3, "offsets", actual="5 and 4", expected="equal dims"),
+        ),
+        (("1,3,5,5", "1,8,4,4", "4,1,2,2"), {"group": 2}, fault_with(3, "data", 2)),
+        (("1,4,5,5", "1,8,4,4", "3,2,2,2"), {"group": 2}, fault_with(3, "filters", 2)),
         (
             ("1,4,5,5", "1,9,4,4", "4,4,?,?"),
             {"deformable_group": 2},
-            mentions(9, "offsets", 2),
+            fault_with(9, "offsets", 2),
         ),
-        (("1,4,5,5", "1,8,4,4", "4,4,2,2", "1,3,4,4"), {}, mentions("mask", 3, 4)),
+        (("1,4,5,5", "1,8,4,4", "4,4,2,2", "1,3,4,4"), {}, fault_with("mask", actual="3 and 4", expected="equal dims")),
         (
             ("1,4,5,5", "1,8,4,4", "4,3,2,2"),
             {},
-            mentions("data", "filters", 4, 3),
+            fault_with("data", "filters", actual="4 and 3", expected="equal dims"),
         ),
     ],
 )
-def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], message: mentions) -> None:
+def test_deformable_convolution_refuses(shapes: tuple[str, ...], attributes: dict[str, Any], fault: fault_with) -> None:
     operator = DeformableConvolution8(**attributes)
-    assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", message)
+    assert refused(operator, *[typed(text) for text in shapes]) == ("IR502", fault)
 
 
 def test_deformable_convolution_with_little_known() -> None:

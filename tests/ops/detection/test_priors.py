@@ -7,7 +7,7 @@ import pytest
 
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, mentions, naming
 from tests.helpers.operators import make, run
 from tests.helpers.values import known, typed
 
@@ -56,17 +56,25 @@ def test_shapes_that_do_not_fit() -> None:
 
 
 @pytest.mark.parametrize(
-    ("type_name", "attributes", "message"),
+    ("type_name", "attributes", "fault"),
     [
-        ("PriorBox", {"variance": "1,2"}, mentions("variance", 2)),
-        ("PriorBox", {"fixed_size": "8,9", "density": "1"}, mentions("density", 1, "fixed_size")),
-        ("PriorBox", {"fixed_size": "8", "density": "0.5"}, mentions("density", 1)),
-        ("PriorBox", {"aspect_ratio": "0"}, mentions(0)),
-        ("PriorBoxClustered", {"width": "8,9", "height": "1"}, mentions("width", 2, "height", 1)),
+        ("PriorBox", {"variance": "1,2"}, fault_with("variance", actual="'1,2'", expected=mentions("four"))),
+        (
+            "PriorBox",
+            {"fixed_size": "8,9", "density": "1"},
+            fault_with("density", "fixed_size", actual=1, expected="2 or more"),
+        ),
+        ("PriorBox", {"fixed_size": "8", "density": "0.5"}, fault_with("density", actual="0.5", expected="1 or more")),
+        ("PriorBox", {"aspect_ratio": "0"}, fault_with(actual="0.0", expected=mentions(0))),
+        (
+            "PriorBoxClustered",
+            {"width": "8,9", "height": "1"},
+            fault_with("width", "height", actual="2 and 1", expected="equal numbers"),
+        ),
     ],
 )
-def test_attributes_that_do_not_fit_together(type_name: str, attributes: dict[str, str], message: mentions) -> None:
+def test_attributes_that_do_not_fit_together(type_name: str, attributes: dict[str, str], fault: fault_with) -> None:
     with pytest.raises(InvalidAttributeError) as caught:
         make(type_name, 1, **attributes)
     assert caught.value.code == "IR302"
-    assert caught.value.message == message
+    assert caught.value == fault

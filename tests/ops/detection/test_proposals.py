@@ -48,7 +48,7 @@ def test_attributes_that_cannot_be() -> None:
     for attributes in ({"pre_nms_count": 0}, {"nms_eta": -0.5}, {"roi_num_type": "u8"}):
         with pytest.raises(InvalidAttributeError):
             make("GenerateProposals", 9, **{**PROPOSALS, **attributes})
-    with pytest.raises(InvalidAttributeError, match=naming("3", "4")):
+    with pytest.raises(InvalidAttributeError, match=naming("1,1,1", "4")):
         make(
             "ExperimentalDetectronDetectionOutput",
             6,

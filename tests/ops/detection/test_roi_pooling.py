@@ -9,7 +9,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, Shap
 from ir_exec.ops import Op
 from ir_exec.ops.detection.roi_pooling import DeformablePSROIPooling, PSROIPooling, ROIPooling
 from ir_exec.types import TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed
 
@@ -31,22 +31,23 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 
 
 @pytest.mark.parametrize(
-    ("operator", "inputs", "code", "message"),
+    ("operator", "inputs", "code", "fault"),
     [
-        (POOL, (typed("1,2,3,4"), typed("3,4")), "IR502", mentions("axis", "rois", 5, 4, 5)),
+        (POOL, (typed("1,2,3,4"), typed("3,4")), "IR502",
+         fault_with("axis", "rois", 5, actual="4 and 5", expected="equal dims")),
         (SENSITIVE, (typed("1,17,3,4"), typed("3,5")), "IR502",
-         mentions("data", 17, 18)),
-        (DEFORMABLE, (typed("1,17,3,4"), typed("3,5")), "IR502", mentions("data", 17, 18)),
+         fault_with("data", actual="17 and 18", expected="equal dims")),
+        (DEFORMABLE, (typed("1,17,3,4"), typed("3,5")), "IR502", fault_with("data", actual=17, expected="18 or more")),
         (DEFORMABLE, (typed("1,18,3,4"), typed("3,5"), typed("3,6,3,3")), "IR505",
-         mentions("offsets", 3, "x", "y", "output_dim", 2)),
+         fault_with("offsets", "x", "y", actual=3, expected=mentions(2, "output_dim"))),
         (DEFORMABLE, (typed("1,18,3,4"), typed("3,5"), typed("3,2,3,4")), "IR502",
-         mentions("offsets", "part_size", 4, 3)),
+         fault_with("offsets", "part_size", actual="4 and 3", expected="equal dims")),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: mentions) -> None:
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 @pytest.mark.parametrize("operator", [POOL, SENSITIVE, DEFORMABLE])
@@ -74,8 +75,7 @@ def test_parts_of_a_region_count_in_the_mode_that_has_them() -> None:
     assert PSROIPooling.parse(given, raise_error) is not None
     with pytest.raises(InvalidAttributeError) as error:
         PSROIPooling.parse(given | {"mode": "bilinear"}, raise_error)
-    message = mentions("spatial_bins_x", "spatial_bins_y", 1, "bilinear")
-    assert (error.value.code, error.value.message) == ("IR302", message)
+    assert error.value == fault_with("spatial_bins_x", "bilinear", code="IR302", actual=0, expected="1 or more")
 
 
 @pytest.mark.parametrize("scale", ["0", "-1", "nan", "inf"])

@@ -9,7 +9,7 @@ from ir_exec.errors import ShapeError
 from ir_exec.ops import Op
 from ir_exec.ops.detection.yolo import ReorgYolo
 from ir_exec.types import TensorType
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import facts, fault_with, mentions
 from tests.helpers.operators import make, run
 from tests.helpers.values import typed
 
@@ -45,13 +45,14 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 
 
 @pytest.mark.parametrize(
-    ("operator", "inputs", "code", "message"),
+    ("operator", "inputs", "code", "fault"),
     [
-        (ReorgYolo(stride=(2,)), (typed("1,3,4,4"),), "IR505", mentions("data", 3, 4)),
-        (ReorgYolo(stride=(2,)), (typed("1,4,4,5"),), "IR505", mentions("axis", 3, "data", 5, 2)),
+        (ReorgYolo(stride=(2,)), (typed("1,3,4,4"),), "IR505", fault_with("data", actual=3, expected="4 or more")),
+        (ReorgYolo(stride=(2,)), (typed("1,4,4,5"),), "IR505",
+         fault_with("axis", 3, "data", actual=5, expected=mentions(2))),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: mentions) -> None:
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)

@@ -8,7 +8,7 @@ import pytest
 from ir_exec.errors import EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.generation.eye import Eye
 from ir_exec.types import ElementType, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.values import between, known, typed
 
 EYE = Eye(output_type=ElementType.f32)
@@ -24,20 +24,28 @@ def test_sizes_between_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "code", "message"),
+    ("types", "code", "fault"),
     [
-        ((known(-1), INTEGER, INTEGER), "IR505", mentions("num_rows", -1, 0)),
-        ((INTEGER, known([-2]), INTEGER), "IR505", mentions("num_columns", -2, 0)),
-        ((INTEGER, INTEGER, known([1, 2])), "IR502", mentions("diagonal_index", "[2]")),
-        ((known([[1]]), INTEGER, INTEGER), "IR501", mentions("num_rows", 2, "[1,1]", 0, 1)),
-        ((INTEGER, INTEGER, INTEGER, known([2, -1])), "IR505", mentions("batch_shape", "[2, -1]")),
-        ((INTEGER, INTEGER, INTEGER, INTEGER), "IR501", mentions("batch_shape", 0, "[]", 1)),
+        ((known(-1), INTEGER, INTEGER), "IR505", fault_with("num_rows", actual=-1, expected="0 or more")),
+        ((INTEGER, known([-2]), INTEGER), "IR505", fault_with("num_columns", actual=-2, expected="0 or more")),
+        (
+            (INTEGER, INTEGER, known([1, 2])),
+            "IR502",
+            fault_with("diagonal_index", actual="[2]", expected="one element"),
+        ),
+        ((known([[1]]), INTEGER, INTEGER), "IR501", fault_with("num_rows", "[1,1]", actual=2, expected="0 or 1")),
+        (
+            (INTEGER, INTEGER, INTEGER, known([2, -1])),
+            "IR505",
+            fault_with("batch_shape", actual="[2, -1]", expected=mentions()),
+        ),
+        ((INTEGER, INTEGER, INTEGER, INTEGER), "IR501", fault_with("batch_shape", "[]", actual=0, expected=1)),
     ],
 )
-def test_errors_of_eye(types: tuple[TensorType, ...], code: str, message: mentions) -> None:
+def test_errors_of_eye(types: tuple[TensorType, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         EYE.infer(*types)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 @pytest.mark.parametrize(

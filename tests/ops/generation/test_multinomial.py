@@ -10,7 +10,7 @@ from ir_exec.errors import EvaluationError, IRError
 from ir_exec.infer.known import with_known_values
 from ir_exec.ops.generation.multinomial import Multinomial
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.network_text import NetworkText
 from tests.helpers.operators import make
 
@@ -21,28 +21,28 @@ def multinomial(**attributes: object) -> Multinomial:
 
 
 @pytest.mark.parametrize(
-    ("probs", "count", "replacement", "message"),
+    ("probs", "count", "replacement", "fault"),
     [
-        ([[1, 2]], -1, True, mentions("num_samples", -1, 0)),
-        ([[1, 2]], 3, False, mentions("num_samples", 3, 2, "replacement")),
-        ([[1, 2], [0, 0]], 3, True, mentions(1, "probs", 0)),
-        ([[1, 2, 0], [0, 1, 0]], 2, False, mentions(1, "probs", 0)),
+        ([[1, 2]], -1, True, fault_with("num_samples", actual=-1, expected="0 or more")),
+        ([[1, 2]], 3, False, fault_with("num_samples", actual=3, expected=mentions(2))),
+        ([[1, 2], [0, 0]], 3, True, fault_with(1, "probs", 0)),
+        ([[1, 2, 0], [0, 1, 0]], 2, False, fault_with(1, "probs", 0)),
     ],
 )
-def test_nothing_to_draw(probs: list[list[float]], count: int, replacement: bool, message: mentions) -> None:
+def test_nothing_to_draw(probs: list[list[float]], count: int, replacement: bool, fault: fault_with) -> None:
     operator = multinomial(with_replacement=replacement)
     with pytest.raises(EvaluationError) as error, np.errstate(all="ignore"):
         operator.evaluate(np.array(probs, np.float32), np.array(count))
-    assert (error.value.code, error.value.message) == ("IR704", message)
+    assert (error.value.code, error.value) == ("IR704", fault)
 
 
 def test_errors_of_multinomial() -> None:
     with pytest.raises(IRError) as error:
         multinomial().infer(TensorType(ElementType.f32, Shape([3])), TensorType.of(np.array(2)))
-    assert (error.value.code, error.value.message) == ("IR501", mentions("probs", 1, "[3]", 2))
+    assert (error.value.code, error.value) == ("IR501", fault_with("probs", "[3]", actual=1, expected=2))
     with pytest.raises(IRError) as error:
         multinomial().infer(TensorType(ElementType.f32, Shape([3, 2])), TensorType.of(np.array(-2)))
-    assert (error.value.code, error.value.message) == ("IR505", mentions("num_samples", -2, 0))
+    assert (error.value.code, error.value) == ("IR505", fault_with("num_samples", actual=-2, expected="0 or more"))
 
 
 def test_classes_come_as_often_as_they_are_probable() -> None:

@@ -10,7 +10,7 @@ from ir_exec.errors import EvaluationError, InvalidAttributeError, IRError, rais
 from ir_exec.kernels.parallel import THREADS
 from ir_exec.ops.generation.random_uniform import RandomUniform
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.network_text import NetworkText, tied_input, tied_output
 from tests.helpers.operators import make
 
@@ -25,19 +25,30 @@ def limits(low: float, high: float, kind: str = "f32") -> tuple[Array, Array]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "low", "high", "code", "message"),
+    ("shape", "low", "high", "code", "fault"),
     [
-        (np.array([2, -1]), *limits(0, 1), "IR505", mentions("[2, -1]")),
-        (np.array([2]), *limits(1, 1), "IR505", mentions("minval", "1.0", "maxval")),
-        (np.array([[2]]), *limits(0, 1), "IR501", mentions(2, "[1,1]", 1)),
-        (np.array([2]), np.zeros(2, np.float32), np.float32(1), "IR502", mentions("minval", "[2]")),
-        (np.array([2]), *limits(0, 1, "f64"), "IR402", mentions("minval", "f64", "output_type", "f32")),
+        (np.array([2, -1]), *limits(0, 1), "IR505", fault_with(actual="[2, -1]", expected=mentions())),
+        (np.array([2]), *limits(1, 1), "IR505", fault_with("minval", actual="1.0", expected=mentions())),
+        (np.array([[2]]), *limits(0, 1), "IR501", fault_with("[1,1]", actual=2, expected=1)),
+        (
+            np.array([2]),
+            np.zeros(2, np.float32),
+            np.float32(1),
+            "IR502",
+            fault_with("minval", actual="[2]", expected="one element"),
+        ),
+        (
+            np.array([2]),
+            *limits(0, 1, "f64"),
+            "IR402",
+            fault_with("minval", "output_type", actual="f64", expected="f32"),
+        ),
     ],
 )
-def test_errors_of_uniform(shape: Array, low: Array, high: Array, code: str, message: mentions) -> None:
+def test_errors_of_uniform(shape: Array, low: Array, high: Array, code: str, fault: fault_with) -> None:
     with pytest.raises(IRError) as error:
         uniform(global_seed=1).infer(*[TensorType.of(np.asarray(array)) for array in (shape, low, high)])
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 @pytest.mark.parametrize(
@@ -160,7 +171,7 @@ def test_iterations_draw_different_numbers() -> None:
 def test_a_negative_size_that_only_the_run_knows(shape: list[int]) -> None:
     with pytest.raises(EvaluationError) as error:
         uniform(global_seed=1).evaluate(np.array(shape), *limits(0, 1))
-    assert error.value.message == mentions("shape", shape)
+    assert error.value == fault_with("shape", actual=shape, expected=mentions())
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from ir_exec.errors import ElementTypeError, EvaluationError, InvalidAttributeError, ShapeError, raise_error
 from ir_exec.ops.generation.range import Range, Range1
 from ir_exec.types import UNBOUNDED, Dim, ElementType, Shape, TensorType
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, mentions, naming
 from tests.helpers.values import between, known, scalar
 
 I64_MAX = 2**63 - 1
@@ -21,24 +21,24 @@ def unknown(kind: str = "i64") -> TensorType:
 @pytest.mark.parametrize(
     ("start", "stop", "step", "message"),
     [
-        (0, 5, 0, mentions("step", 0)),
-        (0, 0, 0, mentions("step", 0)),
-        (0, float("inf"), 1, mentions("stop", "inf")),
-        (float("nan"), 1, 1, mentions("start", "nan")),
-        (0, 1, float("-inf"), mentions("step", "-inf")),
+        (0, 5, 0, fault_with("step", actual=0, expected=mentions())),
+        (0, 0, 0, fault_with("step", actual=0, expected=mentions())),
+        (0, float("inf"), 1, fault_with("stop", actual="inf", expected=mentions())),
+        (float("nan"), 1, 1, fault_with("start", actual="nan", expected=mentions())),
+        (0, 1, float("-inf"), fault_with("step", actual="-inf", expected=mentions())),
     ],
 )
-def test_numbers_that_make_no_range(start: float, stop: float, step: float, message: mentions) -> None:
+def test_numbers_that_make_no_range(start: float, stop: float, step: float, message: fault_with) -> None:
     port = message.names[0]
     for layer in (Range1(), Range(output_type="f32")):
         numbers = [start, stop, step]
         with pytest.raises(ShapeError) as inferred:
             layer.infer(*(known(number, "f32") for number in numbers))
-        assert (inferred.value.code, inferred.value.location.port, inferred.value.message) == ("IR505", port, message)
+        assert (inferred.value.code, inferred.value.location.port, inferred.value) == ("IR505", port, message)
         with pytest.raises(EvaluationError) as evaluated:
             layer.evaluate(*(scalar(number, "f32") for number in numbers))
         assert (evaluated.value.code, evaluated.value.location.port) == ("IR704", port)
-        assert evaluated.value.message == message
+        assert evaluated.value == message
 
 
 def test_a_step_whose_fraction_is_all_it_has() -> None:
@@ -116,9 +116,9 @@ def test_range_attributes_and_types() -> None:
         assert raised.value.code == code
     with pytest.raises(ElementTypeError) as mixed:
         Range1().check_inputs([known(0), known(5, "i32"), known(1)], raise_error)
-    assert (mixed.value.code, mixed.value.message) == ("IR402", mentions("stop", "i32", "i64", "start"))
+    assert (mixed.value.code, mixed.value) == ("IR402", fault_with("stop", "start", actual="i32", expected="i64"))
     with pytest.raises(ShapeError) as ranked:
         Range1().infer(known(0), TensorType.of(np.array([5])), known(1))
-    assert (ranked.value.code, ranked.value.message) == ("IR501", mentions("stop", 1, "[1]", 0))
+    assert (ranked.value.code, ranked.value) == ("IR501", fault_with("stop", "[1]", actual=1, expected=0))
     nothing = TensorType(ElementType.dynamic, Shape([]))
     assert Range1().infer(nothing, nothing, nothing) == TensorType(ElementType.dynamic, Shape([None]))

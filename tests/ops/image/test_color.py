@@ -8,7 +8,7 @@ import pytest
 from ir_exec.errors import GraphError, ShapeError
 from ir_exec.ops.image.color import I420toBGR, I420toRGB, NV12toRGB, RGBtoNV12
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 
 
 def kind(text: str, name: str = "u8") -> TensorType:
@@ -35,33 +35,32 @@ def test_planes_of_u_and_v_tell_of_each_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("planes", "code", "message"),
+    ("planes", "code", "fault"),
     [
-        ((kind("1,4,4"),), "IR501", mentions("y", 3, "[1,4,4]", 4)),
-        ((kind("1,6,4,3"),), "IR502", mentions("y", 3, "[1,6,4,3]", 1)),
-        ((kind("1,7,4,1"),), "IR505", mentions("1.5", "y", 14, 3)),
+        ((kind("1,4,4"),), "IR501", fault_with("y", "[1,4,4]", actual=3, expected=4)),
+        ((kind("1,6,4,3"),), "IR502", fault_with("y", "[1,6,4,3]", actual=3, expected=1)),
+        ((kind("1,7,4,1"),), "IR505", fault_with("1.5", "y", actual=14, expected=mentions(3))),
         ((kind("1,9,4,1"),), None, None),
-        ((kind("1,6,3,1"),), "IR505", mentions("image", 3, 2)),
-        ((kind("1,4,4,1"), kind("1,2,2,1")), "IR502", mentions(1, "[1,2,2,1]", 2)),
+        ((kind("1,6,3,1"),), "IR505", fault_with("image", actual=3, expected=mentions(2))),
+        ((kind("1,4,4,1"), kind("1,2,2,1")), "IR502", fault_with("[1,2,2,1]", actual=1, expected=2)),
         ((kind("1,4,4,1"), kind("1,2,3,2")), "IR502",
-         mentions("y", 4, 6)),
-        ((kind("1,4,4,1"), kind("2,2,2,2")), "IR502", mentions("planes", 1, 2)),
+         fault_with("y", actual="4 and 6", expected="equal dims")),
+        ((kind("1,4,4,1"), kind("2,2,2,2")), "IR502", fault_with("planes", actual="1 and 2", expected="equal dims")),
     ],
 )  # fmt: skip
-def test_planes_that_do_not_fit(planes: tuple[TensorType, ...], code: str | None, message: str | None) -> None:
+def test_planes_that_do_not_fit(planes: tuple[TensorType, ...], code: str | None, fault: str | None) -> None:
     if code is None:
         assert str(NV12toRGB().infer(*planes)) == "u8[1,6,4,3]"
         return
     with pytest.raises(ShapeError) as error:
         NV12toRGB().infer(*planes)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 def test_i420_has_one_plane_or_three() -> None:
     with pytest.raises(GraphError) as error:
         I420toBGR().infer(kind("1,4,4,1"), kind("1,2,2,1"))
-    message = "expected 1 or 3 inputs (y, u, v), found 2"
-    assert (error.value.code, error.value.message) == ("IR106", message)
+    assert error.value == fault_with(code="IR106", actual=2, expected="1 or 3")
 
 
 @pytest.mark.parametrize(

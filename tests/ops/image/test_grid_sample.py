@@ -12,7 +12,7 @@ from ir_exec.ops import Op
 from ir_exec.ops.image.grid_sample import GridSample
 from ir_exec.types import Array, TensorType
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import facts, fault_with
 from tests.helpers.operators import evaluate
 from tests.helpers.values import typed
 
@@ -29,19 +29,20 @@ def test_shapes_from_bounds(operator: Op, inputs: tuple[TensorType, ...], expect
 
 
 @pytest.mark.parametrize(
-    ("operator", "inputs", "code", "message"),
+    ("operator", "inputs", "code", "fault"),
     [
         (GridSample(), (typed("1,2,3,4"), typed("1,2,3,3")), "IR502",
-         mentions("axis", "grid", 2, 3, 2)),
+         fault_with("axis", "grid", 2, actual="3 and 2", expected="equal dims")),
         (GridSample(), (typed("1,2,3,4"), typed("2,2,3,2")), "IR502",
-         mentions("data", "grid", 1, 2)),
-        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501", mentions("data", 3, "[1,2,3]", 4)),
+         fault_with("data", "grid", actual="1 and 2", expected="equal dims")),
+        (GridSample(), (typed("1,2,3"), typed("2,2,3,2")), "IR501",
+         fault_with("data", "[1,2,3]", actual=3, expected=4)),
     ],
 )  # fmt: skip
-def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, message: mentions) -> None:
+def test_shapes_that_do_not_fit(operator: Op, inputs: tuple[TensorType, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         operator.infer(*inputs)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 NUMBERS = st.sampled_from([0.0, 1.0, -2.5, 3.7, 40.0, np.nan, np.inf, -np.inf, 1e30, -1e30])

@@ -20,7 +20,7 @@ from ir_exec.errors import (
 )
 from ir_exec.ops.image.interpolate import Interpolate1, Interpolate4, Interpolate11
 from ir_exec.types import Array, TensorType
-from tests.helpers.facts import facts, mentions
+from tests.helpers.facts import facts, fault_with, mentions
 from tests.helpers.operators import make
 from tests.helpers.values import between, known, typed
 
@@ -59,43 +59,42 @@ def test_unknown_axes_leave_the_rank() -> None:
 
 
 @pytest.mark.parametrize(
-    ("target", "axes", "code", "message"),
+    ("target", "axes", "code", "fault"),
     [
-        (known([4, 5]), known([2, 4]), "IR503", mentions(4, 4, -4, 3)),
-        (known([4, 5]), known([2, -1]), "IR503", mentions(-1, 0)),
-        (known([4, 5]), known([2, 2]), "IR503", mentions("[2, 2]")),
-        (known([4]), known([2, 3]), "IR505", mentions(1, 2)),
-        (known([4, -5]), known([2, 3]), "IR505", mentions("scales_or_sizes", "[4, -5]")),
-        (known([1, 2]), TensorType.of(np.array(2)), "IR501", mentions(0, "[]", 1)),
-        (TensorType.of(np.array(2)), known([2]), "IR501", mentions("scales_or_sizes", 0, "[]", 1)),
+        (known([4, 5]), known([2, 4]), "IR503", fault_with(actual=4, expected="-4 to 3")),
+        (known([4, 5]), known([2, -1]), "IR503", fault_with(actual=-1, expected="axes of 0 or more")),
+        (known([4, 5]), known([2, 2]), "IR503", fault_with(actual="[2, 2]", expected="distinct axes")),
+        (known([4]), known([2, 3]), "IR505", fault_with(actual=1, expected="2 or more")),
+        (known([4, -5]), known([2, 3]), "IR505", fault_with("scales_or_sizes", actual="[4, -5]", expected=mentions())),
+        (known([1, 2]), TensorType.of(np.array(2)), "IR501", fault_with("[]", actual=0, expected=1)),
+        (TensorType.of(np.array(2)), known([2]), "IR501", fault_with("scales_or_sizes", "[]", actual=0, expected=1)),
     ],
 )
-def test_sizes_and_axes_that_do_not_fit(target: TensorType, axes: TensorType, code: str, message: mentions) -> None:
+def test_sizes_and_axes_that_do_not_fit(target: TensorType, axes: TensorType, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         SIZES.infer(typed("1,2,3,4"), target, axes)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 @pytest.mark.parametrize("scale", [-1.0, np.nan, np.inf])
 def test_a_scale_is_a_number_from_0_on(scale: float) -> None:
     with pytest.raises(ShapeError) as error:
         SCALES.infer(typed("3,4"), known([scale, 1], kind="f32"))
-    message = mentions(scale, 0)
-    assert (error.value.code, error.value.message) == ("IR505", message)
+    assert error.value == fault_with(code="IR505", actual=scale, expected=mentions("finite", 0))
 
 
 def test_the_second_input_has_the_type_that_the_mode_asks_for() -> None:
     with pytest.raises(ElementTypeError) as error:
         SCALES.infer(typed("3,4"), known([3, 4]))
-    message = mentions("scales_or_sizes", "i64", "bf16", "f16", "f32", "scales")
-    assert (error.value.code, error.value.message) == ("IR401", message)
+    fault = fault_with("scales_or_sizes", "scales", actual="i64", expected="one of bf16, f16, f32")
+    assert (error.value.code, error.value) == ("IR401", fault)
 
 
 def test_nothing_cannot_become_something() -> None:
     operator = Interpolate4(mode="linear", shape_calculation_mode="sizes")
     with pytest.raises(EvaluationError) as error, np.errstate(all="ignore"):
         operator.evaluate(np.zeros((0,), np.float32), np.array([3]), np.ones(1, np.float32))
-    assert (error.value.code, error.value.message) == ("IR704", mentions("data", "[0]", "[3]"))
+    assert (error.value.code, error.value) == ("IR704", fault_with("data", "[0]", "[3]"))
 
 
 def test_area_is_the_name_of_nothing() -> None:

@@ -15,7 +15,7 @@ from ir_exec.kernels.limits import LIMITS, Budget, Limits
 from ir_exec.ops.matrix import einsum
 from ir_exec.ops.matrix.einsum import Einsum
 from ir_exec.types import Array, Shape, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.values import typed
 
 
@@ -31,46 +31,46 @@ from tests.helpers.values import typed
         ("ij->ii", mentions("i")),
     ],
 )
-def test_a_bad_equation_is_an_error(equation: str, reason: mentions) -> None:
+def test_a_bad_equation_is_an_error(equation: str, reason: fault_with) -> None:
     with pytest.raises(InvalidAttributeError) as error:
         Einsum.parse({"equation": equation}, raise_error)
-    assert (error.value.code, error.value.message) == ("IR302", mentions(f"equation={equation!r}", *reason.names))
+    assert (error.value.code, error.value) == ("IR302", fault_with(f"equation={equation!r}", *reason.names))
 
 
 def test_the_equation_must_be_there() -> None:
     with pytest.raises(InvalidAttributeError) as error:
         Einsum.parse({}, raise_error)
-    assert (error.value.code, error.value.message) == ("IR301", mentions("equation"))
+    assert (error.value.code, error.value) == ("IR301", fault_with("equation"))
 
 
 def test_one_input_for_each_subscript() -> None:
     with pytest.raises(GraphError) as error:
         Einsum(equation="ij,jk").infer(typed("2,3"))
-    message = mentions("equation", "ij,jk", 2, 1)
-    assert (error.value.code, error.value.message) == ("IR106", message)
+    fault = fault_with("equation", "ij,jk", actual=2, expected=1)
+    assert (error.value.code, error.value) == ("IR106", fault)
 
 
 @pytest.mark.parametrize(
-    ("equation", "shapes", "code", "message"),
+    ("equation", "shapes", "code", "fault"),
     [
-        ("ijk->ij", ["2,3"], "IR501", mentions("inputs[0]", "[2,3]", 2, 3, "ijk")),
-        ("i->i", ["2,3"], "IR501", mentions("inputs[0]", "[2,3]", 2, 1, "i")),
+        ("ijk->ij", ["2,3"], "IR501", fault_with("inputs[0]", "[2,3]", "ijk", actual=2, expected=3)),
+        ("i->i", ["2,3"], "IR501", fault_with("inputs[0]", "[2,3]", "i", actual=2, expected=1)),
         (
             "i,i...jk",
             ["2", "2,3"],
             "IR501",
-            mentions("inputs[1]", "[2,3]", 2, 3, "i...jk"),
+            fault_with("inputs[1]", "[2,3]", "i...jk", actual=2, expected="at least 3"),
         ),
-        ("ii->i", ["1,3"], "IR502", mentions("inputs[0]", 1, 3)),
-        ("ii->i", ["1..3,4..5"], "IR502", mentions("inputs[0]", 1, 3, 4, 5)),
-        ("i,i->i", ["2..3", "4..5"], "IR504", mentions(2, 3, 4, 5)),
-        ("...,...->...", ["2,3", "4"], "IR504", mentions("[2,3]", "[4]", 3, 4)),
+        ("ii->i", ["1,3"], "IR502", fault_with("inputs[0]", actual="1 and 3", expected="equal dims")),
+        ("ii->i", ["1..3,4..5"], "IR502", fault_with("inputs[0]", actual="1..3 and 4..5", expected="equal dims")),
+        ("i,i->i", ["2..3", "4..5"], "IR504", fault_with(2, 3, 4, 5)),
+        ("...,...->...", ["2,3", "4"], "IR504", fault_with("[2,3]", "[4]", 3, 4)),
     ],
 )
-def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, message: mentions) -> None:
+def test_shapes_that_do_not_fit(equation: str, shapes: list[str], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         Einsum(equation=equation).infer(*map(typed, shapes))
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 # What OpenVINO 2026.4.1 infers.

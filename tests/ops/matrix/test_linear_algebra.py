@@ -10,22 +10,22 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.matrix.linear_algebra import GroupedMatMul, Inverse
 from ir_exec.types import Array, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "message"),
+    ("text", "code", "fault"),
     [
-        ("3", "IR501", mentions("data", 1, "[3]", 2)),
-        ("2,3,4", "IR502", mentions("data", 3, 4)),
-        ("2..3,4", "IR502", mentions("data", 2, 3, 4)),
+        ("3", "IR501", fault_with("data", "[3]", actual=1, expected="2 or more")),
+        ("2,3,4", "IR502", fault_with("data", actual="3 and 4", expected="equal dims")),
+        ("2..3,4", "IR502", fault_with("data", actual="2..3 and 4", expected="equal dims")),
     ],
 )
-def test_errors_of_inverse(text: str, code: str, message: mentions) -> None:
+def test_errors_of_inverse(text: str, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         Inverse().infer(typed(text))
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 def test_both_sides_of_a_matrix_tell_its_size() -> None:
@@ -53,21 +53,25 @@ def test_a_matrix_without_inverse_spoils_no_other() -> None:
 
 
 @pytest.mark.parametrize(
-    ("types", "code", "message"),
+    ("types", "code", "fault"),
     [
-        (("5,3", "2,4,3"), "IR505", mentions("offsets", "ends", "mat_a", 2)),
-        (("5,3", "2,4,5", "2"), "IR502", mentions("mat_a", "mat_b", 3, 5)),
-        (("2,5,3", "3,4,3"), "IR502", mentions("axis", 0, "mat_a", "mat_b", 2, 3)),
-        (("5,3", "4,3", "2"), "IR501", mentions("mat_b", 2, "[4,3]", 3)),
-        (("3", "2,4,3", "2"), "IR501", mentions("mat_a", 1, "[3]", 2, 3)),
-        (("5,3", "2,4,3", "1,2"), "IR501", mentions("offsets", 2, "[1,2]", 1)),
-        (("5,3", "3,4,3", "2"), "IR502", mentions("offsets", "axis", 0, "mat_b", 2, 3)),
+        (("5,3", "2,4,3"), "IR505", fault_with("offsets", expected=mentions(2, "mat_a"))),
+        (("5,3", "2,4,5", "2"), "IR502", fault_with("mat_a", "mat_b", actual="3 and 5", expected="equal dims")),
+        (("2,5,3", "3,4,3"), "IR502", fault_with("axis", 0, "mat_a", "mat_b", actual="2 and 3", expected="equal dims")),
+        (("5,3", "4,3", "2"), "IR501", fault_with("mat_b", "[4,3]", actual=2, expected=3)),
+        (("3", "2,4,3", "2"), "IR501", fault_with("mat_a", "[3]", actual=1, expected="2 or 3")),
+        (("5,3", "2,4,3", "1,2"), "IR501", fault_with("offsets", "[1,2]", actual=2, expected=1)),
+        (
+            ("5,3", "3,4,3", "2"),
+            "IR502",
+            fault_with("offsets", "axis", 0, "mat_b", actual="2 and 3..", expected="equal dims"),
+        ),
     ],
 )
-def test_errors_of_grouped_products(types: tuple[str, ...], code: str, message: mentions) -> None:
+def test_errors_of_grouped_products(types: tuple[str, ...], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         GroupedMatMul().infer(*[typed(text) for text in types])
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 def test_partly_known_groups() -> None:
@@ -77,20 +81,20 @@ def test_partly_known_groups() -> None:
 
 
 @pytest.mark.parametrize(
-    ("offsets", "message"),
+    ("offsets", "fault"),
     [
-        ([2, 6], mentions("offsets[1]", 6, 2, 5, "mat_a")),
-        ([3, 2], mentions("offsets[1]", 2, 3, 5, "mat_a")),
-        ([-1, 5], mentions("offsets[0]", -1, 0, 5, "mat_a")),
+        ([2, 6], fault_with("offsets[1]", "mat_a", actual=6, expected="2 to 5")),
+        ([3, 2], fault_with("offsets[1]", "mat_a", actual=2, expected="3 to 5")),
+        ([-1, 5], fault_with("offsets[0]", "mat_a", actual=-1, expected="0 to 5")),
     ],
 )
-def test_offsets_out_of_range(offsets: list[int], message: mentions) -> None:
+def test_offsets_out_of_range(offsets: list[int], fault: fault_with) -> None:
     a, b = np.ones((5, 3), np.float32), np.ones((2, 4, 3), np.float32)
     with pytest.raises(EvaluationError) as error:
         GroupedMatMul().evaluate(a, b, np.array(offsets))
-    assert (error.value.code, error.value.message) == ("IR701", message)
+    assert (error.value.code, error.value) == ("IR701", fault)
     types = (TensorType.of(a).without_values(), TensorType.of(b).without_values(), TensorType.of(np.array(offsets)))
-    assert [(found.code, found.message) for found in GroupedMatMul().check_values(*types)] == [("IR701", message)]
+    assert [(found.code, found) for found in GroupedMatMul().check_values(*types)] == [("IR701", fault)]
     assert GroupedMatMul().check_values(typed("?,3"), *types[1:]) == []
 
 

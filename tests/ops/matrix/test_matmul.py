@@ -11,45 +11,57 @@ import ir_exec
 from ir_exec.errors import ElementTypeError, ShapeError, raise_error
 from ir_exec.ops.matrix.matmul import MatMul
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.network_text import NetworkText
 from tests.helpers.values import typed
 
 
 @pytest.mark.parametrize(
-    ("a", "b", "turns", "code", "message"),
+    ("a", "b", "turns", "code", "fault"),
     [
-        ("2,3", "4,5", (False, False), "IR502", mentions(3, "[2,3]", "b", 4, "[4,5]")),
+        (
+            "2,3",
+            "4,5",
+            (False, False),
+            "IR502",
+            fault_with("[2,3]", "b", "[4,5]", actual="3 columns and 4 rows", expected="equal sizes"),
+        ),
         (
             "2,3",
             "4,5",
             (True, True),
             "IR502",
-            mentions(2, "[2,3]", "b", 5, "[4,5]"),
+            fault_with("[2,3]", "b", "[4,5]", actual="2 columns and 5 rows", expected="equal sizes"),
         ),
         (
             "1",
             "2..4,5",
             (True, False),
             "IR502",
-            mentions(1, "[1]", "b", 2, 4, "[2..4,5]"),
+            fault_with("[1]", "b", "[2..4,5]", actual="1 column and 2..4 rows", expected="equal sizes"),
         ),
-        ("3", "4", (False, True), "IR502", mentions(3, "[3]", "b", 4, "[4]")),
-        ("2,3,4", "3,4,5", (False, False), "IR504", mentions("[2]", "[3]", 2, 3)),
-        ("", "3", (False, False), "IR501", mentions(1)),
-        ("...", "", (False, False), "IR501", mentions("b", 1)),
+        (
+            "3",
+            "4",
+            (False, True),
+            "IR502",
+            fault_with("[3]", "b", "[4]", actual="3 columns and 4 rows", expected="equal sizes"),
+        ),
+        ("2,3,4", "3,4,5", (False, False), "IR504", fault_with("[2]", "[3]", 2, 3)),
+        ("", "3", (False, False), "IR501", fault_with(actual=0, expected="1 or more")),
+        ("...", "", (False, False), "IR501", fault_with("b", actual=0, expected="1 or more")),
     ],
 )
-def test_errors(a: str, b: str, turns: tuple[bool, bool], code: str, message: mentions) -> None:
+def test_errors(a: str, b: str, turns: tuple[bool, bool], code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         MatMul(transpose_a=turns[0], transpose_b=turns[1]).infer(typed(a), typed(b))
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 def test_both_inputs_share_one_element_type() -> None:
     with pytest.raises(ElementTypeError) as error:
         MatMul().check_inputs([typed("2,3"), typed("3,4", ElementType.f16)], raise_error)
-    assert (error.value.code, error.value.message) == ("IR402", mentions("b", "f16", "f32"))
+    assert (error.value.code, error.value) == ("IR402", fault_with("b", actual="f16", expected="f32"))
 
 
 # What OpenVINO 2026.4.1 infers.

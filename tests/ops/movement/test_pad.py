@@ -11,7 +11,7 @@ from ir_exec.ops.movement.pad import Pad
 from ir_exec.types import ElementType, Shape, TensorType
 from tests.conformance.compare import type_faults
 from tests.conformance.oracle import Oracle, Refused
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.network_text import NetworkText
 from tests.helpers.values import between, ints, known, typed
 
@@ -43,25 +43,46 @@ def test_shapes(data: str, begin: TensorType, end: TensorType, expected: str) ->
 
 
 @pytest.mark.parametrize(
-    ("mode", "size", "begin", "end", "port", "message"),
+    ("mode", "size", "begin", "end", "port", "fault"),
     [
-        ("edge", 0, 0, 1, "pads_end", mentions("pads_end[0]", 1, 0, "axis", 0)),
-        ("reflect", 3, 3, 0, "pads_begin", mentions("pads_begin[0]", 3, "reflect", 2, "axis", 3)),
-        ("reflect", 0, 1, 0, "pads_begin", mentions("pads_begin[0]", 1, "reflect", 0, "axis", 0)),
-        ("symmetric", 3, 0, 4, "pads_end", mentions("pads_end[0]", 4, "symmetric", 3, "axis", 3)),
+        ("edge", 0, 0, 1, "pads_end", fault_with("pads_end[0]", "axis", 0, actual=1, expected="at most 0")),
+        (
+            "reflect",
+            3,
+            3,
+            0,
+            "pads_begin",
+            fault_with("pads_begin[0]", "reflect", "axis", actual=3, expected="at most 2"),
+        ),
+        (
+            "reflect",
+            0,
+            1,
+            0,
+            "pads_begin",
+            fault_with("pads_begin[0]", "reflect", "axis", 0, actual=1, expected="at most 0"),
+        ),
+        (
+            "symmetric",
+            3,
+            0,
+            4,
+            "pads_end",
+            fault_with("pads_end[0]", "symmetric", "axis", 3, actual=4, expected="at most 3"),
+        ),
     ],
 )
 def test_more_pads_than_there_are_elements_to_copy(
-    mode: str, size: int, begin: int, end: int, port: str, message: mentions
+    mode: str, size: int, begin: int, end: int, port: str, fault: fault_with
 ) -> None:
     layer = Pad.parse({"pad_mode": mode}, raise_error)
     assert layer is not None
     with pytest.raises(ShapeError) as inferred:
         layer.infer(typed(f"..{size}"), known([begin]), known([end]))
-    assert (inferred.value.code, inferred.value.location.port, inferred.value.message) == ("IR505", port, message)
+    assert (inferred.value.code, inferred.value.location.port, inferred.value) == ("IR505", port, fault)
     with pytest.raises(EvaluationError) as evaluated:
         layer.evaluate(np.zeros(size, np.float32), ints(begin), ints(end))
-    assert (evaluated.value.code, evaluated.value.location.port, evaluated.value.message) == ("IR704", port, message)
+    assert (evaluated.value.code, evaluated.value.location.port, evaluated.value) == ("IR704", port, fault)
     # Nothing is wrong where the axis may be longer.
     layer.infer(typed("?"), known([begin]), known([end]))
 
@@ -76,42 +97,42 @@ def test_empty_axes_without_pads(mode: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("inputs", "error", "code", "port", "message"),
+    ("inputs", "error", "code", "port", "fault"),
     [
         (
             [typed("2,3"), known([0]), known([0, 0])],
             ShapeError,
             "IR502",
             "pads_begin",
-            mentions("data", "pads_begin", 2, 1),
+            fault_with("data", "pads_begin", actual="2 and 1", expected="equal dims"),
         ),
         (
             [typed("2"), known([0]), TensorType.of(np.array(0))],
             ShapeError,
             "IR501",
             "pads_end",
-            mentions("pads_end", 0, "[]", 1),
+            fault_with("pads_end", "[]", actual=0, expected=1),
         ),
         (
             [typed("2"), known([0]), known([0]), typed("1")],
             ShapeError,
             "IR501",
             "pad_value",
-            mentions("pad_value", 1, "[1]", 0),
+            fault_with("pad_value", "[1]", actual=1, expected=0),
         ),
         (
             [typed("2"), known([0]), known([0]), TensorType.of(np.array(1))],
             ElementTypeError,
             "IR402",
             "pad_value",
-            mentions("pad_value", "i64", "f32", "data"),
+            fault_with("pad_value", "data", actual="i64", expected="f32"),
         ),
     ],
 )
-def test_errors(inputs: list[TensorType], error: type[IRError], code: str, port: str, message: mentions) -> None:
+def test_errors(inputs: list[TensorType], error: type[IRError], code: str, port: str, fault: fault_with) -> None:
     with pytest.raises(error) as raised:
         Pad(pad_mode="constant").infer(*inputs)
-    assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)
+    assert (raised.value.code, raised.value.location.port, raised.value) == (code, port, fault)
 
 
 def test_modes() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import ElementTypeError, EvaluationError, IRError, ShapeError
 from ir_exec.ops.movement.reorder import Reverse, ReverseSequence, Roll
 from ir_exec.types import ElementType, Shape, TensorType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with, mentions
 from tests.helpers.values import ints, known, typed
 
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
@@ -26,100 +26,100 @@ ONE = TensorType.of(np.array(1))
 
 
 @pytest.mark.parametrize(
-    ("infer", "error", "code", "port", "message"),
+    ("infer", "error", "code", "port", "fault"),
     [
         (
             lambda: Roll().infer(typed("2,3"), known([1]), ONE),
             ShapeError,
             "IR501",
             "axes",
-            mentions("shift", "[1]", "[]"),
+            fault_with("shift", actual="[1] and []", expected="equal shapes"),
         ),
         (
             lambda: Roll().infer(typed("2,3"), known([1]), known([0, 1])),
             ShapeError,
             "IR502",
             "axes",
-            mentions("shift", "[1]", "[2]"),
+            fault_with("shift", actual="[1] and [2]", expected="equal shapes"),
         ),
         (
             lambda: Roll().infer(typed("2,3"), typed("1,1"), known([0])),
             ShapeError,
             "IR501",
             "shift",
-            mentions("shift", 2, "[1,1]", 0, 1),
+            fault_with("shift", "[1,1]", actual=2, expected="0 or 1"),
         ),
         (
             lambda: Roll().infer(typed("2,3"), ONE, known([0, 2])),
             ShapeError,
             "IR503",
             None,
-            mentions(2, 2, -2, 1),
+            fault_with(actual=2, expected="-2 to 1"),
         ),
         (
             lambda: Reverse(mode="index").infer(typed("2,3"), known([-3])),
             ShapeError,
             "IR503",
             None,
-            mentions("axis", -3, 2, -2, 1),
+            fault_with("axis", 2, actual=-3, expected="-2 to 1"),
         ),
         (
             lambda: Reverse(mode="mask").infer(typed("2,3"), vector(3, ElementType.boolean)),
             ShapeError,
             "IR502",
             "axis",
-            mentions("data", "axis", 2, 3),
+            fault_with("data", "axis", actual="2 and 3", expected="equal dims"),
         ),
         (
             lambda: Reverse(mode="mask").infer(typed("2,3"), known([0, 1])),
             ElementTypeError,
             "IR401",
             "axis",
-            mentions("axis", "i64", "mask"),
+            fault_with("axis", actual="i64", expected=mentions()),
         ),
         (
             lambda: Reverse(mode="index").infer(typed("2,3"), vector(2, ElementType.boolean)),
             ElementTypeError,
             "IR401",
             "axis",
-            mentions("axis", "index"),
+            fault_with("axis", actual="boolean", expected=mentions()),
         ),
         (
             lambda: ReverseSequence().infer(typed("2"), known([1, 1])),
             ShapeError,
             "IR501",
             "data",
-            mentions("data", 1, 2),
+            fault_with("data", actual=1, expected="2 or more"),
         ),
         (
             lambda: ReverseSequence().infer(typed("2,3"), known([1, 1, 1])),
             ShapeError,
             "IR502",
             "seq_lengths",
-            mentions("batch_axis", "data", "seq_lengths", 2, 3),
+            fault_with("batch_axis", "data", "seq_lengths", actual="2 and 3", expected="equal dims"),
         ),
         (
             lambda: ReverseSequence(seq_axis=2).infer(typed("2,3"), known([1, 1])),
             ShapeError,
             "IR503",
             None,
-            mentions("seq_axis", 2, 2, -2, 1),
+            fault_with("seq_axis", actual=2, expected="-2 to 1"),
         ),
         (
             lambda: ReverseSequence(batch_axis=-1).infer(typed("2,3"), known([1, 1, 1])),
             ShapeError,
             "IR503",
             None,
-            mentions("batch_axis", "seq_axis", "axis", 1),
+            fault_with("batch_axis", "seq_axis", "axis", 1, expected="two axes"),
         ),
     ],
 )
 def test_errors(
-    infer: Callable[[], TensorType], error: type[IRError], code: str, port: str | None, message: mentions
+    infer: Callable[[], TensorType], error: type[IRError], code: str, port: str | None, fault: fault_with
 ) -> None:
     with pytest.raises(error) as raised:
         infer()
-    assert (raised.value.code, raised.value.location.port, raised.value.message) == (code, port, message)
+    assert (raised.value.code, raised.value.location.port, raised.value) == (code, port, fault)
 
 
 def test_the_length_of_the_sequences_tells_the_batch() -> None:
@@ -135,7 +135,7 @@ def test_axes_that_come_at_run_time() -> None:
         with pytest.raises(EvaluationError) as raised:
             evaluate()
         assert (raised.value.code, raised.value.location.port) == ("IR704", name)
-        assert raised.value.message == mentions(name, 3, 3, -3, 2)
+        assert raised.value == fault_with(name, actual=3, expected="-3 to 2")
 
 
 def test_shifts_beyond_64_bits_in_sum() -> None:
@@ -154,8 +154,9 @@ def test_lengths_that_no_sequence_has(length: float) -> None:
     data = np.zeros((2, 3), np.float32)
     with np.errstate(all="ignore"), pytest.raises(EvaluationError) as raised:
         ReverseSequence().evaluate(data, np.array([1, length]))
-    assert (raised.value.code, raised.value.location.port) == ("IR704", "seq_lengths")
-    assert raised.value.message == mentions("seq_lengths[1]", 0, 3, "seq_axis")
+    assert raised.value == fault_with(
+        "seq_lengths[1]", "seq_axis", code="IR704", port="seq_lengths", actual=mentions(), expected="0 to 3"
+    )
 
 
 @settings(max_examples=60)

@@ -86,7 +86,7 @@ def test_unique_against_a_plain_loop(data: Array, choice: int | None, ordered: b
     found = Unique(sorted=ordered).evaluate(data, *([] if axis is None else [np.array(axis)]))
     unique, first, inverse, counts = found
     rows = unique if axis is None else np.moveaxis(unique, axis, 0)
-    assert [tuple(np.ravel(one).tolist()) for one in rows] == different
+    assert [tuple(np.ravel(row).tolist()) for row in rows] == different
     assert first.tolist() == [keys.index(key) for key in different]
     assert inverse.tolist() == [different.index(key) for key in keys]
     assert counts.tolist() == [keys.count(key) for key in different]

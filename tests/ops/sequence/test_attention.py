@@ -12,7 +12,7 @@ from ir_exec.kernels import attention
 from ir_exec.ops.sequence.attention import ScaledDotProductAttention
 from ir_exec.types import Array, ElementType, Shape, TensorType
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.values import typed
 
 
@@ -21,70 +21,75 @@ def infer(*shapes: str, causal: bool = False) -> TensorType:
 
 
 @pytest.mark.parametrize(
-    ("shapes", "code", "port", "message"),
+    ("shapes", "code", "port", "fault"),
     [
-        (["4,8", "2,5,8", "2,5,6"], "IR501", "query", mentions("query", 2, "[4,8]", 3)),
-        (["2,4,8", "2,5,8", "5,6"], "IR501", "value", mentions(2, "[5,6]", 3)),
-        (["2,4,8", "2,5,7", "2,5,6"], "IR502", "key", mentions("axis", "query", "key", 8, 7)),
+        (["4,8", "2,5,8", "2,5,6"], "IR501", "query", fault_with("query", "[4,8]", actual=2, expected="3 or more")),
+        (["2,4,8", "2,5,8", "5,6"], "IR501", "value", fault_with("[5,6]", actual=2, expected="3 or more")),
+        (
+            ["2,4,8", "2,5,7", "2,5,6"],
+            "IR502",
+            "key",
+            fault_with("axis", "query", "key", actual="8 and 7", expected="equal dims"),
+        ),
         (
             ["2,4,8", "2,1,8", "2,5,6"],
             "IR502",
             "value",
-            mentions("axis", "key", 1, 5),
+            fault_with("axis", "key", actual="1 and 5", expected="equal dims"),
         ),
-        (["2,4,8", "3,5,8", "2,5,6"], "IR504", None, mentions("[2]", "[3]", 2, 3)),
+        (["2,4,8", "3,5,8", "2,5,6"], "IR504", None, fault_with("[2]", "[3]", 2, 3)),
         (
             ["2,4,8", "2,5,8", "2,5,6", "5"],
             "IR501",
             "attention_mask",
-            mentions("attention_mask", 1, "[5]", 0, 2),
+            fault_with("attention_mask", "[5]", actual=1, expected="0, or 2 or more"),
         ),
         (
             ["2,4,8", "2,5,8", "2,5,6", "4,4"],
             "IR504",
             "attention_mask",
-            mentions("attention_mask", "[4,4]", "scores", "[...,4,5]"),
+            fault_with("attention_mask", "[4,4]", "scores", "[...,4,5]"),
         ),
         (
             ["2,4,8", "2,1,8", "2,1,6", "4,5"],
             "IR504",
             "attention_mask",
-            mentions("attention_mask", "[4,5]", "scores", "[...,4,1]"),
+            fault_with("attention_mask", "[4,5]", "scores", "[...,4,1]"),
         ),
-        (["2,4,8", "2,5,8", "2,5,6", "", "2"], "IR505", "scale", mentions("[2]", 2, 1)),
-        (["2,4,8", "2,5,8", "2,5,6", "", "1,1"], "IR501", "scale", mentions(2, "[1,1]", 0, 1)),
+        (["2,4,8", "2,5,8", "2,5,6", "", "2"], "IR505", "scale", fault_with("[2]", actual=2, expected=1)),
+        (["2,4,8", "2,5,8", "2,5,6", "", "1,1"], "IR501", "scale", fault_with("[1,1]", actual=2, expected="0 or 1")),
         (
             ["2,4,8", "2,5,8", "2,5,6", "", "", "2,1"],
             "IR501",
             "sink",
-            mentions("sink", 2, "[2,1]", "query", 3),
+            fault_with("sink", "[2,1]", actual=2, expected="rank(query) = 3"),
         ),
         (
             ["2,4,8", "2,5,8", "2,5,6", "", "", "2,4,2"],
             "IR504",
             "sink",
-            mentions("sink", "[2,4,2]", "[2,4,1]"),
+            fault_with("sink", actual="[2,4,2]", expected="[2,4,1]"),
         ),
         (
             ["1,4,8", "1,5,8", "1,5,6", "", "", "7,1,1"],
             "IR504",
             "sink",
-            mentions("sink", "[7,1,1]", "[1,4,1]"),
+            fault_with("sink", actual="[7,1,1]", expected="[1,4,1]"),
         ),
     ],
 )
-def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, message: mentions) -> None:
+def test_shapes_that_do_not_fit(shapes: list[str], code: str, port: str | None, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         infer(*shapes)
-    assert (error.value.code, error.value.location.port, error.value.message) == (code, port, message)
+    assert (error.value.code, error.value.location.port, error.value) == (code, port, fault)
 
 
 def test_a_mask_is_boolean_or_of_the_type_of_query() -> None:
     types = [typed("2,4,8"), typed("2,5,8"), typed("2,5,6")]
     with pytest.raises(ElementTypeError) as error:
         ScaledDotProductAttention(causal=True).infer(*types, typed("4,5", ElementType.f16))
-    message = mentions("attention_mask", "f16", "boolean", "f32", "query")
-    assert (error.value.code, error.value.message) == ("IR402", message)
+    fault = fault_with("attention_mask", "query", actual="f16", expected="boolean or f32")
+    assert (error.value.code, error.value) == ("IR402", fault)
     found = ScaledDotProductAttention(causal=False).infer(*types, typed("4,5", ElementType.boolean))
     assert found == typed("2,4,6")
 

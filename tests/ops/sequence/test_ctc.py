@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import EvaluationError, ShapeError
 from ir_exec.ops.sequence.ctc import CTCGreedyDecoder, CTCGreedyDecoderSeqLen, CTCLoss
 from ir_exec.types import Array, ElementType, Shape, TensorType
-from tests.helpers.facts import mentions, naming
+from tests.helpers.facts import fault_with, naming
 
 CLASSES = 3
 
@@ -98,23 +98,30 @@ LOGITS = np.zeros((2, 4, 3), np.float32)
 
 
 @pytest.mark.parametrize(
-    ("lengths", "labels", "counts", "blank", "code", "message"),
+    ("lengths", "labels", "counts", "blank", "code", "fault"),
     [
-        ([4, 5], 0, [1, 1], 2, "IR704", mentions("logit_length[1]", 5, 0, 4)),
-        ([4, -1], 0, [1, 1], 2, "IR704", mentions("logit_length[1]", -1, 0, 4)),
-        ([4, 1], 0, [1, 2], 2, "IR704", mentions("label_length[1]", 2, "logit_length[1]", 1)),
-        ([4, 4], 3, [0, 2], 2, "IR701", mentions("labels[1,0]", 3, 0, 2, 2, "blank")),
-        ([4, 4], 2, [1, 0], 2, "IR701", mentions("labels[0,0]", 2, 0, 2, 2, "blank")),
-        ([4, 4], 0, [1, 0], 3, "IR701", mentions("blank_index", 3, 0, 2)),
+        ([4, 5], 0, [1, 1], 2, "IR704", fault_with("logit_length[1]", actual=5, expected="0 to 4")),
+        ([4, -1], 0, [1, 1], 2, "IR704", fault_with("logit_length[1]", actual=-1, expected="0 to 4")),
+        (
+            [4, 1],
+            0,
+            [1, 2],
+            2,
+            "IR704",
+            fault_with("label_length[1]", "logit_length[1]", actual=2, expected="at most 1"),
+        ),
+        ([4, 4], 3, [0, 2], 2, "IR701", fault_with("labels[1,0]", 2, "blank", actual=3, expected="0 to 2")),
+        ([4, 4], 2, [1, 0], 2, "IR701", fault_with("labels[0,0]", "blank", actual=2, expected="0 to 2")),
+        ([4, 4], 0, [1, 0], 3, "IR701", fault_with("blank_index", actual=3, expected="0 to 2")),
     ],
 )
 def test_losses_that_cannot_be(
-    lengths: list[int], labels: int, counts: list[int], blank: int, code: str, message: mentions
+    lengths: list[int], labels: int, counts: list[int], blank: int, code: str, fault: fault_with
 ) -> None:
     inputs = (LOGITS, np.array(lengths), np.full((2, 4), labels), np.array(counts), np.array(blank))
     with pytest.raises(EvaluationError) as error:
         CTCLoss().evaluate(*inputs)
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)
 
 
 def test_labels_behind_the_end_may_be_anything() -> None:
@@ -154,5 +161,5 @@ def test_dims_that_differ() -> None:
     data, mask = (TensorType(ElementType.f32, Shape.parse(text)) for text in ("5,2,4", "5,3"))
     with pytest.raises(ShapeError) as error:
         CTCGreedyDecoder().infer(data, mask)
-    message = mentions("sequence_mask", 2, 3)
-    assert (error.value.code, error.value.message) == ("IR502", message)
+    fault = fault_with("sequence_mask", actual="2 and 3", expected="equal dims")
+    assert (error.value.code, error.value) == ("IR502", fault)

@@ -19,7 +19,7 @@ from ir_exec.ops.sequence.recurrent import project
 from ir_exec.ops.sequence.sequences import GRUSequence, LSTMSequence, RNNSequence
 from ir_exec.types import Array
 from tests.helpers.chunks import in_chunks
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.values import typed
 
 CELLS: dict[str, Any] = {"RNN": RNNCell, "GRU": GRUCell, "LSTM": LSTMCell4}
@@ -116,19 +116,19 @@ def test_sequences_without_steps_or_batch(steps: int, expected: tuple[int, int])
 
 
 @pytest.mark.parametrize(
-    ("lengths", "message"),
+    ("lengths", "fault"),
     [
-        ([2, -1], mentions(-1, 0, 3, "seq_length", "x")),
-        ([4, 0], mentions(4, 0, 3, "seq_length", "x")),
+        ([2, -1], fault_with("seq_length", "x", actual=-1, expected="0 to 3")),
+        ([4, 0], fault_with("seq_length", "x", actual=4, expected="0 to 3")),
     ],
 )
-def test_lengths_that_are_none(lengths: list[int], message: mentions) -> None:
+def test_lengths_that_are_none(lengths: list[int], fault: fault_with) -> None:
     given = Weights("RNN", 1, 2, 3, 0)
     with pytest.raises(EvaluationError) as error:
         RNNSequence(hidden_size=2, direction="reverse").evaluate(
             given.x, *given.states, np.array(lengths), given.w, given.r, given.b
         )
-    assert (error.value.code, error.value.message) == ("IR704", message)
+    assert (error.value.code, error.value) == ("IR704", fault)
     assert error.value.location.port == "sequence_lengths"
 
 
@@ -137,8 +137,8 @@ def test_the_number_of_directions_is_that_of_the_attribute() -> None:
     types = [typed("2,5,3"), typed("2,1,4"), typed("2", "i32"), typed("1,12,3"), typed("1,12,4"), typed("1,12")]
     with pytest.raises(ShapeError) as error:
         operator.infer(*types)
-    message = mentions("num_directions", "initial_hidden_state", 2, 1)
-    assert (error.value.code, error.value.message) == ("IR502", message)
+    fault = fault_with("num_directions", "initial_hidden_state", actual="2 and 1", expected="equal dims")
+    assert (error.value.code, error.value) == ("IR502", fault)
 
 
 def test_attributes_as_files_write_them() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ir_exec.errors import ShapeError
 from ir_exec.ops.sort.search_sorted import SearchSorted
 from ir_exec.types import ElementType
-from tests.helpers.facts import mentions
+from tests.helpers.facts import fault_with
 from tests.helpers.values import typed
 
 NUMBERS = st.integers(-5, 5)
@@ -48,15 +48,15 @@ def test_the_output_has_the_shape_of_values(sequence: str, values: str, expected
 
 
 @pytest.mark.parametrize(
-    ("sequence", "values", "code", "message"),
+    ("sequence", "values", "code", "fault"),
     [
-        ("", "2", "IR501", mentions("sorted_sequence", 1)),
-        ("2,3", "", "IR501", mentions("sorted_sequence", 2, "[2,3]", 1)),
-        ("2,3", "2,3,4", "IR501", mentions(3, "[2,3,4]", 2, "sorted_sequence")),
-        ("2,3", "4,3", "IR502", mentions("axis", 0, "sorted_sequence", 2, 4)),
+        ("", "2", "IR501", fault_with("sorted_sequence", actual=0, expected="1 or more")),
+        ("2,3", "", "IR501", fault_with("sorted_sequence", "[2,3]", actual=2, expected=1)),
+        ("2,3", "2,3,4", "IR501", fault_with("[2,3,4]", "sorted_sequence", actual=3, expected=2)),
+        ("2,3", "4,3", "IR502", fault_with("axis", 0, "sorted_sequence", actual="2 and 4", expected="equal dims")),
     ],
 )
-def test_shapes_that_do_not_fit(sequence: str, values: str, code: str, message: mentions) -> None:
+def test_shapes_that_do_not_fit(sequence: str, values: str, code: str, fault: fault_with) -> None:
     with pytest.raises(ShapeError) as error:
         SearchSorted().infer(typed(sequence), typed(values))
-    assert (error.value.code, error.value.message) == (code, message)
+    assert (error.value.code, error.value) == (code, fault)

@@ -8,7 +8,7 @@ import numpy as np
 
 import ir_exec
 from ir_exec.plan.passes.prepack import HoldsInput
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array
 from tests.conformance.networks import COPIES, networks

@@ -10,7 +10,7 @@ import pytest
 
 import ir_exec
 from ir_exec.errors import EvaluationError, ResourceError
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.types import Array
 from tests.helpers.network_text import NetworkText, Output, tied_input, tied_output

@@ -15,7 +15,7 @@ from ir_exec.ops.activation.functions import Exp
 from ir_exec.plan import planner as plans
 from ir_exec.plan.passes import prepack as packed
 from ir_exec.plan.passes.relayout_constants import is_scattered
-from ir_exec.plan.planner import Kernel, Plan
+from ir_exec.plan.records import Kernel, Plan
 from ir_exec.types import Array
 
 TABLE = np.random.default_rng(0).standard_normal((64, 30), np.float32)

@@ -9,7 +9,7 @@ import pytest
 
 import ir_exec
 from ir_exec.debug import profile
-from ir_exec.plan.planner import Step
+from ir_exec.plan.records import Step
 from tests.conformance.networks import networks
 from tests.helpers.facts import mentions
 from tests.helpers.network_text import NetworkText, tied_input, tied_output

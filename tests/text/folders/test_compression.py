@@ -91,5 +91,7 @@ def test_zero_points(kind: str, value: int | None, zero_point: str, tmp_path: Pa
 def test_weights_without_scales(tmp_path: Path) -> None:
     language_model().save(tmp_path / "net.xml")
     weights = packed_weights(read_part("model", str(tmp_path / "net.xml")))
-    assert {(one.type_name, one.weight.group_size, one.is_scaled) for one in weights} == {("f32", None, False)}
-    assert {one.is_table for one in weights} == {False, True}
+    assert {(weight.type_name, weight.weight.group_size, weight.is_scaled) for weight in weights} == {
+        ("f32", None, False)
+    }
+    assert {weight.is_table for weight in weights} == {False, True}

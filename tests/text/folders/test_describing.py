@@ -44,10 +44,10 @@ def quantized(folder: Path, **stored: Any) -> Path:
 )
 def test_formats_of_weights(stored: dict[str, Any], row: tuple[str, int | None, bool], tmp_path: Path) -> None:
     found = facts(quantized(tmp_path / "model", **stored))
-    rows = [(one.format, one.group_size, one.symmetric) for one in found.weights]
+    rows = [(weight.format, weight.group_size, weight.symmetric) for weight in found.weights]
     assert row in rows
     assert ("f32", None, None) in rows
-    assert sum(one.share for one in found.weights) == pytest.approx(1)
+    assert sum(weight.share for weight in found.weights) == pytest.approx(1)
     assert found.differences == {}
 
 

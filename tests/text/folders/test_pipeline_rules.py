@@ -24,9 +24,9 @@ def found(folder: Path) -> list[tuple[str, str]]:
     reports = check_folder(folder)
     assert reports is not None
     return sorted(
-        (one.code, Path(report.path or "").relative_to(folder).as_posix())
+        (diagnostic.code, Path(report.path or "").relative_to(folder).as_posix())
         for report in reports
-        for one in report.diagnostics
+        for diagnostic in report.diagnostics
     )
 
 

@@ -73,7 +73,7 @@ VALUES = np.array([0.0, 0.5, -0.5, -1.0])
     [
         (1, 8, (VALUES * 128 + 128).astype(np.uint8).tobytes()),
         (1, 16, (VALUES * 2**15).astype("<i2").tobytes()),
-        (1, 24, b"".join(int(one * 2**23).to_bytes(3, "little", signed=True) for one in VALUES)),
+        (1, 24, b"".join(int(value * 2**23).to_bytes(3, "little", signed=True) for value in VALUES)),
         (1, 32, (VALUES * 2**31).astype("<i4").tobytes()),
         (3, 32, VALUES.astype("<f4").tobytes()),
         (3, 64, VALUES.astype("<f8").tobytes()),

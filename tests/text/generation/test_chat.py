@@ -15,7 +15,7 @@ from ir_exec.text.folders.folder import Folder
 from ir_exec.text.folders.pipeline_rules import faults_of
 from ir_exec.text.generation import chat
 from ir_exec.text.generation.chat import render_chat
-from tests.helpers.facts import coded, mentions
+from tests.helpers.facts import coded, fault_with
 
 pytest.importorskip("jinja2")
 
@@ -103,7 +103,7 @@ def test_long_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert render("{{ 'a' * 1000 }}") == "a" * 1000
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded, path=PATH)) as caught:
         render("{% for a in range(99999) %}{{ 'a' * 501 }}{% endfor %}")
-    assert caught.value.message == mentions("1,000")
+    assert caught.value == fault_with("1,000")
 
 
 @pytest.mark.parametrize(

@@ -105,7 +105,10 @@ def test_a_file_that_openvino_writes(
     with pytest.raises(Refused):
         openvino.run(tmp_path / "saved.xml", list(given.values()))
     report = ir_exec.check_model(tmp_path / "saved.xml")
-    assert {(one.code, one.severity) for one in report.diagnostics} >= {("IR304", "warning"), ("IR902", "info")}
+    assert {(diagnostic.code, diagnostic.severity) for diagnostic in report.diagnostics} >= {
+        ("IR304", "warning"),
+        ("IR902", "info"),
+    }
     assert report.ok
     ours = list(ir_exec.compile_model(ir_exec.read_model(tmp_path / "saved.xml"))(given).values())
     tolerance = 2e-3 if sizes.get("dtype") is np.float16 else 2e-6
@@ -160,7 +163,7 @@ def test_a_batch_is_what_onnxruntime_gives(tokens: int, past: int, used: tuple[i
 def test_constants_without_a_type_have_no_elements() -> None:
     net = NetworkText()
     layer(net, inputs(), missing="1")
-    assert {(one.code, one.severity) for one in check(net).errors} == {("IR304", "error")}
+    assert {(error.code, error.severity) for error in check(net).errors} == {("IR304", "error")}
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_constants_without_a_type_have_no_elements() -> None:
 def test_what_is_not_run(attributes: dict[str, object], code: str) -> None:
     net = NetworkText()
     layer(net, inputs(), **attributes)
-    assert code in [one.code for one in check(net).diagnostics]
+    assert code in [diagnostic.code for diagnostic in check(net).diagnostics]
 
 
 def test_sizes_that_differ() -> None:
@@ -182,4 +185,4 @@ def test_sizes_that_differ() -> None:
     given["past_value"] = given["past_value"][:, :, :2]
     net = NetworkText()
     layer(net, given)
-    assert [one.code for one in check(net).errors] == ["IR502"]
+    assert [error.code for error in check(net).errors] == ["IR502"]

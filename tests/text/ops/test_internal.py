@@ -238,7 +238,7 @@ def test_a_table_of_half_the_channels() -> None:
 )
 def test_contradictions(case: Case, code: str) -> None:
     report = check(case)
-    assert [one.code for one in report.errors] == [code]
+    assert [error.code for error in report.errors] == [code]
 
 
 @pytest.mark.parametrize(
@@ -261,16 +261,16 @@ def test_others_are_named(type: str, version: str, owner: str) -> None:
         ir_exec.compile_model(model(network(case)))
     assert type in str(caught.value)
     report = check(case)
-    (found,) = [one for one in report.diagnostics if one.code == "IR902"]
+    (found,) = [diagnostic for diagnostic in report.diagnostics if diagnostic.code == "IR902"]
     assert owner in found.message
     assert found.hint is not None
 
 
 def test_an_extension_of_someone_else_is_no_internal_operator() -> None:
     hints = {
-        one.hint
+        diagnostic.hint
         for type in ("PagedAttentionExtension", "MOE", "RMS", "NobodyKnows")
-        for one in check(Case(type, [drawn(2, 4)], 1, "extension")).diagnostics
-        if one.code == "IR902"
+        for diagnostic in check(Case(type, [drawn(2, 4)], 1, "extension")).diagnostics
+        if diagnostic.code == "IR902"
     }
     assert len(hints) == 3

@@ -19,15 +19,17 @@ INPUTS = 256
 
 
 def found(path: Path | str, target: Target) -> list[Diagnostic]:
-    return [one for report in check_for(path, target) for one in report.diagnostics]
+    return [diagnostic for report in check_for(path, target) for diagnostic in report.diagnostics]
 
 
 def severities(path: Path | str, target: Target) -> list[str]:
     """The severity of every finding; each has the code IR811 and a document."""
     diagnostics = found(path, target)
-    assert {one.code for one in diagnostics} <= {"IR811"}
-    assert all(one.source is not None and one.source.url.startswith("https://") for one in diagnostics)
-    return [one.severity for one in diagnostics]
+    assert {diagnostic.code for diagnostic in diagnostics} <= {"IR811"}
+    assert all(
+        diagnostic.source is not None and diagnostic.source.url.startswith("https://") for diagnostic in diagnostics
+    )
+    return [diagnostic.severity for diagnostic in diagnostics]
 
 
 def four_bits(

@@ -204,22 +204,24 @@ class TestWithoutATarget:
     """`check FOLDER` checks pipelines for GenAI; what it rejects is a warning unless a rule of folders says it."""
 
     @pytest.mark.parametrize(
-        "fault", [one for one in FAULTS if one.target == "genai" and one.severity != "info"], ids=lambda one: one.name
+        "fault",
+        [fault for fault in FAULTS if fault.target == "genai" and fault.severity != "info"],
+        ids=lambda one: one.name,
     )
     def test_planted_faults(self, fault: Fault, tmp_path: Path) -> None:
         folder = pipeline(tmp_path / "model")
         fault.plant(folder)
-        diagnostics = [one for report in check_folder(folder) or () for one in report.diagnostics]
+        diagnostics = [diagnostic for report in check_folder(folder) or () for diagnostic in report.diagnostics]
         here = [
-            one
-            for one in diagnostics
-            if fault.place in (one.location.layer_name, Path(one.location.path or "").name)
-            and one.code in ("IR805", "IR811")
+            diagnostic
+            for diagnostic in diagnostics
+            if fault.place in (diagnostic.location.layer_name, Path(diagnostic.location.path or "").name)
+            and diagnostic.code in ("IR805", "IR811")
         ]
         assert here
-        assert {one.severity for one in diagnostics if one.code == "IR811"} <= {"warning"}
-        assert all(one.source is not None for one in diagnostics if one.code == "IR811")
-        clauses = [(one.location, one.message.partition(",")[0]) for one in diagnostics]
+        assert {diagnostic.severity for diagnostic in diagnostics if diagnostic.code == "IR811"} <= {"warning"}
+        assert all(diagnostic.source is not None for diagnostic in diagnostics if diagnostic.code == "IR811")
+        clauses = [(diagnostic.location, diagnostic.message.partition(",")[0]) for diagnostic in diagnostics]
         assert len(set(clauses)) == len(clauses)
 
     def test_on_the_command_line(self, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_what_two_targets_share_comes_once(tmp_path: Path) -> None:
     path.write_text(path.read_text("utf-8").replace('"beam_idx"', '"beams"'), "utf-8")
     result = CliRunner().invoke(main, ["check", str(folder), "--for", "npu", "--for", "genai", "--format", "json"])
     errors = [one for file in json.loads(result.stdout)["files"] for one in file["diagnostics"]]
-    assert len([one for one in errors if one["code"] == "IR811" and one["severity"] == "error"]) == 1
+    assert len([error for error in errors if error["code"] == "IR811" and error["severity"] == "error"]) == 1
 
 
 def test_the_command_over_a_folder(tmp_path: Path) -> None:

@@ -65,8 +65,8 @@ def paired_ends(
     ends: tuple[tuple[End, Callable[[Entry], bool]], ...]
     ends = ("input", lambda one: one.is_input), ("output", lambda one: one.output)
     for end, is_end in ends:
-        mine = [one for one in ours if is_end(one) and one.key not in partners]
-        other = [one for one in theirs if is_end(one) and one.key not in used]
+        mine = [our for our in ours if is_end(our) and our.key not in partners]
+        other = [their for their in theirs if is_end(their) and their.key not in used]
         for entry, partner, how in _paired(mine, other):
             found[entry.key] = partner
             pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how=how))
@@ -103,7 +103,7 @@ def _paired(
         return
     kinds, others = (Counter((one.element_type, one.shape) for one in side) for side in (ours, theirs))
     if kinds == others and max(kinds.values()) == 1:
-        by_kind = {(one.element_type, one.shape): one for one in theirs}
+        by_kind = {(their.element_type, their.shape): their for their in theirs}
         for entry in ours:
             yield entry, by_kind[entry.element_type, entry.shape], "type and shape"
 

@@ -285,7 +285,11 @@ class _Takers:
 
 def _transposes(entry: Entry) -> list[tuple[str, str]]:
     """The attributes of a matrix product that transpose its weights."""
-    return [one for one in entry.attributes if one[0].startswith("transpose_") and one[1] in ("true", "1")]
+    return [
+        attribute
+        for attribute in entry.attributes
+        if attribute[0].startswith("transpose_") and attribute[1] in ("true", "1")
+    ]
 
 
 def _say_the_same(entry: Entry, partner: Entry) -> bool:
@@ -401,4 +405,4 @@ def _places(entries: Sequence[Entry]) -> list[tuple[int, Entry]]:
 
 
 def _signs(entries: Sequence[Entry]) -> list[tuple[int, int, str | None, str | None]]:
-    return [(one.port, one.ports, one.element_type, one.shape) for one in entries]
+    return [(entry.port, entry.ports, entry.element_type, entry.shape) for entry in entries]

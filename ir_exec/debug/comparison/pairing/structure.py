@@ -256,7 +256,10 @@ def _unfold(pairs: _LayerPairs) -> bool:
     ours, others = {a for a, _ in kept}, {b for _, b in kept}
     layers = [(mine[a].nodes, theirs[b].nodes) for a, b in alike]
     same = {a for a, _ in alike}, {b for _, b in alike}
-    alone = [one for one in mine if one not in ours | same[0]], [one for one in theirs if one not in others | same[1]]
+    alone = (
+        [one for one in mine if one not in ours | same[0]],
+        [their for their in theirs if their not in others | same[1]],
+    )
     pairs.a.unfold([node for node in mine if node not in ours])
     pairs.b.unfold([node for node in theirs if node not in others])
     for nodes, partners in layers:
@@ -281,7 +284,7 @@ def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
 
 def _pair_rounds(pairs: _LayerPairs) -> None:
     a, b = pairs.a, pairs.b
-    pairs.add_unique(lambda node: [one for value in node.outputs for one in value.names if not is_generated(one)])
+    pairs.add_unique(lambda node: [name for value in node.outputs for name in value.names if not is_generated(name)])
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
     # Constants that OpenVINO stores as f16 have this suffix; the conversion has the original name.
     pairs.add_unique(lambda node: [node.name.removesuffix("_compressed")] if isinstance(node.op, Const) else [])

@@ -47,8 +47,9 @@ class ExportedReference(ONNXReference):
         exported = lower_model(model, functions=False)
         if exported.states:
             names = ", ".join(exported.states)
-            message = f"the model has the variables {names}, expected none for a comparison with onnxruntime"
-            raise UnsupportedError(message)
+            raise UnsupportedError(
+                "the model has the variables", actual=names, expected="none for a comparison with onnxruntime"
+            )
         self._exported = temporary_folder()
         path = Path(self._exported.name, "network.onnx")
         write_exported(widened(exported) if precision == "f32" else exported, path)

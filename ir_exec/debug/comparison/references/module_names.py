@@ -87,7 +87,7 @@ def inferred_modules(model: Model, named: Mapping[str, str]) -> dict[str, str]:
     for node in reversed(model.graph.nodes):
         module = named.get(node.name)
         if module is None and (modules := readers[node.id]) and None not in modules:
-            module = common_module([one for one in modules if one is not None])
+            module = common_module([module for module in modules if module is not None])
             if module is not None:
                 found[node.name] = module
         for value in node.inputs:

@@ -9,6 +9,7 @@ from hashlib import sha256
 import numpy as np
 
 from ir_exec.codes import Code
+from ir_exec.debug.comparison.records import ComparedLayer, ComparedModule, Unmatched
 from ir_exec.debug.comparison.references.module_names import (
     ancestors_of,
     common_module,
@@ -21,7 +22,7 @@ from ir_exec.debug.comparison.references.module_names import (
 )
 from ir_exec.debug.comparison.references.reference import ArraysReference
 from ir_exec.debug.comparison.references.torch_hooks import FIRST_INPUT, INPUTS, OUTPUTS
-from ir_exec.debug.comparison.report import ComparedLayer, ComparedModule, Comparison, Unmatched
+from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, class_of_type, entries_of
 from ir_exec.errors import EvaluationError
@@ -279,7 +280,9 @@ class RecordingReference(ArraysReference):
         layers = {layer.path: layer for layer in report.layers}
         right = self._cleared(layers)
         blamed = {
-            fault.path: self._blamed(fault.path, [one for one in fault.includes if one not in right], layers)
+            fault.path: self._blamed(
+                fault.path, [include for include in fault.includes if include not in right], layers
+            )
             for fault in report.faults
         }
         own = {path: layers[path] for path in blamed if path in layers}
@@ -307,7 +310,7 @@ class RecordingReference(ArraysReference):
             layer = layers.get(node.name)
             if node.name in cleared or (layer is not None and layer.status in _RIGHT):
                 sources = (value.node.name for value in node.inputs if value is not None)
-                cleared |= {one for one in sources if one in layers and layers[one].status == "unmatched"}
+                cleared |= {source for source in sources if source in layers and layers[source].status == "unmatched"}
         return cleared
 
     def _layer(self, place: str) -> str:
@@ -315,7 +318,7 @@ class RecordingReference(ArraysReference):
 
     def _blamed(self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]) -> str | None:
         """The innermost module with the faulty layer and the computing layers that are in doubt with it."""
-        doubtful = [one for one in includes if one in layers and _computes(layers[one])]
+        doubtful = [include for include in includes if include in layers and _computes(layers[include])]
         if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
             doubtful.append(fault)
         modules = [module for layer in doubtful if (module := self._modules.get(layer)) is not None]

@@ -150,8 +150,11 @@ class ONNXReference(ReferenceState):
             message = f"{self._path} has the inputs {', '.join(map(repr, missing))} that are missing from the model"
             raise EvaluationError(message, code=Code.unknown_input)
         if goes_on and self._has_states:
-            message = f"{self._path} has states, which {self.runtime} does not keep between calls, expected one call"
-            raise EvaluationError(message, code=Code.unknown_input)
+            raise EvaluationError(
+                f"{self._path} has states, which {self.runtime} does not keep between calls",
+                expected="one call",
+                code=Code.unknown_input,
+            )
         folder = Path(self._folder.name)
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name, kind in self._tensors if kind and ((), name, 0) in wanted]

@@ -430,7 +430,7 @@ class _Bisection:
         """Bisect between the inputs and this layer, whose value is wrong."""
         while True:
             above = reachable([node])
-            order = [one for one in self._reference._model.graph.nodes if one in above and one.id in self._by_node]
+            order = [node for node in self._reference._model.graph.nodes if node in above and node.id in self._by_node]
             low, high = -1, len(order) - 1
             while high - low > 1:
                 if self._reference.is_enough():
@@ -447,7 +447,9 @@ class _Bisection:
             node = order[high]
             sources = self._sources(node)
             self._wrong_at([node, *sources])
-            wrong = [one for one in sources if any(self._judged.get(entry.key) for entry in self._by_node[one.id])]
+            wrong = [
+                source for source in sources if any(self._judged.get(entry.key) for entry in self._by_node[source.id])
+            ]
             if not wrong:
                 if not any(self._judged.get(entry.key) for entry in self._by_node[node.id]):
                     self._reference._note(

@@ -47,7 +47,7 @@ class OpenVINOONNXReference(OpenVINOReference):
         self._keys = {name: entry.key for entry in entries_of(model) for name in entry.names if not entry.scope}
         nodes = model.graph.nodes
         self._types: dict[Key, TensorType] = {
-            ((), node.id, one.position): model.types[one.number] for node in nodes for one in node.outputs
+            ((), node.id, output.position): model.types[output.number] for node in nodes for output in node.outputs
         }
         self._own_constants, self._constants = self._constants, {}
         try:
@@ -169,7 +169,7 @@ class OpenVINOONNXReference(OpenVINOReference):
         node = next((one for one in proto.graph.node if name in one.output), None)
         if node is None or any(one.HasField("g") or one.graphs for one in node.attribute):
             raise LookupError(name)
-        used = [one for one in dict.fromkeys(node.input) if one]
+        used = [fromkey for fromkey in dict.fromkeys(node.input) if fromkey]
         constants = {one.name: one for one in proto.graph.initializer if one.name in used}
         feeds = {one: self.value(self._keys[one], ()) for one in used if one not in constants}
         arrays = [array for array in feeds.values() if array is not None]
@@ -184,7 +184,7 @@ class OpenVINOONNXReference(OpenVINOReference):
                 onnx.helper.make_tensor_value_info(one, code(array.dtype), array.shape)
                 for one, array in zip(feeds, arrays, strict=True)
             ],
-            [onnx.ValueInfoProto(name=one) for one in outputs],
+            [onnx.ValueInfoProto(name=output) for output in outputs],
             [
                 from_array(onnx.numpy_helper.to_array(tensor, str(self._path.parent)), one)
                 for one, tensor in constants.items()

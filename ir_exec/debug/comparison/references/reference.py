@@ -355,7 +355,7 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     if path.suffix == ".npz":
         return dict(read_npz(path))
     if (path / INDEX).exists():
-        raise EvaluationError(f"{path} is a trace, expected .npy files", code=Code.unknown_input)
+        raise EvaluationError(f"{path} is a trace", expected=".npy files", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
     found: dict[str, Array | Path] = {}
     names = kinds_of(entries)

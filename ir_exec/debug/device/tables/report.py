@@ -111,11 +111,11 @@ class Conformance(Record):
 
     def failed(self, statuses: Collection[CaseStatus] = ("crashed", "wrong")) -> list[FailedCase]:
         """Return the cases with these statuses."""
-        return [case for one in self.operators for case in one.failed if case.status in statuses]
+        return [case for operator in self.operators for case in operator.failed if case.status in statuses]
 
     def count(self, *statuses: CaseStatus) -> int:
         """Return the number of cases with these statuses."""
-        return sum(one.count(*statuses) for one in self.operators)
+        return sum(operator.count(*statuses) for operator in self.operators)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -127,11 +127,11 @@ class Conformance(Record):
             every: Include all failing cases.
         """
         yield self.headline
-        for one in self.operators:
-            if not one.failed:
+        for operator in self.operators:
+            if not operator.failed:
                 continue
-            yield f"{one.type}: {join_counts({status: one.count(status) for status in _ORDER})}"
-            for case in one.failed if every else one.failed[:1]:
+            yield f"{operator.type}: {join_counts({status: operator.count(status) for status in _ORDER})}"
+            for case in operator.failed if every else operator.failed[:1]:
                 new = " (new)" if case.is_new else ""
                 yield f"  {case.status}{new}: {case.name} [{case.form}]: {case.why}"
                 if case.known is not None:
@@ -142,7 +142,7 @@ class Conformance(Record):
     @property
     def headline(self) -> str:
         """The counts in one line."""
-        types = sum(not one.count("crashed", "wrong", "refused") for one in self.operators)
+        types = sum(not operator.count("crashed", "wrong", "refused") for operator in self.operators)
         counts = join_counts({status: self.count(status) for status in reversed(_ORDER)}, ",")
         new = [case for case in self.failed(("crashed", "wrong", "refused")) if case.is_new]
         news = f"; {len(new):,} new" if new else ""

@@ -107,7 +107,7 @@ class _Tables:
         for case in cases:
             by_type.setdefault(case.type, []).append(case)
         operators = [self._operator(type, by_type[type], forms) for type in sorted(by_type)]
-        failed = [case for one in operators for case in one.failed]
+        failed = [case for operator in operators for case in operator.failed]
         if self._known is None:
             ok = not any(case.status in ("wrong", "crashed") and case.known is None for case in failed)
         else:
@@ -118,7 +118,7 @@ class _Tables:
             version=device.version,
             ok=ok,
             operators=tuple(operators),
-            cases=sum(one.cases for one in operators),
+            cases=sum(operator.cases for operator in operators),
             crashes=self._asker.crashes,
         )
 

@@ -191,8 +191,8 @@ def erf_inv(node: ExportNode) -> Outputs:
 
     def horner(at: str, coefficients: list[float]) -> str:
         found = number(coefficients[0])
-        for one in coefficients[1:]:
-            found = node.emit("Add", node.emit("Mul", found, at), number(one))
+        for coefficient in coefficients[1:]:
+            found = node.emit("Add", node.emit("Mul", found, at), number(coefficient))
         return found
 
     one = number(1.0)

@@ -47,8 +47,8 @@ def search(rows: Expr, values: Expr, size: int | None, *, right: bool) -> Expr:
 
 def common(*values: Expr) -> list[Expr]:
     """Tensors in one dtype, in which NumPy compares them."""
-    kind = np.result_type(*[widened(one).dtype for one in values])
-    return [one.to(kind) for one in values]
+    kind = np.result_type(*[widened(value).dtype for value in values])
+    return [value.to(kind) for value in values]
 
 
 @export(Bucketize)

@@ -91,7 +91,7 @@ def matrix_nms(node: ExportNode) -> tuple[str, ...]:
     corners = Corners(spread, margin, touching=False)
     x0, y0, x1, y1 = corners.coordinates
     areas = ((x1 < x0) | (y1 < y0)).where(0, corners.areas)
-    better, own = ([one.unsqueeze(axis) for one in corners.coordinates] for axis in (2, 1))
+    better, own = ([coordinate.unsqueeze(axis) for coordinate in corners.coordinates] for axis in (2, 1))
     common = corners.common(better, own)
     overlaps = common / (areas.unsqueeze(2) + areas.unsqueeze(1) - common)
     numbers = sheet.arange(order.dim(1))

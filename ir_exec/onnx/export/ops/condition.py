@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ir_exec.graph import BodyGraph
+from ir_exec.onnx.export.bodies import lower_branch
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import aligned, aligned_name, working
 from ir_exec.onnx.export.registry import Outputs, export
@@ -35,7 +36,7 @@ def if_(node: ExportNode) -> Outputs:
     graphs = {}
     count = len(node.out_types)
     for body, attribute in zip(node.bodies, ("then_branch", "else_branch"), strict=True):
-        graphs[attribute] = node.lowerer.branch(node, body, _positions(body, count), _lifts(node, body, count))
+        graphs[attribute] = lower_branch(node, body, _positions(body, count), _lifts(node, body, count))
     condition = node.inputs[0]
     if node.rank() != 0:
         condition = node.reshape(condition, [])

@@ -239,7 +239,7 @@ def deformable_convolution(node: ExportNode) -> str:
     if kernel and None not in kernel:
         elements = sheet.ints(prod([size or 0 for size in kernel]))
         places_of_elements = [
-            sheet.constant(one.reshape(-1, 1, 1)) for one in np.indices([size or 0 for size in kernel])
+            sheet.constant(index.reshape(-1, 1, 1)) for index in np.indices([size or 0 for size in kernel])
         ]
     elif op._same:
         node.refuse("the size of the kernel is unknown and auto_pad is set")

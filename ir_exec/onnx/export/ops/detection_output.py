@@ -73,7 +73,7 @@ def _decoded(node: ExportNode, priors: list[Expr], moves: list[Expr], variance: 
             middle, half = moves[axis] * size + centre, moves[2 + axis].exp() * size / 2
             ends.append((middle - half, middle + half))
         boxes = [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
-    return [one.clip(0, 1) for one in boxes] if op.clip_before_nms else boxes
+    return [box.clip(0, 1) for box in boxes] if op.clip_before_nms else boxes
 
 
 def _kept(
@@ -88,7 +88,7 @@ def _kept(
     """Class, prior, score and image of the kept boxes, image by image, class by class."""
     op, sheet = node.op, scores.sheet
     numbers = sheet.arange(classes).reshape(1, -1, 1)
-    spread = [one.expand(images, classes, priors) for one in boxes]
+    spread = [box.expand(images, classes, priors) for box in boxes]
     most = _ALL if op.top_k < 0 else op.top_k
     if op.decrease_label_id:
         usable = (scores >= _F32(op.confidence_threshold)) & (scores > -1)
@@ -145,9 +145,9 @@ def _rows(
     """Rows of image, class, score and box, followed by a row of -1 and by zeros."""
     op, (images, classes, priors) = node.op, counts
     where = joined([image, label * 0 if op.share_location else label, box], I64)
-    corners = [one.expand(images, one.dim(1), priors).gather_nd(where) for one in boxes]
+    corners = [box.expand(images, box.dim(1), priors).gather_nd(where) for box in boxes]
     if op.clip_after_nms:
-        corners = [one.clip(0, 1) for one in corners]
+        corners = [corner.clip(0, 1) for corner in corners]
     found = joined([image, label - int(op.decrease_label_id), score, *corners], _F32)
     keep = op.keep_top_k[0]
     total = images * keep if keep > 0 else images * classes * (op.top_k if keep == -1 and op.top_k > 0 else priors)

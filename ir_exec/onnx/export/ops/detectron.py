@@ -89,15 +89,15 @@ def detection_output(node: ExportNode) -> tuple[str, ...]:
     own = [regions.gather(place, 1).unsqueeze(0) for place in range(4)]
     apart = deltas.reshape(regions.dim(0), op.num_classes, 4)
     moves = [apart.gather(place, 2).transpose(1, 0) / _F32(op.deltas_weights[place]) for place in range(4)]
-    moves[2:] = [one.at_most(_F32(op.max_delta_log_wh)) for one in moves[2:]]
+    moves[2:] = [move.at_most(_F32(op.max_delta_log_wh)) for move in moves[2:]]
     boxes = moved(own, moves, 1.0)
     boxes = [one.at_least(0) for one in (*boxes[:2], boxes[2] - 1, boxes[3] - 1)]
     has_area = (own[2] > own[0]) & (own[3] > own[1])
     # Class 0 is the background.
-    boxes = [has_area.where(one, 0).slice(0, 1, 2**62) for one in boxes]
+    boxes = [has_area.where(box, 0).slice(0, 1, 2**62) for box in boxes]
     ranked = has_area.where(scores.transpose(1, 0), 0).slice(0, 1, 2**62)
     final, order, exists = chosen(ranked, ranked > _F32(op.score_threshold), 2**62)
-    boxes = [one.take_along(order, 1) for one in boxes]
+    boxes = [box.take_along(order, 1) for box in boxes]
     count = None if op.post_nms_count < 0 else op.post_nms_count
     kept = suppressed(Corners(boxes, 1.0, touching=False), exists, above(op.nms_threshold), count)
     label, place = places_of(kept, 2)
@@ -112,6 +112,6 @@ def detection_output(node: ExportNode) -> tuple[str, ...]:
     def filled(values: Expr) -> Expr:
         return values.gather(order_out, 0).pad([0], [missing])
 
-    rows = joined([filled(one.gather_nd(where)) for one in boxes], kind)
+    rows = joined([filled(box.gather_nd(where)) for box in boxes], kind)
     labels = filled(label + 1)
     return rows.name, labels.to(np.int32).name, filled(score).to(kind).name

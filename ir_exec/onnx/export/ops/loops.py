@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ir_exec.graph import BodyGraph
+from ir_exec.onnx.export.bodies import copy_outputs
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.registry import Outputs, export
 from ir_exec.ops.base.bodies import BodyOutput, Part, Ties
@@ -68,7 +69,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
     whole = {tie.parameter: tie.position for tie in ties.inputs if tie.part is None and tie.position is not None}
     carried = {edge.parameter: edge.result for edge in ties.back_edges}
     initial = {parameter: node.inputs[whole[parameter]] for parameter in carried}
-    results = [lowerer.type_of(one.values_in[0]) for one in graph.results]
+    results = [lowerer.type_of(result.values_in[0]) for result in graph.results]
     extra = _carried_results(ties, results, set(carried.values()))
     iteration, going = writer.fresh(f"{node.name}/iteration"), writer.fresh(f"{node.name}/condition")
     writer.codes[iteration], writer.codes[going] = 7, 9
@@ -95,14 +96,14 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
             lowerer.names[value] = _sliced_input(node, ties, place, iteration, lowerer.type_of(value))
         lowerer.nodes(graph)
         conditions = [tie.result for tie in ties.outputs if tie.is_condition]
-        names = [lowerer.names[one.values_in[0]] for one in graph.results]
+        names = [lowerer.names[result.values_in[0]] for result in graph.results]
         condition = going
         if conditions:
             condition = names[conditions[0]]
             if results[conditions[0]].rank != 0:
                 condition = node.reshape(condition, [])
         wanted = [condition, *(names[carried[place]] for place in carried), *(names[one] for one in (*extra, *scanned))]
-        outputs = [lowerer.plain_info(one) for one in lowerer.copies(node, scope, wanted)]
+        outputs = [lowerer.plain_info(output) for output in copy_outputs(node, scope, wanted)]
         proto = writer.graph(f"{node.name}/body", scope, inputs, outputs)
     zeros = [node.constant(np.zeros(results[one].shape.static, results[one].element_type.dtype)) for one in extra]
     kinds = [results[carried[place]].element_type for place in carried]
@@ -132,7 +133,7 @@ def _loop(node: ExportNode, body: BodyGraph, ties: Ties, trips: str, start: str)
 def _carried_results(ties: Ties, results: list[TensorType], carried: set[int]) -> list[int]:
     """The Results without a back edge whose last values are outputs, and which can start as zeros."""
     wanted = [tie.result for tie in ties.outputs if tie.position is not None and tie.part is None]
-    return [one for one in dict.fromkeys(wanted) if one not in carried and results[one].shape.is_static]
+    return [fromkey for fromkey in dict.fromkeys(wanted) if fromkey not in carried and results[fromkey].shape.is_static]
 
 
 def _is_scanned(tie: BodyOutput, carried: dict[int, int], extra: list[int]) -> bool:
@@ -143,7 +144,7 @@ def _is_scanned(tie: BodyOutput, carried: dict[int, int], extra: list[int]) -> b
 
 def _sliced_input(node: ExportNode, ties: Ties, place: int, iteration: str, type: TensorType) -> str:
     """The value of a Parameter in one iteration: a slice of an input, or the index of the iteration."""
-    tie = next((one for one in ties.inputs if one.parameter == place), None)
+    tie = next((input for input in ties.inputs if input.parameter == place), None)
     if tie is None or tie.counts_iterations:
         number = node.cast(iteration, type.element_type)
         return number if type.rank == 0 else node.reshape(number, [1] * (type.rank or 1))

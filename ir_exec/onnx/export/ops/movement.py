@@ -122,11 +122,11 @@ def variadic_split(node: ExportNode) -> Outputs:
     if -1 in lengths:
         size = node.dims()[axis] if node.rank() is not None else None
         if size is None or not size.is_static:
-            known = sum(one for one in lengths if one >= 0)
+            known = sum(length for length in lengths if length >= 0)
             rest = node.emit("Sub", node.dim_of(data, axis), node.ints([known]))
-            parts = [rest if one < 0 else node.ints([one]) for one in lengths]
+            parts = [rest if length < 0 else node.ints([length]) for length in lengths]
             return _split(node, axis, count, node.concat(parts))
-        lengths = [size.size - sum(lengths) - 1 if one < 0 else one for one in lengths]
+        lengths = [size.size - sum(lengths) - 1 if length < 0 else length for length in lengths]
     return _split(node, axis, count, node.ints(lengths))
 
 

@@ -48,7 +48,7 @@ def _places(node: ExportNode, shape: str) -> str:
 def strided_slice(node: ExportNode) -> Outputs:
     op = node.op
     lengths = [node.dims(place) for place in range(1, len(node.inputs)) if node.has(place)]
-    length = next((one[0] for one in lengths if one.dims is not None and one[0].is_static), None)
+    length = next((length[0] for length in lengths if length.dims is not None and length[0].is_static), None)
     if length is None:
         node.refuse("the number of positions is known only at run time")
     count = length.size
@@ -74,7 +74,7 @@ def strided_slice(node: ExportNode) -> Outputs:
     if sliced and not _is_whole(starts, stops, strides):
         bounds = [node.shape_from(starts), node.shape_from(stops)]
         data = node.emit("Slice", data, *bounds, node.ints([part.axis for part in sliced]), node.shape_from(strides))
-    for part in reversed([one for one in parts if one.kind == "shrink"]):
+    for part in reversed([part for part in parts if part.kind == "shrink"]):
         begin = 0 if _bit(op.begin_mask, part.position) else begins[part.position]
         index = node.constant(begin, ElementType.i64) if isinstance(begin, int) else node.reshape(begin, [])
         data = node.emit("Gather", data, index, axis=part.axis)
@@ -85,7 +85,9 @@ def strided_slice(node: ExportNode) -> Outputs:
 
 def _is_whole(starts: Sequence[int | str], stops: Sequence[int | str], strides: Sequence[int | str]) -> bool:
     return (
-        all(one == 0 for one in starts) and all(one == _HIGHEST for one in stops) and all(one == 1 for one in strides)
+        all(start == 0 for start in starts)
+        and all(stop == _HIGHEST for stop in stops)
+        and all(stride == 1 for stride in strides)
     )
 
 

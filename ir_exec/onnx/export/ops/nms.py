@@ -81,7 +81,8 @@ def _hard(
         classes, count = scores.dim(1), scores.dim(2)
         flat = scores.call("Reshape", concat([scores.dim(0) * classes, count], 0), allowzero=1)
         spread = [
-            one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1) for one in _corners(node, boxes)
+            corner.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1)
+            for corner in _corners(node, boxes)
         ]
         edge = given(node)[3] if limit is None else limit
         return _by_loop(node, flat, spread, classes, most, least, edge)
@@ -112,7 +113,7 @@ def _by_loop(
 ) -> tuple[Expr, ...]:
     """Suppression of boxes by overlaps computed in the graph; scores and coordinates [batches * classes, boxes]."""
     final, order, exists = chosen(scores, scores > least, scores.dim(1))
-    own = [one.take_along(order, 1) for one in coordinates]
+    own = [coordinate.take_along(order, 1) for coordinate in coordinates]
     if len(own) == 4:
         overlaps: Callable[[Expr], Expr] = Corners(own).overlaps_with
     else:
@@ -129,7 +130,10 @@ def _soft(node: ExportNode, boxes: Expr, scores: Expr, most: Expr, least: Expr, 
     dims, classes = scores.shape(), scores.dim(1)
     flat = scores.call("Reshape", concat([scores.dim(0) * classes, scores.dim(2)], 0), allowzero=1)
     # A box is compared with boxes of its own batch element: rows are batch elements times classes.
-    own = [one.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1) for one in _corners(node, boxes)]
+    own = [
+        corner.unsqueeze(1).expand_to(dims).call("Reshape", flat.shape(), allowzero=1)
+        for corner in _corners(node, boxes)
+    ]
     corners = Corners(own)
     numbers = flat.sheet.arange(flat.dim(1)).unsqueeze(0)
     scale = sigma.like(-0.5) / sigma
@@ -137,7 +141,7 @@ def _soft(node: ExportNode, boxes: Expr, scores: Expr, most: Expr, least: Expr, 
     def body(_: Expr, rest: Expr) -> tuple[list[Expr], list[Expr]]:
         best = rest.argmax(1)
         score = rest.take_along(best, 1)
-        chosen_one = [one.take_along(best, 1) for one in corners.coordinates]
+        chosen_one = [coordinate.take_along(best, 1) for coordinate in corners.coordinates]
         area = corners.areas.take_along(best, 1)
         common = overlaps_of(corners.common(chosen_one, corners.coordinates), area, corners.areas).at_least(0)
         after = rest * (common * scale * common).exp()
@@ -199,7 +203,7 @@ class _Rotated:
     """The overlaps of rotated boxes [rows, n], by the area of each in the frame of the other, in f64."""
 
     def __init__(self, coordinates: list[Expr], clockwise: bool) -> None:
-        self._x, self._y, width, height, angle = (one.to(np.float64) for one in coordinates)
+        self._x, self._y, width, height, angle = (coordinate.to(np.float64) for coordinate in coordinates)
         self._angle = angle if clockwise else -angle
         self._areas = width * height
         self._half = width.abs() / 2, height.abs() / 2

@@ -226,7 +226,7 @@ def _alike(node: ExportNode) -> tuple[list[int], list[int]] | None:
         return None
     numbers = [int(count) for count in counts.ravel()]
     if sizes is None or None in sizes:
-        return ([], numbers) if sizes is not None and numbers and all(one == 1 for one in numbers) else None
+        return ([], numbers) if sizes is not None and numbers and all(number == 1 for number in numbers) else None
     if not all(count and size and size % count == 0 for size, count in zip(sizes, numbers, strict=True)):
         return None
     return [(size or 0) // count for size, count in zip(sizes, numbers, strict=True)], numbers

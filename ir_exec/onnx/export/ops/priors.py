@@ -108,7 +108,7 @@ def prior_box(node: ExportNode) -> str:
     else:
         x, y = (_points(count, op.offset, step) for count in (width, height))
     lengths = np.array(op.min_size, _F32)
-    rows = [np.concatenate([one, np.zeros((len(one), 1), _F32)], 1) for one in op._dense_boxes()]
+    rows = [np.concatenate([box, np.zeros((len(box), 1), _F32)], 1) for box in op._dense_boxes()]
     rows += [np.array([[0, 0, *half, 0, 1]], _F32) for half in op._half_sizes(lengths)]
     if not op.scale_all_sizes and op.max_size:
         node.refuse("max_size is given with relative sizes and an unknown image height")

@@ -71,7 +71,7 @@ def proposal(node: ExportNode) -> str | tuple[str, ...]:
     is_large = (own_width >= least_width) & (own_height >= least_height)
     scores = is_large.where(scores, scores * 0)
     best, order = _best(scores, op.pre_nms_topn)
-    boxes = [one.take_along(order, 1) for one in boxes]
+    boxes = [box.take_along(order, 1) for box in boxes]
     exists = order >= 0
     kept = suppressed(Corners(boxes, margin, touching=False), exists, above(op.nms_thresh), most)
     found = boxes
@@ -98,9 +98,9 @@ def _proposed(
 ) -> tuple[list[Expr], Expr]:
     """Anchors [1, n] moved and clipped to the image, and a mask of sufficient sizes. edges, least: height, width."""
     moves = _by_points(deltas, 4)
-    moves[2:] = [one.at_most(_F32(_LARGEST_GROWTH)) for one in moves[2:]]
+    moves[2:] = [move.at_most(_F32(_LARGEST_GROWTH)) for move in moves[2:]]
     boxes = moved(anchors, moves, margin)
-    boxes[2:] = [one - margin for one in boxes[2:]] if margin else boxes[2:]
+    boxes[2:] = [box - margin for box in boxes[2:]] if margin else boxes[2:]
     height, width = edges
     ends = [edge - margin for edge in (width, height, width, height)]
     boxes = [one.at_most(end).at_least(0) for one, end in zip(boxes, ends, strict=True)]
@@ -121,9 +121,9 @@ def proposals_of_one_image(node: ExportNode) -> tuple[str, ...]:
     (ranked,) = _by_points(scores.unsqueeze(0), 1)
     ranked = is_large.where(ranked, ranked * 0)
     best, order = _best(ranked, op.pre_nms_count)
-    boxes = [one.take_along(order, 1) for one in boxes]
+    boxes = [box.take_along(order, 1) for box in boxes]
     kept = suppressed(Corners(boxes), order >= 0, above(op.nms_threshold), most)
-    rois = joined([compacted(one, kept, most).squeeze(0) for one in boxes], kind)
+    rois = joined([compacted(box, kept, most).squeeze(0) for box in boxes], kind)
     return rois.name, compacted(best, kept, most).squeeze(0).to(kind).name
 
 
@@ -139,11 +139,11 @@ def generate_proposals(node: ExportNode) -> tuple[str, ...]:
     boxes, is_large = _proposed(own, deltas, edges, least, margin)
     (ranked,) = _by_points(scores, 1)
     best, order = _best(ranked, op.pre_nms_count)
-    boxes = [one.take_along(order, 1) for one in boxes]
+    boxes = [box.take_along(order, 1) for box in boxes]
     exists = is_large.to(np.int32).take_along(order, 1).to(np.bool_)
     corners = Corners(boxes, margin, touching=False)
     kept = suppressed(corners, exists, above(op.nms_threshold), op.post_nms_count, op.nms_eta)
     where = joined(places_of(kept, 2), I64)
-    rois = joined([one.gather_nd(where) for one in boxes], kind)
+    rois = joined([box.gather_nd(where) for box in boxes], kind)
     numbers = kept.to(I64).sum([1], keep=False).to(op.roi_num_type.dtype)
     return rois.name, best.gather_nd(where).to(kind).name, numbers.name

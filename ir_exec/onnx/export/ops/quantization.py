@@ -17,7 +17,7 @@ _CODES = {256: np.uint8, 65536: np.uint16}
 def fake_quantize(node: ExportNode) -> Outputs:
     kind = node.kind()
     limits = [node.known(place) for place in range(1, 5)]
-    known = [one for one in limits if one is not None]
+    known = [limit for limit in limits if limit is not None]
     if len(known) == 4 and kind in (ElementType.f32, ElementType.f16):
         steps = _linear(node, known)
         if steps is not None:
@@ -57,7 +57,7 @@ def _linear(node: ExportNode, limits: list[Array]) -> str | None:
     codes = _CODES.get(node.op.levels)
     if codes is None or (codes is np.uint16 and node.opset < 21):
         return None
-    low, high, first, last = (one.astype(np.float32) for one in np.broadcast_arrays(*limits))
+    low, high, first, last = (array.astype(np.float32) for array in np.broadcast_arrays(*limits))
     if not (np.array_equal(low, first) and np.array_equal(high, last) and (high > low).all()):
         return None
     most = np.float32(node.op.levels - 1)

@@ -87,7 +87,7 @@ def cell(node: ExportNode) -> tuple[str, ...]:
     r = _weights(node, first + 1, kind, op.gates, 0).unsqueeze(0)
     bias = _bias(node, first + 2, kind, 0).unsqueeze(0) if has_bias else None
     inputs = [x.to(kind).unsqueeze(0), w, r, bias, None, *[state.to(kind).unsqueeze(0) for state in states]]
-    names = ["" if one is None else one.name for one in inputs]
+    names = ["" if input is None else input.name for input in inputs]
     attributes = _attributes(op, 1) | {"hidden_size": _hidden_size(node, first)}
     found = x.sheet.emit(_operator(op), *names, dtypes=[kind] * (1 + count), **attributes)
     return tuple(one.squeeze(0).to(x.dtype).name for one in found[1:])
@@ -134,7 +134,7 @@ def _looped(node: ExportNode, x: Expr, states: list[Expr], lengths: Expr, weight
     ends = lengths.reshape(-1, 1)
     for way in range(op._directions):
         backward = op.direction == "reverse" or way == 1
-        step = _step(node, kind, *[one.gather(way, 0) for one in weights])
+        step = _step(node, kind, *[weight.gather(way, 0) for weight in weights])
 
         def body(time: Expr, *before: Expr, step: Any = step, backward: bool = backward) -> Any:
             place = (ends - 1 - time).at_least(0) if backward else (ends * 0 + time)
@@ -177,8 +177,8 @@ def _step(node: ExportNode, kind: Any, w: Expr, r: Expr, b: Expr | None = None) 
 
     def step(x: Expr, hidden: Expr, *cells: Expr) -> list[Expr]:
         biases = None if b is None else parts(b, op.bias_gates, 0)
-        shares = [x.to(kind) @ one.transpose(1, 0) for one in parts(w, gates, 0)]
-        rows = [one.transpose(1, 0) for one in parts(r, gates, 0)]
+        shares = [x.to(kind) @ part.transpose(1, 0) for part in parts(w, gates, 0)]
+        rows = [part.transpose(1, 0) for part in parts(r, gates, 0)]
         if biases is not None:
             shares = [share + bias for share, bias in zip(shares, biases, strict=False)]
         if isinstance(op, LSTM):

@@ -72,7 +72,7 @@ def roi_align(node: ExportNode) -> str:
     x0, y0, x1, y1 = (corners.gather(place, 1).unsqueeze(1, 2) for place in range(4))
     extents = [y1 - y0, x1 - x0]
     if mode == "asymmetric":
-        extents = [one.at_least(1) for one in extents]
+        extents = [extent.at_least(1) for extent in extents]
     y, row_counts = _places(node, y0, extents[0], op.pooled_h)
     x, column_counts = _places(node, x0, extents[1], op.pooled_w)
     # [regions, rows of bins, samples, columns of bins, samples]

@@ -115,7 +115,7 @@ def psroi_pooling(node: ExportNode) -> str:
 def _position_means(node: ExportNode, data: Expr, boxes: Expr, images: Expr) -> Expr:
     op, sheet, kind, group = node.op, data.sheet, boxes.dtype, node.op.group_size
     corners = [_rounded(boxes.gather(place, 1) + (1 if place > 2 else 0)).to(kind) for place in range(1, 5)]
-    x0, y0, x1, y1 = ((one * op.spatial_scale).unsqueeze(1) for one in corners)
+    x0, y0, x1, y1 = ((corner * op.spatial_scale).unsqueeze(1) for corner in corners)
     rows = _bins(y0, (y1 - y0).at_least(0.1), group, data.dim(2))
     columns = _bins(x0, (x1 - x0).at_least(0.1), group, data.dim(3))
     # sums[y, x]: all elements above and left of a corner, in f64 for sufficiently exact differences.

@@ -5,12 +5,14 @@ from __future__ import annotations
 from ir_exec.onnx.export.carriers import is_carried
 from ir_exec.onnx.export.node import ExportNode
 from ir_exec.onnx.export.ops.common import narrow
-from ir_exec.onnx.export.registry import Outputs, export, unsayable
+from ir_exec.onnx.export.registry import Outputs, declare_not_representable, export
 from ir_exec.ops.type import Convert, ConvertLike, ConvertPromoteTypes, StringTensorPack, StringTensorUnpack
 from ir_exec.types import ElementType
 from ir_exec.types.conversion import _NF4_BOUNDARIES
 
-unsayable(StringTensorPack, StringTensorUnpack, reason="ONNX has no conversion between strings and bytes")
+declare_not_representable(
+    StringTensorPack, StringTensorUnpack, reason="ONNX has no conversion between strings and bytes"
+)
 
 _HALVES = (ElementType.f16, ElementType.bf16)
 _F8 = (ElementType.f8e4m3, ElementType.f8e5m2)

@@ -46,7 +46,9 @@ def onnx_file(path: Path, kind: str = "Tanh") -> Path:
 def test_ir_files() -> None:
     report = compare(network("first_"), network("other."), [X, X + 1])
     assert report.equal
-    assert [(one.end, one.model, one.reference) for one in report.pairings if one.end == "output"] == [
+    assert [
+        (pairing.end, pairing.model, pairing.reference) for pairing in report.pairings if pairing.end == "output"
+    ] == [
         ("output", "first_y", "other.y"),
         ("output", "first_z", "other.z"),
     ]
@@ -71,7 +73,7 @@ def test_by_type_where_the_order_differs() -> None:
         network("first_", types=("f32", "i64")), network("b", types=("i64", "f32")), [X, X.astype(np.int64)]
     )
     assert report.equal
-    assert {one.how for one in report.pairings if one.end == "input"} == {"type and shape"}
+    assert {pairing.how for pairing in report.pairings if pairing.end == "input"} == {"type and shape"}
 
 
 def test_what_is_not_clear_is_asked_for(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ ONNX = Path(__file__).parents[3] / "networks" / "onnx"
 
 def pairs(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
     found = matched(ours, theirs)
-    return {one.path: found[one.key].path for one in ours if one.key in found}
+    return {our.path: found[our.key].path for our in ours if our.key in found}
 
 
 def test_tensor_names_go_before_layer_names() -> None:
@@ -64,7 +64,7 @@ def test_generated_names_count_where_they_mean_the_same() -> None:
     ours = [entry(f"Add_{i}", "Add" if i % 2 else "Multiply") for i in range(40)]
     same = [entry(f"Add_{i}", "Add" if i % 2 else "Multiply") for i in range(40)]
     other = [entry(f"Add_{i}", "Multiply" if i % 2 else "Add") for i in range(40)]
-    assert pairs(ours, same) == {one.path: one.path for one in ours}
+    assert pairs(ours, same) == {our.path: our.path for our in ours}
     assert pairs(ours, other) == {f"Add_{i}": f"Add_{i + 1 - 2 * (i % 2)}" for i in range(40)}
 
 
@@ -139,9 +139,9 @@ class TestNamesThatAreCountedUp:
     def test_constants_follow_what_takes_them(self) -> None:
         ours, theirs = list(entries_of(network(range(100)))), list(entries_of(network(range(100), reduced=True)))
         found = matched(ours, theirs)
-        floats = [one for one in ours if one.is_constant and one.element_type == "f32"]
+        floats = [our for our in ours if our.is_constant and our.element_type == "f32"]
         assert [found[one.key].shape for one in floats[1:]] == [one.shape for one in floats[1:]]
-        assert not any(one.key in found and found[one.key].numbers != one.numbers for one in ours if one.numbers)
+        assert not any(our.key in found and found[our.key].numbers != our.numbers for our in ours if our.numbers)
 
 
 class TestConstants:

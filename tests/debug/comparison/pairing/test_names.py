@@ -14,7 +14,7 @@ from tests.debug.values.test_entries import entry
 
 def pairs(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
     found = pairs_by_name(ours, theirs)
-    return {one.path: found[one.key].path for one in ours if one.key in found}
+    return {our.path: found[our.key].path for our in ours if our.key in found}
 
 
 def test_names_of_tensors_go_before_names_of_layers() -> None:
@@ -76,4 +76,4 @@ def test_a_layer_with_the_name_of_an_output_of_another_layer() -> None:
     model = build.model([build.result(build.sin(turned), name="z"), build.result(build.exp(x), name="y")])
     report = compare(model, "onnxruntime")
     assert report.equal, str(report)
-    assert [one.status for one in report.output_results if one.status == "unmatched"] == []
+    assert [result.status for result in report.output_results if result.status == "unmatched"] == []

@@ -175,7 +175,7 @@ def test_the_first_wrong_module_is_named(tmp_path, types, module):
     path, x = recorded(tmp_path)
     report = compare(network(tmp_path, types), path, [x])
     assert report.first_module == module
-    found = {one.path: one.status for one in report.modules}
+    found = {module.path: module.status for module in report.modules}
     assert list(found) == ["m.block.a", "m.block.b", "m.block", "m.head"]
     wrong = {path for path, status in found.items() if status == "wrong"}
     assert wrong == {path for path in found if module is not None and (module == path or module.startswith(path + "."))}
@@ -227,7 +227,7 @@ def test_a_batch_normalization_that_was_folded_into_a_convolution(tmp_path, type
     path = network(tmp_path, types, ("/conv/Conv", "/act/Tanh", "/head/Exp"))
     report = compare(path, tmp_path / "r.npz")
     assert report.first_module == module
-    assert [one.path for one in report.modules if not one.layers] == ["conv"]
+    assert [module.path for module in report.modules if not module.layers] == ["conv"]
 
 
 @pytest.mark.parametrize("dims", [(4,), (4, 3)])
@@ -240,8 +240,8 @@ def test_layers_of_keras(tmp_path, dims, types, module):
     path = network(tmp_path, types, ("net/a_1/Tanh", "net/b_2/Sin", "net/head_1/Exp"), dims)
     report = compare(path, tmp_path / "r.npz", [x])
     assert report.first_module == module
-    assert [one.path for one in report.modules] == ["net.a", "net.b_2", "net.head"]
-    assert all(one.layers for one in report.modules)
+    assert [module.path for module in report.modules] == ["net.a", "net.b_2", "net.head"]
+    assert all(module.layers for module in report.modules)
 
 
 def test_the_second_call_of_a_module_is_found_by_its_input(tmp_path):

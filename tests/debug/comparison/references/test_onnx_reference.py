@@ -205,7 +205,7 @@ def test_lists_are_inputs_and_outputs(tmp_path: Path) -> None:
     arrays = [np.float32([[1, 2]]), np.float32([[3, 4], [5, 6]])]
     report = compare(path, "onnxruntime", {"many": arrays})
     assert report.equal, str(report)
-    assert [(one.name, one.status) for one in report.output_results] == [
+    assert [(result.name, result.status) for result in report.output_results] == [
         ("parts/0", "equal"),
         ("parts/1", "equal"),
         ("parts/2", "equal"),

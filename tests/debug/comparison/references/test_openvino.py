@@ -13,10 +13,10 @@ from openvino import opset13 as op
 
 from ir_exec import EvaluationError, build, read_model
 from ir_exec.debug import Comparison, compare
+from ir_exec.debug.comparison.records import ComparedLayer
 from ir_exec.debug.comparison.references import openvino
 from ir_exec.debug.comparison.references.child import Child, ChildCrashed, ChildRefused
 from ir_exec.debug.comparison.references.openvino import OpenVINOReference
-from ir_exec.debug.comparison.report import ComparedLayer
 from ir_exec.types import Array
 from tests.conformance.networks import arrays
 from tests.helpers.facts import mentions, naming

@@ -118,7 +118,7 @@ def test_inputs_and_outputs_in_another_order(tmp_path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
     report = compare(path, "openvino", {"a": X, "b": X[:, ::-1] * 3})
     assert report.equal, str(report)
-    assert [one.name for one in report.output_results] == ["n", "d"]
+    assert [result.name for result in report.output_results] == ["n", "d"]
 
 
 def test_a_reshape_applies_to_the_reading_of_openvino(tmp_path: Path) -> None:

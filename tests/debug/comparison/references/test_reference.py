@@ -102,7 +102,9 @@ def test_initializers_of_types_that_numpy_has_not(tmp_path: Path, external: bool
         helper.make_tensor("brains", kinds.BFLOAT16, [3], [1.5, -2.0, 0.25]),
         helper.make_tensor("eighths", kinds.FLOAT8E4M3FN, [3], [0.5, 448.0, -1.125]),
     ]
-    nodes = [helper.make_node("Cast", [one.name], [f"{one.name}_f32"], to=kinds.FLOAT) for one in constants]
+    nodes = [
+        helper.make_node("Cast", [constant.name], [f"{constant.name}_f32"], to=kinds.FLOAT) for constant in constants
+    ]
     nodes.append(helper.make_node("Sum", ["x", *(node.output[0] for node in nodes)], ["y"]))
     ends = [helper.make_tensor_value_info(name, kinds.FLOAT, [3]) for name in "xy"]
     graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], constants)
@@ -114,7 +116,9 @@ def test_initializers_of_types_that_numpy_has_not(tmp_path: Path, external: bool
     # Sum of five is a chain of Add.
     assert {one.type for one in report.unmatched} == {"Add"}
     constants_found = [layer for layer in report.layers if layer.type == "Const"]
-    assert [(layer.layer_name, layer.status) for layer in constants_found] == [(one.name, "equal") for one in constants]
+    assert [(layer.layer_name, layer.status) for layer in constants_found] == [
+        (constant.name, "equal") for constant in constants
+    ]
 
 
 def test_inputs_of_other_names_go_by_position(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def raise_unexpected(error: IRError) -> None:
 class TestReport:
     def test_wrong_types_and_their_smallest_case(self, faulty: FaultyDevice, tmp_path: Path) -> None:
         report = conformance("TEST", types=["Floor", "Ceiling"], output=tmp_path / "failing")
-        floor, ceiling = sorted(report.operators, key=lambda one: one.type, reverse=True)
+        floor, ceiling = sorted(report.operators, key=lambda operator: operator.type, reverse=True)
         assert not report.ok
         # What is empty, infinite or NaN stays right with one more.
         assert ceiling.count("right") == ceiling.cases
