@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError
 from ir_exec.model import WeightsSource, count_constant_bytes
+from ir_exec.plan.constant_values import foldable
 from ir_exec.plan.memory import byte_size, default_budget
-from ir_exec.plan.passes.fold import foldable
 from ir_exec.runtime.precision import Precision, file_types, widened_type
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.plan.constant_values import constant_values
 from ir_exec.plan.memory import byte_size
-from ir_exec.plan.passes.fold import constant_values
 from ir_exec.report.numbers import format_bytes, format_count
 from ir_exec.report.text import list_names
 from ir_exec.runtime.precision import Precision, as_declared
