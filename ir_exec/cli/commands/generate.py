@@ -15,7 +15,7 @@ from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import read_json
 from ir_exec.cli.options import weight_mode_option
 from ir_exec.cli.output.folder_text import tokens_of
-from ir_exec.cli.output.terminal import Unusable, echo, errors_as_messages, show_json
+from ir_exec.cli.output.terminal import Unusable, echo, errors_as_messages, show_json, write
 from ir_exec.cli.output.writing import arrays_output, output_option
 from ir_exec.printable import PrintableStream
 from ir_exec.runtime import compile_model
@@ -216,11 +216,11 @@ class _TextStream:
         self._printer = PrintableStream()
 
     def add(self, text: str) -> None:
-        click.echo(self._printer.add(text), nl=False)
+        write(self._printer.add(text), nl=False)
 
     def end(self) -> None:
         """End the line."""
-        click.echo(self._printer.end())
+        write(self._printer.end())
 
 
 def _messages(path: str) -> Sequence[dict[str, Any]]:
