@@ -52,6 +52,7 @@ __all__ = [
     "WeightsSource",
     "as_shape",
     "chosen_port",
+    "count_constant_bytes",
     "described",
     "described_in_html",
     "find_port",
@@ -402,14 +403,22 @@ def described_in_html(title: str, model: Model) -> str:
     return html_table(_counts(title, model), ("", "name", "type"), _shown_ports(model))
 
 
+def count_constant_bytes(graph: Graph) -> int:
+    """Return the stored bytes of all constants, in bodies too; constants that share bytes count once.
+
+    The source of constants may be larger: that of a built model has gaps.
+    """
+    constants = [node.op for node in graph.all_nodes() if isinstance(node.op, Const)]
+    return sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+
+
 def _counts(title: str, model: Model) -> str:
     nodes = list(model.graph.all_nodes())
-    constants = [node.op for node in nodes if isinstance(node.op, Const)]
-    stored = sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+    count = sum(isinstance(node.op, Const) for node in nodes)
     missing = sum(node.op is None for node in nodes)
     parts = [
         format_count(len(nodes), "layer", ","),
-        f"{format_count(len(constants), 'constant', ',')} of {format_count(stored, 'byte', ',')}",
+        f"{format_count(count, 'constant', ',')} of {format_count(count_constant_bytes(model.graph), 'byte', ',')}",
     ]
     parts += [f"{format_count(missing, 'layer', ',')} without an operator"] if missing else []
     return f"{title} {model.name!r}: {', '.join(parts)}"

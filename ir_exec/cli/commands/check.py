@@ -22,7 +22,7 @@ from ir_exec.cli.files import files_in, read_text, repository, write_bytes
 from ir_exec.cli.options import MODEL, complete_releases, complete_rules, format_option, read_shapes, shape_option
 from ir_exec.cli.output.check_text import TextOutput, from_level, lines_of_file
 from ir_exec.cli.output.check_text import statistics as statistics_of
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, print_report, styled
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, echo, print_report, styled, write
 from ir_exec.cli.output.writing import OutputFile, add_sources, output_option, report_output
 from ir_exec.cli.parallel import Bar, Question, check_all, pool_for, worker_options
 from ir_exec.codes import Code
@@ -283,7 +283,7 @@ def _finish(reports: Reports, output_format: str, output: str | None, shown: Tex
         echo(styled(_role(reports.summary), line))
     elif not is_text:
         if output_format == "github":
-            click.echo(content, nl=bool(content))
+            write(content, nl=bool(content))
         else:
             print_report(content)
         echo(styled(_role(reports.summary), line), to_stderr=True)
