@@ -197,7 +197,11 @@ def _repeat_body(
     name: str | None,
     tensor_names: Iterable[Iterable[str]],
 ) -> tuple[Value, ...]:
-    """Return the outputs of a new Loop or TensorIterator; `own`: inputs that are not passed to the body."""
+    """Return the outputs of a new Loop or TensorIterator.
+
+    Args:
+        own: Inputs that are not passed to the body.
+    """
     initial = [_value(item) for item in carried]
     parts = [replace(item, value=_value(item.value)) for item in sliced]
     try:
