@@ -174,13 +174,13 @@ def rows_of(boxes: Expr) -> list[Expr]:
 
 
 def move_boxes(boxes: Sequence[Expr], moves: Sequence[Expr], margin: float = 0.0) -> list[Expr]:
-    """Boxes with centres moved in units of their sizes, and sizes multiplied by exp of the last two moves."""
+    """Boxes with centers moved in units of their sizes, and sizes multiplied by exp of the last two moves."""
     ends = []
     for axis in range(2):
         size = boxes[2 + axis] - boxes[axis] + margin
-        centre = moves[axis] * size + (boxes[axis] + size / 2)
+        center = moves[axis] * size + (boxes[axis] + size / 2)
         half = moves[2 + axis].exp() * size / 2
-        ends.append((centre - half, centre + half))
+        ends.append((center - half, center + half))
     return [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
 
 

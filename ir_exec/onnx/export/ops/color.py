@@ -24,12 +24,12 @@ def nv12(node: ExportNode) -> str:
     y, *others = input_tensors(node)
     columns = y.dim(2)
     if others:
-        colours = others[0]
+        colors = others[0]
     else:
         part = y.dim(1) // 3
-        colours = y.slice(1, part * 2, part * 3).reshape(y.dim(0), part, columns // 2, 2)
+        colors = y.slice(1, part * 2, part * 3).reshape(y.dim(0), part, columns // 2, 2)
         y = y.slice(1, 0, part * 2)
-    return _rgb(node, y, colours.slice(3, 0, 1), colours.slice(3, 1, 2))
+    return _rgb(node, y, colors.slice(3, 0, 1), colors.slice(3, 1, 2))
 
 
 @export(I420toRGB, I420toBGR, is_slow=True)
@@ -72,11 +72,11 @@ def to_nv12(node: ExportNode) -> str | tuple[str, ...]:
         return (limited + 0.5).floor() if is_bytes else limited.to(image.dtype).to(wide.dtype)
 
     y = clip_range(red * 0.257 + green * 0.504 + blue * 0.098 + 16)
-    colours = concat(
+    colors = concat(
         [red * -0.148 - green * 0.291 + blue * 0.439 + 128, red * 0.439 - green * 0.368 - blue * 0.071 + 128], 3
     )
     batch, rows, columns = image.dim(0), image.dim(1) // 2, image.dim(2) // 2
-    blocks = clip_range(colours).reshape(batch, rows, 2, columns, 2, 2)
+    blocks = clip_range(colors).reshape(batch, rows, 2, columns, 2, 2)
     uv = clip_range(blocks.sum([2, 4], keep=False) / 4).to(image.dtype)
     if not node.op.single_plane:
         return y.to(image.dtype).name, uv.name

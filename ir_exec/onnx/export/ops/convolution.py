@@ -259,7 +259,7 @@ def deformable_convolution(node: ExportNode) -> str:
     pads: list[Expr | int] = [pad[0] for pad in op._explicit_pads(2)]
     if op._same:
         pads = [_same_pads(node, data, axis, (kernel or [1, 1])[axis] or 1)[0] for axis in range(2)]
-    neighbours: list[list[tuple[Expr, Expr]]] = []
+    neighbors: list[list[tuple[Expr, Expr]]] = []
     inside: Expr | None = None
     for axis, size in enumerate((height, width)):
         stride, dilation = op._steps(2)[axis]
@@ -274,20 +274,20 @@ def deformable_convolution(node: ExportNode) -> str:
         low = position.floor()
         share, first = position - low, low.to(I64)
         second = first + 1
-        neighbours.append([])
+        neighbors.append([])
         for index, weight in ((first, 1 - share), (second, share)):
             if op._beyond:
                 exists = ((index >= 0) & (index < size)).to(dtype)
                 weight = weight * exists
             clipped = index.at_least(0).at_most(size - 1)
-            neighbours[-1].append((clipped, weight))
+            neighbors[-1].append((clipped, weight))
     assert inside is not None
     scale = inside.to(dtype)
     if masks:
         scale = scale * masks[0].to(dtype).reshape(batch, parts, elements, counts)
     total: Expr | None = None
     shape = images.shape()
-    for (y, weight_y), (x, weight_x) in product(*neighbours):
+    for (y, weight_y), (x, weight_x) in product(*neighbors):
         points = (y * width + x).reshape(batch, parts, 1, -1)
         spread = points.expand(shape.slice(0, 0, 3), points.dim(3))
         weights = inside.where(weight_y * weight_x, 0) * scale

@@ -78,8 +78,8 @@ def _decode_boxes(node: ExportNode, priors: list[Expr], moves: list[Expr], varia
     else:
         ends = []
         for axis in range(2):
-            size, centre = priors[2 + axis] - priors[axis], (priors[axis] + priors[2 + axis]) / 2
-            middle, half = moves[axis] * size + centre, moves[2 + axis].exp() * size / 2
+            size, center = priors[2 + axis] - priors[axis], (priors[axis] + priors[2 + axis]) / 2
+            middle, half = moves[axis] * size + center, moves[2 + axis].exp() * size / 2
             ends.append((middle - half, middle + half))
         boxes = [ends[0][0], ends[1][0], ends[0][1], ends[1][1]]
     return [box.clip(0, 1) for box in boxes] if op.clip_before_nms else boxes

@@ -60,8 +60,8 @@ def group_normalization(node: ExportNode) -> str:
     if wide.dtype == np.float32 and _has_elements(node):
         normal = apart.call("InstanceNormalization", ones, zeros, epsilon=float(node.op.epsilon))
     else:
-        centred = apart - apart.mean([2])
-        normal = centred / ((centred * centred).mean([2]) + node.op.epsilon).sqrt()
+        centered = apart - apart.mean([2])
+        normal = centered / ((centered * centered).mean([2]) + node.op.epsilon).sqrt()
     result = normal.call("Reshape", shape, allowzero=1)
     factors, terms = (widen(tensor).to(wide.dtype).reshape(-1, *[1] * (rank - 2)) for tensor in (scale, bias))
     return (result * factors + terms).to(data.dtype).name
@@ -181,9 +181,9 @@ def _center_and_scale(
         )
 
     wide = widen(data)
-    centred = wide - mean(wide)
+    centered = wide - mean(wide)
     if eps is None:
-        return convert_output(centred, data.dtype).name
-    variance = mean(centred**2)
+        return convert_output(centered, data.dtype).name
+    variance = mean(centered**2)
     deviation = (variance + eps).sqrt() if inside else variance.sqrt() + eps
-    return convert_output(centred / deviation, data.dtype).name
+    return convert_output(centered / deviation, data.dtype).name

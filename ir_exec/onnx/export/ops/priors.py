@@ -77,11 +77,11 @@ def _frame_boxes(
     image_height: Expr,
     reciprocal: bool = False,
 ) -> Expr:
-    """Boxes [height, width, n, 4] centred at points, as fractions of the image."""
+    """Boxes [height, width, n, 4] centered at points, as fractions of the image."""
     shape = (x + y + half_width).shape()
     parts = []
-    for centre, half, size in ((x, half_width, image_width), (y, half_height, image_height)):
-        for edge in (centre - half, centre + half):
+    for center, half, size in ((x, half_width, image_width), (y, half_height, image_height)):
+        for edge in (center - half, center + half):
             fraction = edge * (1 / size) if reciprocal else edge / size
             parts.append(fraction.expand_to(shape).unsqueeze(3))
     boxes = concat([parts[i] for i in (0, 2, 1, 3)], 3)
