@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -10,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
+from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
@@ -255,7 +256,7 @@ class Model:
         """The names of the inputs that are lists or optionals, which is possible for ONNX files."""
         return []
 
-    def specialised(self, inputs: Any) -> Model:
+    def specialize_for(self, inputs: Any) -> Model:
         """Return the complete model for the inputs of a call, or the model itself if it is complete for all inputs.
 
         The result is valid for inputs with the same shapes and values.
@@ -267,6 +268,11 @@ class Model:
             IRError: The errors of the call.
         """
         return self
+
+    def specialised(self, inputs: Any) -> Model:
+        """Return `specialize_for(inputs)`, by its former name."""
+        warnings.warn("Model.specialised is called specialize_for now", DeprecationWarning, stacklevel=2)
+        return self.specialize_for(inputs)
 
     def determine(self, shapes: ShapesByPort) -> Self:
         """Return the model itself, after a `reshape` if some layers depend on the shapes of inputs.
@@ -469,7 +475,7 @@ def load(
     source: Source,
     weights: WeightsSource | None = None,
     *,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Loaded | None:
     """Read the document, weights and graph of a file, and report every fault. None if no document can be read.
@@ -494,7 +500,7 @@ def load(
     return _load_ir(source, weights, report)
 
 
-def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
+def _load_ir(source: Source, weights: WeightsSource | None, report: ReportFault) -> Loaded | None:
     """Load IR: a source for which there is no other reader."""
     files = read_files(source, weights, report)
     if files.older is not None:

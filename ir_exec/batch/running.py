@@ -252,10 +252,12 @@ class _Work:
         self._carrying = 0
 
     def begin(self, reference: ModelReference, parcel: Parcel | None, cargo: Cargo | None) -> None:
-        """Set up the tasks. reference, cargo: sent with every task.
+        """Set up the tasks.
 
         Args:
-            parcel: Sent to workers that request it.
+            reference: The reference to the model, sent with every task.
+            parcel: The model for workers that request it.
+            cargo: The large arguments, sent with every task.
         """
         self._reference, self._parcel, self._cargo = reference, parcel, cargo
 

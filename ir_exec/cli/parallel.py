@@ -96,8 +96,8 @@ class Bar:
 
     Args:
         total: Returns the number of items; called only if the bar is shown.
-        verb: The texts before and after the bar.
-        noun: See `verb`.
+        verb: The text before the bar.
+        noun: The text after the bar.
     """
 
     def __init__(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -75,8 +76,8 @@ class CompiledModel(Session):
     It can be copied and pickled like a Model, and sent to process pools. The copy is compiled again with the same
     options, and its variables have their initial values, as after `reset_state`.
 
-    An ONNX file may have operators that need shapes or values missing in the file. It is specialised to the inputs of a
-    call whenever these need another model; the models of the latest calls are kept. `specialisations` lists them.
+    An ONNX file may have operators that need shapes or values missing in the file. It is specialized to the inputs of a
+    call whenever these need another model; the models of the latest calls are kept. `specializations` lists them.
 
     Args:
         instrument: A wrapper of every step of a plan; copies have none.
@@ -184,12 +185,19 @@ class CompiledModel(Session):
         return partial(type(self), **self._options), (self._whole,)
 
     @property
-    def specialisations(self) -> list[dict[str, str]]:
-        """The aspects of the inputs that each specialised model depends on: "value 1", "shape [2,3]", "rank 2".
+    def specializations(self) -> list[dict[str, str]]:
+        """The aspects of the inputs that each specialized model depends on: "value 1", "shape [2,3]", "rank 2".
 
         The model of the latest call is last; the list is empty for a model that fits all inputs.
         """
         return self._network.specializations
+
+    @property
+    def specialisations(self) -> list[dict[str, str]]:
+        """The former name of `specializations`."""
+        message = "CompiledModel.specialisations is called specializations now"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.specializations
 
     def _specializing(
         self, specializer: Specializer, instrument: Instrument | None, general: RunnableNetwork | None = None

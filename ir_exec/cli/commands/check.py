@@ -14,19 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ir_exec import __version__
-from ir_exec.check import (
-    FORMATS,
-    Baseline,
-    Fix,
-    Places,
-    Report,
-    Reports,
-    Selection,
-    Summary,
-    fix,
-    printable,
-    summary_line,
-)
+from ir_exec.check import FORMATS, Baseline, Fix, Places, Report, Reports, Selection, Summary, fix, summary_line
 from ir_exec.check.releases import target_release
 from ir_exec.cli.config import Config, prefixes, read_config
 from ir_exec.cli.extensions import extension_options, import_extensions, resolve_extensions, settings_path
@@ -43,6 +31,7 @@ from ir_exec.hints import install_hint
 from ir_exec.ir import default_weights_path
 from ir_exec.ir.paths import exists
 from ir_exec.ir.urls import suffix_of
+from ir_exec.printable import printable
 from ir_exec.readers import ENDINGS, is_readable
 from ir_exec.report.numbers import format_count
 

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
@@ -41,6 +40,7 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
+from ir_exec.printable import printable
 from ir_exec.report.numbers import format_bytes, format_seconds
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table

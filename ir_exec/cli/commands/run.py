@@ -12,7 +12,6 @@ import click
 import numpy as np
 
 from ir_exec.batch.input_files import outputs_of_data_set
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.commands.run_batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
@@ -50,6 +49,7 @@ from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort
+from ir_exec.printable import printable
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, Results, compile_model
@@ -205,7 +205,7 @@ def command(
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
     partition = compiled.partition if isinstance(compiled, EngineModel) else None
-    specialised = compiled.specialisations[-1] if compiled.specialisations else None
+    specialized = compiled.specializations[-1] if compiled.specializations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
         shown += printed_values(found) if printed == "values" else ()
@@ -213,8 +213,8 @@ def command(
         if partition is not None:
             echo(f"{printable(str(partition).splitlines()[0])}\n")
         show(*shown, times_text(times) + (f", outputs written to {output}" if output else ""))
-        if specialised is not None:
-            echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
+        if specialized is not None:
+            echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialized.items()))}")
         if differs is not None:
             _tell_expected(differs, len(found), expected or "")
     else:
@@ -228,7 +228,7 @@ def command(
             outputs=tuple(outputs),
             times=times,
             engine=partition,
-            specialised=specialised,
+            specialised=specialized,
             token_offsets=_token_offsets(model, compiled, arrays, found),
         )
         show_json(to_json(report if differs is None else report.judged(differs)))
