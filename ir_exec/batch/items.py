@@ -196,8 +196,16 @@ def _kept_npz(path: str, size: int, written: int) -> dict[str, Array]:
 
 
 def _read_npy(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
-    array = read_npy(path, mapped=True)
-    return {UNNAMED: np.array(array if rows is None else array[slice(*rows)])}
+    if rows is None:
+        return {UNNAMED: np.array(read_npy(path, mapped=True))}
+    status = os.stat(path)
+    return {UNNAMED: np.array(_mapped_npy(path, status.st_size, status.st_mtime_ns)[slice(*rows)])}
+
+
+@lru_cache(maxsize=4)
+def _mapped_npy(path: str, size: int, modified: int) -> Array:
+    """Map an array for rows of several items; a changed file is mapped again."""
+    return read_npy(path, mapped=True)
 
 
 def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPort]) -> dict[str, Array]:
