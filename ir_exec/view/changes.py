@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ir_exec.debug import NetworkDiff, diff
 from ir_exec.debug.comparison.metrics import difference_text
-from ir_exec.debug.comparison.pairing.structure import Side, paired
+from ir_exec.debug.comparison.pairing.structure import Side, pair_layers
 from ir_exec.debug.diffs.diffing import ChangedLayer
 from ir_exec.debug.precision.weights import weight_line
 from ir_exec.graph import Graph, Node
@@ -109,7 +109,7 @@ class Merger:
         return self._graphs(self._a.loaded.graph, self._b.loaded.graph, a, b)
 
     def _graphs(self, a: Graph, b: Graph, a_view: GraphView, b_view: GraphView) -> GraphView:
-        pairs = paired(Side(a, self._a.loaded.weights), Side(b, self._b.loaded.weights))
+        pairs = pair_layers(Side(a, self._a.loaded.weights), Side(b, self._b.loaded.weights))
         mine, theirs = _Graph.of(a, a_view), _Graph.of(b, b_view)
         partner = {other: node for node, other in pairs.items()}
         order = _order(mine.nodes, theirs.nodes, partner)

@@ -12,7 +12,7 @@ from typing import Any
 from lxml import etree
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import match_values
 from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
 from ir_exec.hints import install_hint
@@ -235,7 +235,7 @@ def links_between(first: NetworkView, other: NetworkView, made_of: MadeOf, index
                 found[by_name[name]][key] = None
     taken = {key for others in found.values() for key in others}
     mine = [entry for _, entry in _ports(first.graph)]
-    for value, partner in matched(mine, [entry for _, entry in _ports(other.graph)]).items():
+    for value, partner in match_values(mine, [entry for _, entry in _ports(other.graph)]).items():
         key, their_key = keys[value], their_keys[partner.key]
         # The original names that OpenVINO reports are more reliable than names and positions.
         if not (their_key in taken or key in found):

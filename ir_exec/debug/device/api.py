@@ -213,7 +213,7 @@ def _differing_ends(
     differ, worst = [], None
     for node, port, ours, theirs in zip(ends, model.outputs, expected, answer.outputs, strict=True):
         kinds = [ElementType.of(ours), ElementType.of(theirs)]
-        error = difference(as_declared(ours, port.element_type), theirs, settings.carried(kinds, node))
+        error = difference(as_declared(ours, port.element_type), theirs, settings.carried_tolerance(kinds, node))
         worst = error if worst is None or error.beyond > worst.beyond else worst
         if not error.is_within:
             differ.append(node)

@@ -125,8 +125,8 @@ def _error(
     if coarse is not None and any(kind.is_float for kind in kinds):
         kinds.append(coarse)
     if case.node is None:
-        return difference(ours, theirs, settings.chain(kinds))
-    tolerance = settings.own(case.node, case.inputs, kinds)
+        return difference(ours, theirs, settings.chain_tolerance(kinds))
+    tolerance = settings.own_tolerance(case.node, case.inputs, kinds)
     least = case.least
     tolerance = replace(tolerance, rtol=max(tolerance.rtol, least.rtol), atol=max(tolerance.atol, least.atol))
     is_first = case.positions[number] == 0

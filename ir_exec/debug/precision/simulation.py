@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, Settings, Tolerance, difference, tolerance_of
-from ir_exec.debug.comparison.report_text import drawn
+from ir_exec.debug.comparison.report_text import describe_drawn_inputs
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.reduction.minimizing import MOST_TRIALS, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
@@ -96,7 +96,7 @@ class PrecisionReport(Record):
         for layer in damaged[:_LAYERS_SHOWN]:
             lines.append(f"  {layer.path} ({layer.type}): {_damage(layer)}")
         lines += format_remainder(len(damaged), _LAYERS_SHOWN, indent="  ")
-        end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
+        end = f"{self.rounds} runs{describe_drawn_inputs(self.seed, self.inputs)}"
         lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)
 
@@ -290,7 +290,7 @@ class RoundedRuns:
             exact = self._outputs.get(number)
             assert exact is not None, "the first run stored all outputs"
             kinds = (ElementType.of(array), self._kind) if ElementType.of(array).is_float else (ElementType.of(array),)
-            given = self._settings.given
+            given = self._settings.user_tolerance
             differences[port.name] = difference(array, exact, tolerance_of(kinds) if given is None else given)
         return differences
 
@@ -313,8 +313,8 @@ def _is_wide(array: Array) -> bool:
 
 def _own_tolerance(kind: ElementType, settings: Settings) -> Tolerance:
     """Return the tolerance for rounding the inputs and the outputs of a layer once."""
-    if settings.given is not None:
-        return settings.given
+    if settings.user_tolerance is not None:
+        return settings.user_tolerance
     step = 2.0**-10 if kind is ElementType.f16 else 2.0**-7
     return Tolerance(rtol=2 * step, scale=4 * step)
 

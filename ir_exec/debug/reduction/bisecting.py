@@ -189,7 +189,7 @@ class _PassSearch:
         """Return the differences of the outputs from those without passes."""
         found = []
         for port, ours, plain in zip(self._model.outputs, self._outputs(passes), self._plain, strict=True):
-            tolerance = self._settings.carried([ElementType.of(plain)])
+            tolerance = self._settings.carried_tolerance([ElementType.of(plain)])
             found.append(PassOutput(name=port.name, error=difference(ours, plain, tolerance)))
         return tuple(found)
 
@@ -248,7 +248,7 @@ class _PassSearch:
             result = step.evaluate(*[values[number] for number in step.inputs])
         ours = result[0] if isinstance(result, tuple) else result
         plain = values[step.outputs[0]]
-        return difference(ours, plain, self._settings.chain([ElementType.of(plain)]))
+        return difference(ours, plain, self._settings.chain_tolerance([ElementType.of(plain)]))
 
 
 def _severity(layer: PassLayer) -> tuple[bool, float]:

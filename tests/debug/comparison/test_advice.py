@@ -9,7 +9,7 @@ import pytest
 
 from ir_exec import Model, build
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.comparison.advice import computed_type, judged
+from ir_exec.debug.comparison.advice import computed_type, find_agreements
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.references.reference import ArraysReference
@@ -122,9 +122,12 @@ class TestTypes:
 def test_opinions() -> None:
     one, two = np.float32([1]), np.float32([2])
     tolerance = Tolerance(atol=0.1)
-    assert judged({"kernel": [one]}, 0, one, two, tolerance).is_reference
-    assert not judged({"kernel": [two]}, 0, one, two, tolerance).is_reference
-    assert judged({"kernel": [two], "alone": [one]}, 0, one, two, tolerance).is_reference
-    assert judged({"kernel": [one]}, 0, one, one, tolerance) == (None, False, False)
-    assert judged({"evaluator": [None]}, 0, one, two, tolerance) == (None, False, False)
-    assert [judged({"kernel": [side]}, 0, one, two, tolerance).confirms for side in (one, two)] == [False, True]
+    assert find_agreements({"kernel": [one]}, 0, one, two, tolerance).is_reference
+    assert not find_agreements({"kernel": [two]}, 0, one, two, tolerance).is_reference
+    assert find_agreements({"kernel": [two], "alone": [one]}, 0, one, two, tolerance).is_reference
+    assert find_agreements({"kernel": [one]}, 0, one, one, tolerance) == (None, False, False)
+    assert find_agreements({"evaluator": [None]}, 0, one, two, tolerance) == (None, False, False)
+    assert [find_agreements({"kernel": [side]}, 0, one, two, tolerance).confirms for side in (one, two)] == [
+        False,
+        True,
+    ]

@@ -106,7 +106,7 @@ def test_the_floor_counts_for_carried_errors() -> None:
     node = next(node for node in model.graph.nodes if node.type == "Sigmoid")
     assert tolerance_of([ElementType.f32], node).atol >= 4 * ULP
     assert tolerance_of([ElementType.f32]).atol < ULP
-    assert Settings(rtol=1e-3).carried([ElementType.f32], node).atol == 0
+    assert Settings(rtol=1e-3).carried_tolerance([ElementType.f32], node).atol == 0
 
 
 def test_the_accuracy_of_every_operator_is_on_the_page() -> None:

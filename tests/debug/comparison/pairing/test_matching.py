@@ -13,7 +13,7 @@ from ir_exec import Model, build, read_model
 from ir_exec.build import Value
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.pairing import matching
-from ir_exec.debug.comparison.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import match_values
 from ir_exec.debug.values.entries import Entry, entries_of
 from tests.debug.values.test_entries import entry
 
@@ -21,7 +21,7 @@ ONNX = Path(__file__).parents[3] / "networks" / "onnx"
 
 
 def pairs(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
-    found = matched(ours, theirs)
+    found = match_values(ours, theirs)
     return {our.path: found[our.key].path for our in ours if our.key in found}
 
 
@@ -138,7 +138,7 @@ class TestNamesThatAreCountedUp:
 
     def test_constants_follow_what_takes_them(self) -> None:
         ours, theirs = list(entries_of(network(range(100)))), list(entries_of(network(range(100), reduced=True)))
-        found = matched(ours, theirs)
+        found = match_values(ours, theirs)
         floats = [our for our in ours if our.is_constant and our.element_type == "f32"]
         assert [found[one.key].shape for one in floats[1:]] == [one.shape for one in floats[1:]]
         assert not any(our.key in found and found[our.key].numbers != our.numbers for our in ours if our.numbers)
@@ -259,7 +259,7 @@ def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.Monke
 
     ours, theirs = joined("a"), joined("b")
     monkeypatch.setattr(matching, "stand_alike", counted)
-    found = matched(ours, theirs)
+    found = match_values(ours, theirs)
     assert {entry.layer_name: found[entry.key].layer_name for entry in ours if entry.type == "Tanh"} == {
         f"a/step{n}": f"b/step{n}" for n in range(200)
     }
