@@ -142,7 +142,7 @@ def compare(
             device=device,
             hint=hint,
             timeout=timeout,
-            whole=lambda network, rows: compare(network, reference, rows[0], then=rows[1:], **again),
+            compare_complete=lambda network, rows: compare(network, reference, rows[0], then=rows[1:], **again),
         )
     options: dict[str, Any] = {"threads": threads, "precision": precision}
     record: Drawn | None = None

@@ -152,7 +152,7 @@ class _Comparing(FindingsReporter):
         # In this call, the reference's layers read the values that it assigned in the previous call.
         self._kept, self._assigned = self._assigned, {}
         skip_iteration = self._is_same_iteration if isinstance(self._reference, IRReference) else None
-        outputs = self._walker.run(list(arrays), self.visit, whole=skip_iteration, goes_on=self.calls > 1)
+        outputs = self._walker.run(list(arrays), self.visit, on_iteration=skip_iteration, goes_on=self.calls > 1)
         # If the outputs agree, a value may have another meaning in the reference: before a scale that was moved.
         if self._fuses or not self.values.differs(self.calls):
             self._clear_contradicted(arrays, outputs)

@@ -20,7 +20,7 @@ TABLE = np.linspace(-1, 1, 60 * 4, dtype=np.float32).reshape(60, 4)
 
 
 def drawn(network: Model, **given: Array) -> tuple[dict[str, Array], dict[str, DrawnInput]]:
-    drawer = Drawer(network, 0, given=given)
+    drawer = Drawer(network, 0, arrays=given)
     arrays = drawer.arrays(0)
     return arrays, {input.name: input for input in drawer.record(arrays).inputs}
 

@@ -63,7 +63,7 @@ def test_openvino_reshapes_to_the_same(name: str) -> None:
     model = ov.Core().read_model(PATHS[name])
 
     def reshaped(sizes: Sizes) -> None:
-        given = prober.given(sizes).items()
+        given = prober.shapes_of(sizes).items()
         model.reshape({number: ov.PartialShape([dim.size for dim in shape]) for number, shape in given})
 
     for sizes in fitting(found):
@@ -92,7 +92,7 @@ def ran(child: Child, model: Model, prober: Prober, sizes: Sizes, folder: Path) 
 
 def run_by_openvino(child: Child, model: Model, prober: Prober, sizes: Sizes, folder: Path) -> list[dict[str, Any]]:
     folder.mkdir()
-    model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
+    model.reshape({number: list(shape) for number, shape in prober.shapes_of(sizes).items()})
     arrays = [np.ones(shape, kind) for kind, shape in types(model)]
     request = what_to_run(model, folder, "CPU", "accuracy", 2)
     answer = child.ask(do="run", probes=[], calls=[store_arrays(arrays, folder)], folder=str(folder), **request)
@@ -369,7 +369,7 @@ def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
     assert found.base is not None
     for sizes in fitting(found):
         outcome = prober(sizes)
-        model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
+        model.reshape({number: list(shape) for number, shape in prober.shapes_of(sizes).items()})
         assert list(outcome.types) == list(model.types)
 
 

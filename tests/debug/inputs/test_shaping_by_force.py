@@ -117,7 +117,7 @@ def test_sizes_drawn_at_random(name: str) -> None:
         sizes = allowed(found, rng)
         assert allows(found, sizes), sizes
         assert prober(sizes).fits, sizes
-        shapes = {number: list(shape) for number, shape in prober.given(sizes).items()}
+        shapes = {number: list(shape) for number, shape in prober.shapes_of(sizes).items()}
         model.reshape({number: ov.PartialShape([dim.lo for dim in shape]) for number, shape in shapes.items()})
     for _ in range(DRAWN):
         sizes = near(found, rng)

@@ -89,7 +89,7 @@ def test_instrumented_runs_give_the_same_values() -> None:
     model, recorder = read_model(NETWORKS / "llama_stateful.xml"), Recorder()
     watched, plain = CompiledModel(model, instrument=recorder.instrument), compile_model(model)
     given = inputs("llama_stateful")
-    for around in (recorder.timed, recorder.counted):
+    for around in (recorder.record_times, recorder.record_work):
         with around() as seen:
             found = watched(given)
         assert seen
@@ -100,7 +100,7 @@ def test_instrumented_runs_give_the_same_values() -> None:
 def test_events_lie_within_each_other() -> None:
     model, recorder = read_model(NETWORKS / "script_loop_seq.xml"), Recorder()
     watched = CompiledModel(model, instrument=recorder.instrument)
-    with recorder.timed() as events:
+    with recorder.record_times() as events:
         watched(inputs("script_loop_seq"))
     top = [event for event in events if event.node in set(model.graph.nodes)]
     for before, after in pairwise(top):

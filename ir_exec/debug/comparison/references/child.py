@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.debug.values.files import unwritable
-from ir_exec.debug.values.stored_arrays import damaged
+from ir_exec.debug.values.stored_arrays import damaged_file_error
 from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 
@@ -181,4 +181,4 @@ def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array
         start = stored.get("start", 0)
         return decode(element_type, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
     except (OSError, ValueError) as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None

@@ -206,7 +206,7 @@ class OpenVINOONNXReference(OpenVINOReference):
         outputs = answer["outputs"]
         return {**answer, "outputs": [outputs[position] for position in self._output_order]}
 
-    def _place(self, entry: Entry) -> tuple[str, int]:
+    def _port_of(self, entry: Entry) -> tuple[str, int]:
         return self._places[entry.key]
 
 

@@ -196,7 +196,7 @@ class IRReference(ReferenceState):
                     f"the reference has an input {port.name!r} that is missing from the model", code=Code.unknown_input
                 )
             arguments.append(_cast(array, port.element_type))
-        self._walker.run(arguments, keep, whole=keep_whole, goes_on=goes_on)
+        self._walker.run(arguments, keep, on_iteration=keep_whole, goes_on=goes_on)
 
     def number(self, key: Key) -> int:
         """The number of a value in its body."""
