@@ -77,9 +77,9 @@ def test_outputs_that_follow_from_shapes_are_no_reason() -> None:
 
 
 def test_given_inputs_are_not_run() -> None:
-    given = np.full((2, 8), np.nan, np.float32)
-    arrays, record = checked_inputs(always_nan(), 0, given_arrays={"x": given})
-    assert arrays["x"] is given
+    array = np.full((2, 8), np.nan, np.float32)
+    arrays, record = checked_inputs(always_nan(), 0, given_arrays={"x": array})
+    assert arrays["x"] is array
     assert not record.checked
 
 
