@@ -13,7 +13,7 @@ from ir_exec.onnx.checking.constraint_table import CONSTRAINTS
 from ir_exec.onnx.checking.constraints import Constraint, NodeFacts
 from ir_exec.onnx.checking.microsoft_constraint_table import MICROSOFT_CONSTRAINTS
 from ir_exec.onnx.checking.ml_constraint_table import ML_CONSTRAINTS
-from ir_exec.onnx.lowering.attributes import resolved
+from ir_exec.onnx.lowering.attributes import resolve
 from ir_exec.onnx.lowering.registry import MICROSOFT, ML, STANDARD, canonical_domain, find
 from ir_exec.onnx.lowering.values import GraphValue, Narrow
 from ir_exec.onnx.reading.functions import defining
@@ -175,7 +175,7 @@ def _differing_types(definition: _Definition, inputs: Sequence[GraphValue]) -> I
 def _type_of(value: GraphValue) -> tuple[int, str]:
     """The TensorProto.DataType of a tensor, and its name in messages; 0 if unknown."""
     if isinstance(value, Narrow):
-        return value.kind, _name_of(value.kind)
+        return value.data_type, _name_of(value.data_type)
     if not isinstance(value, Value) or not value.element_type.is_known:
         return 0, ""
     try:
@@ -222,7 +222,7 @@ def _attributes(node: NodeProto, given: Mapping[str, AttributeProto]) -> dict[st
     plain = (kinds.INT, kinds.FLOAT, kinds.STRING, kinds.INTS, kinds.FLOATS, kinds.STRINGS)
     found = {}
     for attribute in node.attribute:
-        value = resolved(attribute, given)
+        value = resolve(attribute, given)
         if value is not None and value.type in plain:
             found[attribute.name] = _plain(helper.get_attribute_value(value))
     return found

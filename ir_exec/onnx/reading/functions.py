@@ -202,7 +202,7 @@ def _type_of(value: GraphValue) -> TypeProto:
         found.sequence_type.elem_type.tensor_type.elem_type = onnx_type(value.element_type)
     elif isinstance(value, Narrow):
         found = _type_of(value.value)
-        found.tensor_type.elem_type = value.kind
+        found.tensor_type.elem_type = value.data_type
     elif isinstance(value, Value) and value.type.element_type is not ElementType.dynamic:
         found.tensor_type.elem_type = onnx_type(value.type.element_type)
         if value.type.shape.dims is not None:
