@@ -11,7 +11,7 @@ from onnx import defs, helper, numpy_helper
 
 from ir_exec import IRError, check_model, compile_model
 from ir_exec.onnx.lowering.registry import ML, STANDARD
-from ir_exec.onnx.reading.functions import deprecated
+from ir_exec.onnx.reading.functions import deprecation
 from tests.helpers.facts import mentions
 from tests.onnx.runtime import Node, assert_as_onnxruntime, node
 
@@ -79,7 +79,7 @@ def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
 )
 def test_every_deprecation_of_onnx_is_known_and_says_what_to_use(schema: Any) -> None:
     for opset in (schema.since_version, schema.since_version + 1):
-        found = deprecated(schema.domain, schema.name, opset)
+        found = deprecation(schema.domain, schema.name, opset)
         assert found is not None
         assert (found.code, found.severity) == ("IR125", "warning")
         assert found.hint is not None

@@ -42,7 +42,7 @@ def read_attributes(
     """The values of a node's attributes, by the names of the function's parameters.
 
     Args:
-        function_attributes: The attributes that replace references (`ref_attr_name`) to attributes of a function, by name.
+        function_attributes: The attributes of a function that replace references (`ref_attr_name`), by name.
         warn: Called with IR303 for an attribute that this version does not have and onnxruntime ignores.
 
     Raises:

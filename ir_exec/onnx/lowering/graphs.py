@@ -35,9 +35,9 @@ from ir_exec.onnx.lowering.states import DOMAIN as STATES
 from ir_exec.onnx.lowering.states import state_value
 from ir_exec.onnx.lowering.values import GraphValue, Missing, MissingValueError
 from ir_exec.onnx.lowering.versions import Version
-from ir_exec.onnx.reading.functions import Functions, deprecated, not_taken
+from ir_exec.onnx.reading.functions import Functions, deprecation, not_accepted
 from ir_exec.onnx.reading.order import in_order, name_of, needed_names, place_of
-from ir_exec.onnx.reading.tensors import array_of, dense, narrowed, tensor_type_of
+from ir_exec.onnx.reading.tensors import array_of, dense, narrow, tensor_type_of
 from ir_exec.types import Array
 from ir_exec.types.dim import OpenShapeError
 
@@ -268,7 +268,7 @@ class Converter:
         if not type.element_type.is_known:
             return Missing()
         self.stand_ins.append(build.parameter(type.shape, type.element_type, name=name))
-        return narrowed(self.stand_ins[-1], declared.tensor_type.elem_type)
+        return narrow(self.stand_ins[-1], declared.tensor_type.elem_type)
 
     def _outputs(self, node: NodeProto, scope: NameScope, position: int) -> list[GraphValue]:
         inputs = [self._value(name, scope) if name else None for name in node.input]
@@ -295,7 +295,7 @@ class Converter:
             raise internal_error(error) from error
         domain = canonical_domain(node.domain)
         opset = scope.opsets.get(domain, 0)
-        own = (not_taken(domain, node.op_type, opset, inputs), self._deprecation(node, opset))
+        own = (not_accepted(domain, node.op_type, opset, inputs), self._deprecation(node, opset))
         for fault in (*own, *self.warnings):
             if fault is not None:
                 self.report(fault.located(place_of(node, position)))
@@ -313,7 +313,7 @@ class Converter:
     def _deprecation(self, node: NodeProto, opset: int) -> IRError | None:
         if self.functions.local(node) is not None:
             return None
-        return deprecated(canonical_domain(node.domain), node.op_type, opset)
+        return deprecation(canonical_domain(node.domain), node.op_type, opset)
 
     def _missing(self, node: NodeProto) -> list[GraphValue]:
         self.left_out += 1
@@ -386,7 +386,7 @@ class Converter:
         version = find(domain, node.op_type, opset)
         if version is not None:
             return self._call(version, node, inputs, scope)
-        function = self.functions.defined(resolve_references(node, scope.attributes), inputs, opset)
+        function = self.functions.find_body(resolve_references(node, scope.attributes), inputs, opset)
         if function is None:
             unknown = unknown_operator(node, opset)
             is_open = any(isinstance(input, Value) and not input.shape.is_static for input in inputs)
@@ -455,7 +455,7 @@ class Converter:
         tensor = scope.initializer(name)
         if tensor is not None:
             # In the requesting scope: a body has separate constants.
-            value = narrowed(build.constant(self.array(tensor), name=name), tensor.data_type)
+            value = narrow(build.constant(self.array(tensor), name=name), tensor.data_type)
             scope.set(name, value)
             return value
         try:

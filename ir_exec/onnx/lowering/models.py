@@ -21,7 +21,7 @@ from ir_exec.onnx.lowering.registry import NEWEST, NEWEST_VERSIONS, STANDARD, ca
 from ir_exec.onnx.lowering.scope import NameScope
 from ir_exec.onnx.lowering.values import Appended, GraphValue, Missing, Narrow, Sequence, Stack
 from ir_exec.onnx.reading.functions import Functions
-from ir_exec.onnx.reading.tensors import element_type_of, narrowed, tensor_type_of
+from ir_exec.onnx.reading.tensors import element_type_of, narrow, tensor_type_of
 from ir_exec.report.numbers import format_count
 from ir_exec.types import ElementType, Shape, TensorType
 
@@ -284,7 +284,7 @@ class _Inputs:
         self.parameters.append(value)
         if self._demands is not None:
             self._demands.add_input(value, name)
-        return narrowed(value, declared.tensor_type.elem_type), len(self.parameters) - 1
+        return narrow(value, declared.tensor_type.elem_type), len(self.parameters) - 1
 
 
 def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
