@@ -293,7 +293,7 @@ def _result(value: GraphValue, name: str, results: list[Value]) -> Layout:
     if isinstance(value, Missing):
         raise GraphError(f"{name!r} is not the output of a node, an input or an initializer", code=Code.dangling_edge)
     if isinstance(value, Stack):
-        value = value.listed()
+        value = value.to_sequence()
     if isinstance(value, Sequence):
         return [_result(element, f"{name}/{position}", results) for position, element in enumerate(value.items)]
     if isinstance(value, Appended):

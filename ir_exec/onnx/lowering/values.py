@@ -81,7 +81,7 @@ class Stack:
     def element_type(self) -> ElementType:
         return self.value.element_type
 
-    def listed(self) -> Sequence:
+    def to_sequence(self) -> Sequence:
         """The elements as a list.
 
         Raises:

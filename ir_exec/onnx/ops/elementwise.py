@@ -251,11 +251,11 @@ def elu(data: Value, *, alpha: float) -> Value:
 def celu(data: Value, *, alpha: float) -> Value:
     """max(0, x) + min(0, alpha (exp(x / alpha) - 1))."""
 
-    def curved(x: Value) -> Value:
+    def apply_celu(x: Value) -> Value:
         unit = build.elu(build.divide(x, number(alpha, x)), alpha=1.0)
         return build.add(build.relu(x), build.minimum(number(0, x), build.multiply(number(alpha, x), unit)))
 
-    return in_floats(data, curved)
+    return in_floats(data, apply_celu)
 
 
 @onnx_op("Selu", since=(1, 6))

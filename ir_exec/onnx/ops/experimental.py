@@ -122,11 +122,11 @@ def image_scaler(data: Value, *, bias: Floats, scale: float) -> Value:
             code=Code.dims_differ,
         )
 
-    def scaled(x: Value) -> Value:
+    def scale_image(x: Value) -> Value:
         product = build.multiply(x, number(scale, x))
         return build.add(product, reshape(numbers(bias, x), 1, len(bias), 1, 1)) if bias else product
 
-    return in_floats(data, scaled)
+    return in_floats(data, scale_image)
 
 
 @onnx_op("Crop", since=1, instead="Slice")

@@ -24,7 +24,7 @@ from ir_exec.onnx.lowering.values import (
 )
 from ir_exec.onnx.ops.attention import heads_of, heads_of_size, merge_heads, rotate_pairs
 from ir_exec.onnx.ops.microsoft import embed_layer_normalization
-from ir_exec.onnx.ops.movement import padded, trilu
+from ir_exec.onnx.ops.movement import pad_axes, trilu
 from ir_exec.onnx.ops.quantization import dequantize
 from ir_exec.onnx.ops.shape import scalar_range
 from ir_exec.types import Array, ElementType
@@ -51,7 +51,7 @@ def range_of_microsoft(start: Value, limit: Value, delta: Value | None) -> Value
 def pad_of_microsoft(data: Value, pads: Value, value: Value | None, *, mode: str) -> Value:
     """The pads may be a row, and the value may have rank 1."""
     fill = None if value is None else reshape(value)
-    return padded(data, reshape(pads, -1), fill, None, mode)
+    return pad_axes(data, reshape(pads, -1), fill, None, mode)
 
 
 @onnx_op("UnfoldTensor", since=1, domain=MICROSOFT)

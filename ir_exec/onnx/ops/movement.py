@@ -29,7 +29,7 @@ from ir_exec.onnx.lowering.values import (
 )
 from ir_exec.types import Dim, ElementType
 
-__all__ = ["padded"]
+__all__ = ["pad_axes"]
 
 _REDUCTIONS: Mapping[str, Literal["none", "sum", "prod", "min", "max"]] = {
     "none": "none",
@@ -298,16 +298,16 @@ def pad_1(data: Value, *, paddings: Ints, mode: str, value: float) -> Value:
 
 @onnx_op("Pad", since=2)
 def pad_2(data: Value, *, pads: Ints, mode: str, value: float) -> Value:
-    return padded(data, ints(*pads), number(value, data), None, mode)
+    return pad_axes(data, ints(*pads), number(value, data), None, mode)
 
 
 @onnx_op("Pad", since=(11, 18))
 def pad(data: Value, pads: Value, constant_value: Value | None, axes: Value | None, *, mode: str, since: int) -> Value:
     """Version 19 introduced the mode wrap, which exporters already write for 18."""
-    return padded(data, pads, constant_value, axes, mode, wraps=since >= 18)
+    return pad_axes(data, pads, constant_value, axes, mode, wraps=since >= 18)
 
 
-def padded(
+def pad_axes(
     data: Value, pads: Value, fill: Value | None, axes: Value | None, mode: str, *, wraps: bool = False
 ) -> Value:
     """Pads for `axes`, or for all axes: at the beginnings, then at the ends."""

@@ -51,7 +51,7 @@ def _hardmax(data: Value, axis: int) -> Value:
 
 
 def _register(name: str, function: AlongAxis) -> None:
-    def flattened(data: Value, *, axis: int) -> Value:
+    def flatten_and_apply(data: Value, *, axis: int) -> Value:
         """Up to version 12 all axes starting at `axis` are merged."""
         rank = known_rank(data, "the input")
         start = normal_axis(axis, rank) if axis != rank else rank
@@ -65,7 +65,7 @@ def _register(name: str, function: AlongAxis) -> None:
     def along(data: Value, *, axis: int) -> Value:
         return function(data, axis)
 
-    onnx_op(name, since=1)(flattened)
+    onnx_op(name, since=1)(flatten_and_apply)
     onnx_op(name, since=13)(along)
 
 

@@ -365,15 +365,15 @@ def lstm_cell(
     total = concat([build.add(bias[gate], bias[gate + 4]) for gate in range(4)])
     peeps = None if peepholes is None else list(build.split(peepholes, 0, num_splits=3))
 
-    def gated(sums: Value, gate: int, c: Value) -> Value:
+    def activate_gate(sums: Value, gate: int, c: Value) -> Value:
         return f(clip(sums if peeps is None else build.add(sums, build.multiply(peeps[gate], c))))
 
     def cell(x: Value, h: Value, c: Value) -> list[Value]:
         sums = build.add(build.add(_product(x, w), _product(h if rounded is None else rounded(h), r)), total)
         i, o, forget, new = build.split(sums, 1, num_splits=4)
-        i = gated(i, 0, c)
-        forget = build.subtract(number(1, i), i) if input_forget else gated(forget, 2, c)
+        i = activate_gate(i, 0, c)
+        forget = build.subtract(number(1, i), i) if input_forget else activate_gate(forget, 2, c)
         after = build.add(build.multiply(forget, c), build.multiply(i, g(clip(new))))
-        return [build.multiply(gated(o, 1, after), last(after)), after]
+        return [build.multiply(activate_gate(o, 1, after), last(after)), after]
 
     return cell

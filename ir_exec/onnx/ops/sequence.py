@@ -55,7 +55,7 @@ def _as_list(sequence: GraphValue) -> Sequence:
         NotKnownError: If their number is unknown.
     """
     if isinstance(sequence, Stack):
-        return sequence.listed()
+        return sequence.to_sequence()
     if not isinstance(sequence, Sequence):
         message = "a list that grows in a loop with an unknown number of iterations is read inside it"
         raise NotKnownError(message)

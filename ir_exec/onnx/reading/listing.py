@@ -112,7 +112,7 @@ class Listing:
         """The type of a value: as declared in the file, else as inferred; "" if unknown."""
         return self._types.get(name) or inferred.get(name, "")
 
-    def named(self, name: str) -> list[ListedNode]:
+    def find_by_name(self, name: str) -> list[ListedNode]:
         """The nodes with this name, or with an output of this name."""
         return [node for node in self.nodes if node.name == name] or [
             node for node in self.nodes if name in node.outputs
