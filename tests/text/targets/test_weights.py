@@ -21,14 +21,14 @@ from tests.text.targets.folders import find_diagnostics, four_bits, severities
         ({"group": 64}, ["warning"]),
         ({"group": 32, "experts": 4}, ["warning"]),
         ({"group": 1}, ["warning"]),
-        ({"kind": "u4", "zero_point": 3}, ["warning"]),
-        ({"kind": "u4", "zero_point": 8}, ["info"]),
-        ({"kind": "u4"}, []),
-        ({"kind": "i4", "zero_point": 2}, ["warning"]),
-        ({"kind": "u4", "zero_point": 3, "group": 32}, ["warning", "warning"]),
-        ({"kind": "nf4", "group": None}, ["info"]),
-        ({"kind": "nf4", "group": 128}, ["warning"]),
-        ({"kind": "f4e2m1", "group": 32}, ["warning"]),
+        ({"element_type": "u4", "zero_point": 3}, ["warning"]),
+        ({"element_type": "u4", "zero_point": 8}, ["info"]),
+        ({"element_type": "u4"}, []),
+        ({"element_type": "i4", "zero_point": 2}, ["warning"]),
+        ({"element_type": "u4", "zero_point": 3, "group": 32}, ["warning", "warning"]),
+        ({"element_type": "nf4", "group": None}, ["info"]),
+        ({"element_type": "nf4", "group": 128}, ["warning"]),
+        ({"element_type": "f4e2m1", "group": 32}, ["warning"]),
     ],
     ids=str,
 )
@@ -36,7 +36,7 @@ def test_formats(stored: dict[str, Any], expected: list[str], tmp_path: Path) ->
     folder = pipeline(tmp_path / "model")
     language_model(projection=four_bits(**stored)).save(folder / "openvino_model.xml")
     assert severities(folder, "npu") == expected
-    is_known_to_gpus = stored.get("kind", "i4") in ("i4", "u4")
+    is_known_to_gpus = stored.get("element_type", "i4") in ("i4", "u4")
     assert severities(folder, "gpu") == ([] if is_known_to_gpus else ["info"])
     assert severities(folder, "genai") == []
 
