@@ -18,7 +18,7 @@ import numpy as np
 from ir_exec.batch.names import IMAGES, port_of_key
 from ir_exec.codes import Code
 from ir_exec.debug.values.files import nearest
-from ir_exec.debug.values.stored_arrays import damaged, read_npy, read_npz
+from ir_exec.debug.values.stored_arrays import damaged_file_error, read_npy, read_npz
 from ir_exec.errors import EvaluationError
 from ir_exec.hints import install_hint
 from ir_exec.ir.paths import local_path
@@ -178,7 +178,7 @@ def _readable(file: StoredFile) -> str:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise damaged(file.path, error) from None
+        raise damaged_file_error(file.path, error) from None
     return path
 
 
@@ -215,7 +215,7 @@ def _read_zarr(path: str, rows: tuple[int, int] | None, ports: Sequence[ModelPor
             name: np.asarray(stored[...] if rows is None else stored[slice(*rows)]) for name, stored in arrays.items()
         }
     except Exception as error:  # codecs raise any exception for damaged chunks
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None
 
 
 def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
@@ -227,7 +227,7 @@ def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
     try:
         opened = zarr.open(path, mode="r")
     except Exception as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None
     if isinstance(opened, zarr.Array):
         arrays = {UNNAMED: opened}
     else:
@@ -235,7 +235,7 @@ def _open_zarr(path: str, ports: Sequence[ModelPort]) -> dict[str, Any]:
     for array in arrays.values():
         # Versions of numcodecs before 0.16.6 decode pickles, which run code.
         if any(getattr(codec, "codec_id", "") == "pickle" for codec in (*array.filters, *array.compressors)):
-            raise damaged(path, ValueError("Object arrays are stored as pickles"))
+            raise damaged_file_error(path, ValueError("Object arrays are stored as pickles"))
     return arrays
 
 
@@ -269,7 +269,7 @@ def _open_parquet(path: str) -> Any:
     try:
         return parquet.ParquetFile(path, memory_map=True)
     except (ArrowException, ValueError, OSError) as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None
 
 
 def _columns(file: Any, ports: Sequence[ModelPort]) -> list[str]:
