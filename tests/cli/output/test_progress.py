@@ -71,12 +71,8 @@ def test_no_spinner_without_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def open_layer_bar() -> None:
     with LayerBar(None) as bar:
-<<<<<<< HEAD
-        bar.advance("layer")
-=======
         bar.advance("a layer")
         assert bar.tasks
->>>>>>> steps55
 
 
 def open_bar() -> None:
@@ -100,11 +96,7 @@ def test_outputs_and_bars_end_a_spinner(
     output: Callable[[], None], stderr: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ir_exec.cli.parallel.shows_progress", lambda: True)
-<<<<<<< HEAD
-    monkeypatch.setattr(progress, "PATIENCE", 0)
-=======
     monkeypatch.setattr(progress, "PATIENCE", 0.0)
->>>>>>> steps55
     with Spinner("convert", NEVER) as spinner:
         spinner.show()
         output()
