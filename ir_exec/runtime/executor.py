@@ -106,8 +106,10 @@ class Executor:
             types=types,
             expand=expand_weights,
             packs_at_once=tier == "full",
-            fixed=[self._parameters[position] for position in (ties.fixed if ties else ())],
-            back_edges=[(edge.result, self._parameters[edge.parameter]) for edge in (ties.moved if ties else ())],
+            fixed=[self._parameters[position] for position in (ties.invariant_parameters if ties else ())],
+            back_edges=[
+                (edge.result, self._parameters[edge.parameter]) for edge in (ties.exclusive_edges if ties else ())
+            ],
             instrument=instrument,
         )
         weight_memory = WeightMemoryBudget(self.weights, budget, may_leave_file=expand_weights)

@@ -18,7 +18,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.infer import infer_outputs
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.precision import type_limits
 from ir_exec.model import Model
 from ir_exec.ops import Op
@@ -85,14 +85,16 @@ def as_f32(array: Array) -> Array:
     """Return 16-bit floats as f32; other arrays unchanged."""
     if array.dtype == np.float16 and array.size <= _SMALL:
         return array.astype(np.float32)
-    return converted(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
+    return convert_by_chunks(array, ElementType.f32) if ElementType.of(array) in _SHORT else array
 
 
 def as_declared(array: Array, kind: ElementType) -> Array:
     """Return an output of the model as 16-bit floats if its type declares them; other arrays unchanged."""
     if kind not in _SHORT:
         return array
-    return array.astype(np.float16) if kind is ElementType.f16 and array.size <= _SMALL else converted(array, kind)
+    return (
+        array.astype(np.float16) if kind is ElementType.f16 and array.size <= _SMALL else convert_by_chunks(array, kind)
+    )
 
 
 def run_as_f32(model: Model) -> Widened:
@@ -279,7 +281,7 @@ class _Wide(Op):
         kind = self._narrow.get(place)
         if kind is None:
             return array
-        return np.empty(0, kind.dtype) if _only_type(self._op, place) else converted(array, kind)
+        return np.empty(0, kind.dtype) if _only_type(self._op, place) else convert_by_chunks(array, kind)
 
 
 def _filled(op: Op, kind: ElementType) -> Op:

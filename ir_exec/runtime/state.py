@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.limits import current_limits
 from ir_exec.model import Model, ModelPort
 from ir_exec.ops.infrastructure.values import ReadValue, ReadValue3
@@ -62,7 +62,7 @@ class Variables:
     def read(self, variable_id: str) -> Array | None:
         value = self._current.get(variable_id)
         value = self._values.get(variable_id) if value is None else value
-        return value if value is None or variable_id not in self._rounded else converted(value, ElementType.f32)
+        return value if value is None or variable_id not in self._rounded else convert_by_chunks(value, ElementType.f32)
 
     def kept(self, variable_id: str) -> Array | None:
         """The value between runs, None for the initial one."""
@@ -75,7 +75,7 @@ class Variables:
             is_own: The array and its memory have no other owner, and need no copy.
         """
         kind = self._rounded.get(variable_id)
-        self._written[variable_id] = value if kind is None else converted(value, kind)
+        self._written[variable_id] = value if kind is None else convert_by_chunks(value, kind)
         (self._own.add if is_own else self._own.discard)(variable_id)
 
     def draw(self, layer: object, count: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ir_exec.kernels.precision import rounded
+from ir_exec.kernels.precision import round_to
 from ir_exec.types import Array, ElementType
 from tests.helpers.operators import evaluate, make
 
@@ -76,4 +76,4 @@ def test_floats_become_integers_by_way_of_64_bits(kind: str) -> None:
     dtype = ElementType[kind].dtype
     most = 2.0**62 if kind in ("i64", "u64") else float(np.iinfo(dtype).max)
     numbers = np.array([0.0, 1.75, 2.0**31 + 0.5 if most > 2.0**32 else 3.5, most])
-    assert rounded(numbers, dtype).tolist() == [int(number) for number in numbers]
+    assert round_to(numbers, dtype).tolist() == [int(number) for number in numbers]

@@ -20,7 +20,7 @@ from ir_exec.graph.weight_encodings import FLOAT_CODES
 from ir_exec.infer import Types
 from ir_exec.ir import Weights
 from ir_exec.ir.packing import decode, is_packed, packed_size
-from ir_exec.kernels.chunks import converted
+from ir_exec.kernels.chunks import convert_by_chunks
 from ir_exec.kernels.compressed import CompressedMatrix, multiply_columns, multiply_rows, take_rows
 from ir_exec.ops import In, Op
 from ir_exec.ops.infrastructure.values import Const
@@ -231,7 +231,7 @@ class CompressedWeights:
         every = decode(kind, (256, 8 // kind.bits), np.arange(256, dtype=np.uint8), self._weights.order)
         conversion = _first_conversion(weight)
         first = ElementType.f32 if conversion is None else vars(conversion.op)["destination_type"]
-        return converted(converted(every, first), ElementType.f32)
+        return convert_by_chunks(convert_by_chunks(every, first), ElementType.f32)
 
     def _stored(self, op: Const) -> Array:
         # As bytes, since files rarely align constants, and an array that is not aligned would be copied.

@@ -34,7 +34,7 @@ class Quantized(Op):
         return data.without_values()
 
     def evaluate(self, data: Array, *, out: Array | None = None) -> Array:
-        return self._levels.quantized(data, out)
+        return self._levels.quantize(data, out)
 
 
 check_contract(Quantized, "Quantized")
