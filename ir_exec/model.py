@@ -13,7 +13,7 @@ from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
-from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclared
+from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
 from ir_exec.ir import Document, Weights
 from ir_exec.ir.files import Source, WeightsSource, opened_weights, read_files
 from ir_exec.ir.pairing import WeightsDigest
@@ -235,7 +235,7 @@ class Model:
         given = dict(self.given)
         for value, shape in wanted.items():
             given[value] = TensorType(self.types[value.number].element_type, shape)
-        self.types = infer_types(self.graph, weights=self.weights, given=given)
+        self.types = infer_types(self.graph, weights=self.weights, overrides=given)
         self.given = given
         return self
 
@@ -344,7 +344,7 @@ class Model:
     def all_types(self) -> dict[Value, TensorType]:
         """Return the type of every value of the graph and of its bodies; bodies that never run are omitted."""
         seen: dict[Value, TensorType] = {}
-        infer_types(self.graph, weights=self.weights, given=self.given, seen=seen)
+        infer_types(self.graph, weights=self.weights, overrides=self.given, seen=seen)
         return seen
 
     def current_document(self) -> Document:
@@ -353,7 +353,7 @@ class Model:
             return self.document
         before: dict[Value, TensorType] = {}
         infer_types(self.graph, weights=self.weights, seen=before)
-        return redeclared(self.document, self.graph, before, self.all_types())
+        return redeclare(self.document, self.graph, before, self.all_types())
 
     def __repr__(self) -> str:
         return described(type(self).__name__, self)

@@ -169,7 +169,9 @@ def join_shapes(texts: Iterable[str]) -> dict[str, Shape]:
 
 def check_shapes(graph: Graph, weights: Weights | None, given: Mapping[Value, TensorType], findings: Findings) -> Types:
     """Report every layer that fails with the new input shapes but not with the old ones, and return the new types."""
-    return infer_types(graph, weights=weights, given=given, settle=_OldAndNew(graph, weights, given, findings).settle)
+    return infer_types(
+        graph, weights=weights, overrides=given, settle=_OldAndNew(graph, weights, given, findings).settle
+    )
 
 
 class _OldAndNew:

@@ -23,7 +23,7 @@ from numpy.lib import introspect
 from ir_exec.kernels.chunks import by_chunks, by_rows, empty_in_layout_of
 from ir_exec.kernels.parallel import for_ranges
 from ir_exec.tuning import thresholds
-from ir_exec.types import Array, ElementType, convert, saturated
+from ir_exec.types import Array, ElementType, convert, saturate
 
 __all__ = [
     "EXPONENT",
@@ -65,7 +65,7 @@ Function: TypeAlias = Callable[..., Any]
 def _to_nearest(numbers: Array, element_type: ElementType) -> Array:
     """Real numbers as integers; see the module for values out of range."""
     integers = np.rint(numbers)
-    result = saturated(integers, element_type)
+    result = saturate(integers, element_type)
     if not element_type.is_signed and element_type.bits > 8:
         result = np.where(integers < 0, integers.astype(np.int64).astype(element_type.dtype), result)
     return result

@@ -16,7 +16,7 @@ import numpy as np
 from ir_exec.errors import EvaluationError
 from ir_exec.kernels.gemm.product import matrix_product
 from ir_exec.tuning import thresholds
-from ir_exec.types import Array, ElementType, saturated
+from ir_exec.types import Array, ElementType, saturate
 
 __all__ = [
     "Coordinates",
@@ -303,9 +303,9 @@ def interpolate(
         table = how.table(data.shape[axis], size, scale, antialias)
         data = _resample(data.astype(_working_dtype(element_type, how), copy=False), axis, table)
         if element_type.is_integer and how.of_pillow:
-            data = saturated(np.trunc(data + np.copysign(0.5, data)), element_type)
+            data = saturate(np.trunc(data + np.copysign(0.5, data)), element_type)
     if element_type.is_integer:
-        return saturated(np.rint(data) if data.dtype.kind == "f" else data, element_type)
+        return saturate(np.rint(data) if data.dtype.kind == "f" else data, element_type)
     return data.astype(element_type.dtype, copy=False)
 
 

@@ -28,7 +28,7 @@ from ir_exec.types import (
     Shape,
     TensorType,
     element_types,
-    saturated,
+    saturate,
 )
 
 __all__ = ["Convert", "ConvertLike", "ConvertPromoteTypes", "StringTensorPack", "StringTensorUnpack"]
@@ -89,7 +89,7 @@ class Convert(Op):
 
     def evaluate_bounds(self, data: Bounds) -> Bounds:
         """Bounds saturate, where values wrap: a bound that means "not bounded" must not become -1."""
-        return saturated(data[0], self.destination_type), saturated(data[1], self.destination_type)
+        return saturate(data[0], self.destination_type), saturate(data[1], self.destination_type)
 
 
 @op("ConvertLike", since=1)

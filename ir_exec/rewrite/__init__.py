@@ -60,8 +60,8 @@ def _declared_anew(model: Model) -> Model:
             layers[node.id] = node.layer.model_copy(update={"inputs": inputs, "outputs": outputs})
     if not layers:
         return model
-    kept = tuple([layers.get(layer.id, layer) for layer in model.document.layers])
-    changed = model.document.model_copy(update={"layers": kept})
+    redeclared_layers = tuple([layers.get(layer.id, layer) for layer in model.document.layers])
+    changed = model.document.model_copy(update={"layers": redeclared_layers})
     return Model(Loaded(changed, build_graph(changed, model.weights, report=raise_error), model.weights, changed))
 
 

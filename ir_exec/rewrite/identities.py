@@ -62,8 +62,8 @@ def _pads_nothing(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
 def _neutral(element: int) -> Callable[[EditedNetwork, Sizes, Node], bool]:
     def is_neutral(network: EditedNetwork, sizes: Sizes, node: Node) -> bool:
         other = node.values_in[1]
-        known = network.known(other)
-        if known is None or known.dtype == object or not bool(np.all(known == known.dtype.type(element))):
+        array = network.known(other)
+        if array is None or array.dtype == object or not bool(np.all(array == array.dtype.type(element))):
             return False
         return _keeps_dims(network, sizes, node)
 

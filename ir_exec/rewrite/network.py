@@ -99,22 +99,22 @@ class EditedNetwork:
             self._drop(value.node)
         return True
 
-    def replace_by_new(self, value: Value, place: LayerPort) -> None:
+    def replace_by_new(self, value: Value, port: LayerPort) -> None:
         """Redirect the readers of a value to a port of a layer that is new in this round."""
-        self._redirect(value, place)
+        self._redirect(value, port)
         self._readers[value] = []
         self._drop(value.node)
 
-    def set_input(self, node: Node, position: int, place: LayerPort) -> None:
+    def set_input(self, node: Node, position: int, port: LayerPort) -> None:
         """Connect an input port to an output port."""
-        self._draft.sources[LayerPort(node.id, node.layer.inputs[position].id)] = place
+        self._draft.sources[LayerPort(node.id, node.layer.inputs[position].id)] = port
         self.is_changed = True
 
-    def read_constant(self, node: Node, position: int, place: LayerPort) -> None:
+    def read_constant(self, node: Node, position: int, port: LayerPort) -> None:
         """Connect an input of a node to a new constant; the old value is removed if it has no other reader."""
         value = self.current(node.values_in[position])
         self._forget(value, node, position)
-        self.set_input(node, position, place)
+        self.set_input(node, position, port)
 
     def become_reshape(self, node: Node, data: Value, shape: LayerPort) -> None:
         """Turn a node with one output into a Reshape of another value."""
@@ -136,16 +136,16 @@ class EditedNetwork:
 
     def constant(self, array: Array, name: str, neighbour: Node) -> LayerPort:
         """Add a constant; its position in the file is next to the node."""
-        size, kind = stored_size(array), ElementType.of(array)
+        size, element_type = stored_size(array), ElementType.of(array)
         offset = reserve_offset(size)
         self._arrays[offset] = array
         data = {
-            "element_type": kind.name,
+            "element_type": element_type.name,
             "shape": ",".join(map(str, array.shape)),
             "offset": str(offset),
             "size": str(size),
         }
-        port = Port(id="0", precision=kind.precision, dims=array.shape)
+        port = Port(id="0", precision=element_type.precision, dims=array.shape)
         return self.add("Const", "opset1", data, [], port, name, neighbour)
 
     def add(
@@ -196,7 +196,7 @@ class EditedNetwork:
 
     def _forget(self, value: Value, node: Node, position: int) -> None:
         """Remove a node from the readers of a value, and the value if it has no other reader."""
-        self._readers[value] = [one for one in self._readers[value] if one != (node, position)]
+        self._readers[value] = [reader for reader in self._readers[value] if reader != (node, position)]
         self._drop(value.node)
 
     def _rewire(self, node: Node, type: str, data: Mapping[str, str], sources: list[LayerPort]) -> None:
@@ -214,9 +214,9 @@ class EditedNetwork:
             self._draft.sources[LayerPort(node.id, port.id)] = source
         self.is_changed = True
 
-    def _redirect(self, value: Value, place: LayerPort) -> None:
+    def _redirect(self, value: Value, port: LayerPort) -> None:
         for node, position in self.readers(value):
-            self.set_input(node, position, place)
+            self.set_input(node, position, port)
 
     def _drop(self, node: Node) -> None:
         """Remove a node without readers, and nodes that only it reads."""

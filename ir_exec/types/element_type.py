@@ -121,10 +121,10 @@ class ElementType(Enum):
         Raises:
             ValueError: For others.
         """
-        found = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
-        if found is None:
+        element_type = _SPELLINGS.get(text) or _SPELLINGS.get(text.strip().lower())
+        if element_type is None:
             raise ValueError(f"unknown element type {text!r}")
-        return found
+        return element_type
 
     @classmethod
     def of(cls, array: Array) -> ElementType:
@@ -142,10 +142,10 @@ class ElementType(Enum):
         Raises:
             ValueError: If no element type has this dtype.
         """
-        found = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
-        if found is None:
+        element_type = _OF_DTYPE.get(dtype) or _of_ml_dtypes().get(dtype)
+        if element_type is None:
             raise ValueError(f"no element type has the dtype {dtype}")
-        return found
+        return element_type
 
     # Sets of types are used often, and the hash of Enum is Python code.
     __hash__ = object.__hash__
@@ -183,4 +183,4 @@ _SPELLINGS = (
 
 @cache
 def _of_ml_dtypes() -> dict[np.dtype[Any], ElementType]:
-    return {kind.dtype: kind for kind in _ML_DTYPES}
+    return {element_type.dtype: element_type for element_type in _ML_DTYPES}

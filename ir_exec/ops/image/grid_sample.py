@@ -16,7 +16,7 @@ from ir_exec.ops.base.facts import SAMPLED
 from ir_exec.ops.base.inputs import ValueRange
 from ir_exec.ops.base.shapes import merge_dims, require_rank
 from ir_exec.tuning import thresholds
-from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturated
+from ir_exec.types import Array, Dim, ElementType, Shape, TensorType, saturate
 
 __all__ = ["GridSample"]
 
@@ -209,4 +209,4 @@ def _narrow(values: Array, element_type: ElementType) -> Array:
     """Convert sampled values to the element type of the image."""
     if not element_type.is_integer:
         return values.astype(element_type.dtype, copy=False)
-    return saturated(np.rint(values) if element_type.bits <= 8 else values, element_type)
+    return saturate(np.rint(values) if element_type.bits <= 8 else values, element_type)
