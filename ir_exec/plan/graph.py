@@ -104,7 +104,7 @@ class PlanGraph:
             made_by: The pass that does so.
         """
         self._replaced |= dict.fromkeys(fusion.nodes)
-        self._replaced[fusion.nodes[-1]] = fusion.fused(made_by)
+        self._replaced[fusion.nodes[-1]] = fusion.make_node(made_by)
 
     def set_nodes(self, nodes: Sequence[Node]) -> None:
         """Replace all nodes."""
@@ -223,7 +223,7 @@ class Fusion(NamedTuple):
     op: Op
     inputs: Sequence[Value]
 
-    def fused(self, made_by: str = "") -> FusedNode:
+    def make_node(self, made_by: str = "") -> FusedNode:
         """The fused node, with the location of the last one.
 
         Args:

@@ -29,7 +29,7 @@ class Symbol(NamedTuple):
     """A size known only during a run: a dim (`is_dim`), or an element that may be any integer."""
 
     value: int
-    place: int
+    position: int
     is_dim: bool
 
 
@@ -55,9 +55,9 @@ class Sizes:
         """Return the elements of a scalar or vector of integers, None if it has too many or is not of integers."""
         return self._elements.get(value)
 
-    def known(self, value: Value) -> list[int] | None:
+    def constant_integers(self, value: Value) -> list[int] | None:
         """Return the elements of integers if all are known."""
-        array = self._network.known(value)
+        array = self._network.constant_value(value)
         is_integer = self._network.type(value).element_type.is_integer
         return None if array is None or not is_integer else [int(element) for element in array.reshape(-1)]
 
@@ -86,7 +86,7 @@ class Sizes:
         count = type.shape.static[0] if type.shape.static else 1
         if count > _MOST_ELEMENTS:
             return
-        constants = self.known(value)
+        constants = self.constant_integers(value)
         if constants is not None:
             self._elements[value] = tuple(constants)
             return
@@ -148,7 +148,7 @@ def _matmul(sizes: Sizes, node: Node) -> Dims:
 
 
 def _transpose(sizes: Sizes, node: Node) -> Dims:
-    dims, order = sizes.dims(node.values_in[0]), sizes.known(node.values_in[1])
+    dims, order = sizes.dims(node.values_in[0]), sizes.constant_integers(node.values_in[1])
     if dims is None or order is None:
         return None
     return tuple([dims[axis] for axis in order]) if order else dims[::-1]
@@ -186,7 +186,7 @@ def _remaining_factor(dims: Sequence[Size], others: Sequence[Size]) -> Size | No
 
 
 def _axes(sizes: Sizes, node: Node, rank: int) -> set[int] | None:
-    axes = sizes.known(node.values_in[1]) if len(node.values_in) > 1 else None
+    axes = sizes.constant_integers(node.values_in[1]) if len(node.values_in) > 1 else None
     return None if axes is None else {axis % rank if rank else axis for axis in axes}
 
 
@@ -218,7 +218,11 @@ def _concat(sizes: Sizes, node: Node) -> Dims:
 
 
 def _gather(sizes: Sizes, node: Node) -> Dims:
-    dims, places, axis = sizes.dims(node.values_in[0]), sizes.dims(node.values_in[1]), sizes.known(node.values_in[2])
+    dims, places, axis = (
+        sizes.dims(node.values_in[0]),
+        sizes.dims(node.values_in[1]),
+        sizes.constant_integers(node.values_in[2]),
+    )
     if dims is None or places is None or axis is None or vars(node.op).get("batch_dims"):
         return None
     at = axis[0] % len(dims)
@@ -227,8 +231,8 @@ def _gather(sizes: Sizes, node: Node) -> Dims:
 
 def _slice(sizes: Sizes, node: Node) -> Dims:
     dims, values = sizes.dims(node.values_in[0]), node.values_in
-    starts, stops, steps = (sizes.known(value) for value in values[1:4])
-    axes = sizes.known(values[4]) if len(values) > 4 else list(range(len(starts or ())))
+    starts, stops, steps = (sizes.constant_integers(value) for value in values[1:4])
+    axes = sizes.constant_integers(values[4]) if len(values) > 4 else list(range(len(starts or ())))
     if dims is None or starts is None or axes is None:
         return None
     result = list(dims)
@@ -303,7 +307,7 @@ def _shape(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
 
 
 def _gather_elements(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
-    elements, places = sizes.elements(node.values_in[0]), sizes.known(node.values_in[1])
+    elements, places = sizes.elements(node.values_in[0]), sizes.constant_integers(node.values_in[1])
     if elements is None or places is None or sizes.rank(node.values_in[0]) != 1:
         return None
     return (
@@ -325,7 +329,7 @@ def _concatenate(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
 
 def _slice_elements(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     elements = sizes.elements(node.values_in[0])
-    bounds = [sizes.known(value) for value in node.values_in[1:4]]
+    bounds = [sizes.constant_integers(value) for value in node.values_in[1:4]]
     if elements is None or any(bound is None or len(bound) != 1 for bound in bounds):
         return None
     start, stop, step = (bound[0] for bound in bounds if bound)
@@ -336,7 +340,7 @@ def _product(sizes: Sizes, node: Node) -> tuple[Size, ...] | None:
     """Return a product of one size with ones, like the first dims of a Flatten."""
     elements = sizes.elements(node.values_in[0])
     left = [size for size in elements or () if size != 1]
-    axes = sizes.known(node.values_in[1])
+    axes = sizes.constant_integers(node.values_in[1])
     is_whole = axes in ([0], [-1]) and sizes.rank(node.values_in[0]) == 1
     return (left[0] if left else 1,) if elements is not None and is_whole and len(left) < 2 else None
 

@@ -35,7 +35,7 @@ def _key(network: EditedNetwork, node: Node) -> Hashable | None:
     if op is None or isinstance(op, (Parameter, Result)) or node.bodies or not op.deterministic:
         return None
     if isinstance(op, Const):
-        value = network.known(node.outputs[0]) if op.size <= _MOST_MERGED else None
+        value = network.constant_value(node.outputs[0]) if op.size <= _MOST_MERGED else None
         if value is None or value.dtype == object or not _may_share(network, node.outputs[0]):
             return None
         return "const", op.element_type, value.shape, value.tobytes()

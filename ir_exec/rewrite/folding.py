@@ -18,14 +18,14 @@ from ir_exec.ops.type import Convert
 from ir_exec.plan.constant_values import SMALL, constant_values, foldable
 from ir_exec.types import Array, ElementType, TensorType
 
-__all__ = ["folded"]
+__all__ = ["fold_constants"]
 
 
 _LEAST_COMPRESSED = 2**6
 """Minimum bytes of a constant that is kept in its compressed type."""
 
 
-def folded(model: Model) -> Model:
+def fold_constants(model: Model) -> Model:
     """Return the same model with a constant in place of every value that is independent of the inputs.
 
     Values that follow from the shapes of inputs are folded too. Values that take more memory than their weights, such

@@ -49,7 +49,7 @@ class EditedNetwork:
     def type(self, value: Value) -> TensorType:
         return self.types[value.number]
 
-    def known(self, value: Value) -> Array | None:
+    def constant_value(self, value: Value) -> Array | None:
         """Return the elements of a small value that is known before a run."""
         type = self.types[value.number]
         shape = type.shape
@@ -120,7 +120,7 @@ class EditedNetwork:
         """Turn a node with one output into a Reshape of another value."""
         for position, value in enumerate(node.values_in):
             self._forget(self.current(value), node, position)
-        self._rewire(node, "Reshape", {"special_zero": "false"}, [self.place(data), shape])
+        self._rewire(node, "Reshape", {"special_zero": "false"}, [self.port_of(data), shape])
         self._readers[data].append((node, 0))
 
     def set_inputs(self, node: Node, sources: list[LayerPort]) -> None:
@@ -177,7 +177,7 @@ class EditedNetwork:
         self.is_changed = True
         return LayerPort(id, output.id)
 
-    def place(self, value: Value) -> LayerPort:
+    def port_of(self, value: Value) -> LayerPort:
         """Return the output port of a value, or of its replacement."""
         value = self.current(value)
         return LayerPort(value.node.id, value.node.layer.outputs[value.position].id)

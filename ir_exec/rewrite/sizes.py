@@ -37,7 +37,7 @@ def simplify_sizes(network: EditedNetwork, sizes: Sizes) -> None:
 def _make_constant(network: EditedNetwork, sizes: Sizes, node: Node) -> None:
     """Give a Reshape a constant shape: dims of its input are copied, and one other size is inferred (-1)."""
     shape = network.current(node.values_in[1])
-    if network.known(shape) is not None:
+    if network.constant_value(shape) is not None:
         return
     pattern = _pattern(sizes, network.current(node.values_in[0]), sizes.elements(shape), node)
     if pattern is not None:
@@ -133,7 +133,7 @@ class _Gathering:
         shape, places = source
         key = shape, places, rank
         if type_key(node.type) == "gather" and network.current(node.values_in[0]) is shape:
-            self._made.setdefault(key, network.place(output))
+            self._made.setdefault(key, network.port_of(output))
             return
         reads_gather = type_key(node.type) in ("squeeze", "unsqueeze") and network.readers(node.values_in[0])
         if reads_gather and len(network.readers(node.values_in[0])) > 1 and key not in self._made:
@@ -151,7 +151,7 @@ class _Gathering:
             which = network.constant(np.array(places, np.int64).reshape(dims), f"{node.name}/indices", node)
             axis = network.constant(np.array(0, np.int64), f"{node.name}/axis", node)
             port = Port(id="0", precision=network.type(shape).element_type.precision, dims=dims)
-            sources = [network.place(shape), which, axis]
+            sources = [network.port_of(shape), which, axis]
             name = f"{node.name}/Gather"
             self._made[key] = network.add("Gather", "opset8", {"batch_dims": "0"}, sources, port, name, node)
         return self._made[key]
@@ -174,7 +174,7 @@ class _Gathering:
         for group, positions in parts:
             source = self._source(group, str(element_type))
             if len(positions) == 1:
-                sources.append(network.place(node.values_in[positions[0]]))
+                sources.append(network.port_of(node.values_in[positions[0]]))
             elif source is not None:
                 sources.append(self._gather((source[0], source[1], 1), node))
             else:

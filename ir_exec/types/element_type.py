@@ -171,12 +171,12 @@ BOOLEAN = element_types("boolean")
 STRING = element_types("string")
 ALL = frozenset(ElementType) - {ElementType.dynamic}
 
-_OF_DTYPE = {kind.dtype: kind for kind in ALL if not isinstance(kind.stored_dtype, str)}
-_ML_DTYPES = [kind for kind in ALL if isinstance(kind.stored_dtype, str)]
+_OF_DTYPE = {element_type.dtype: element_type for element_type in ALL if not isinstance(element_type.stored_dtype, str)}
+_ML_DTYPES = [element_type for element_type in ALL if isinstance(element_type.stored_dtype, str)]
 _SPELLINGS = (
-    {kind.name: kind for kind in ElementType}
-    | {kind.precision: kind for kind in ElementType}
-    | {kind.precision.lower(): kind for kind in ElementType}
+    {element_type.name: element_type for element_type in ElementType}
+    | {element_type.precision: element_type for element_type in ElementType}
+    | {element_type.precision.lower(): element_type for element_type in ElementType}
     | {"bool": ElementType.boolean, "undefined": ElementType.dynamic, "mixed": ElementType.dynamic}
 )
 

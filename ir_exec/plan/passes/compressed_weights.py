@@ -104,7 +104,7 @@ class CompressedWeights:
             raise _WeightFitError(node, "one matrix, or summed axes at the end", f"a weight of shape {list(shape)}")
         matrix = self._matrix(node, weight, shape, in_rows=in_rows)
         op = CompressedMatMul(self._operator(node), self._types[value.number].shape, matrix, shape[:-2], in_rows)
-        return Fusion([node], op, [data]).fused(_PASS)
+        return Fusion([node], op, [data]).make_node(_PASS)
 
     def _rows(self, node: Node) -> Node:
         table, indices, axis = node.values_in
@@ -117,7 +117,7 @@ class CompressedWeights:
             raise _WeightFitError(node, "a Gather of rows", "another axis")
         matrix = self._matrix(node, weight, shape, in_rows=True)
         op = CompressedGather(self._operator(node), self._types[table.number].shape, number, matrix)
-        return Fusion([node], op, [indices]).fused(_PASS)
+        return Fusion([node], op, [indices]).make_node(_PASS)
 
     def _require_f32(self, node: Node, *values: Value) -> None:
         for value in values:

@@ -208,7 +208,7 @@ class PackedWeights:
 
     def hold(self, fusion: Fusion) -> None:
         """Replace the last of these by one node."""
-        self._found[fusion.nodes[-1]] = fusion.fused(self.made_by)
+        self._found[fusion.nodes[-1]] = fusion.make_node(self.made_by)
 
     def replace_nodes(self, nodes: Sequence[Node], results: Collection[Value]) -> list[Node]:
         """`replace_nodes`, with the nodes that multiply by packed constants."""
