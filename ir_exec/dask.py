@@ -181,7 +181,11 @@ def _reshaped(model: Model, arrays: list[da.Array], size: int | None) -> Model:
 
 
 def _require_batch(known: list[ModelPort], opened: list[ModelPort] | None) -> None:
-    """Reject outputs whose inferred first axis does not depend on the batch; opened: outputs for any batch size."""
+    """Reject outputs whose inferred first axis does not depend on the batch.
+
+    Args:
+        opened: The outputs of the model with an open batch size, if it has one.
+    """
     for place, port in enumerate(known):
         dims = port.shape.dims
         if dims is None:

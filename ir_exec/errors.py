@@ -19,6 +19,7 @@ was broken (`ir_exec.codes`).
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeAlias
@@ -38,7 +39,7 @@ __all__ = [
     "NoSuchKeyError",
     "NotKnownError",
     "ParseError",
-    "Report",
+    "ReportFault",
     "ResourceError",
     "Severity",
     "ShapeError",
@@ -360,11 +361,18 @@ def internal_error(error: Exception) -> IRError:
     return IRError(message, code=Code.internal_error, hint="report this fault of ir_exec, with the file")
 
 
-Report: TypeAlias = Callable[[IRError], None]
-"""A function that passes call with each fault that they can continue after: `list.append`, or `raise_error` to stop."""
+ReportFault: TypeAlias = Callable[[IRError], None]
+"""The function to call with a fault: `list.append` collects faults, `raise_error` stops at the first error."""
 
 
 def raise_error(error: IRError) -> None:
-    """Raise an error, and ignore warnings and infos; a `Report` that stops at the first error."""
+    """Raise an error, and ignore warnings and infos; a `ReportFault` that stops at the first error."""
     if error.severity == "error":
         raise error
+
+
+def __getattr__(name: str) -> object:
+    if name != "Report":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    warnings.warn("ir_exec.errors.Report is called ReportFault now", DeprecationWarning, stacklevel=2)
+    return ReportFault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
@@ -10,7 +11,7 @@ from importlib import import_module
 from typing import Any, Literal, NamedTuple, Protocol, Self, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, IRError, Report, raise_error
+from ir_exec.errors import EvaluationError, GraphError, IRError, ReportFault, raise_error
 from ir_exec.graph import Graph, Value, build_graph
 from ir_exec.graph.constants import Constants
 from ir_exec.infer import Types, explained_by_weights, infer_types, inferred_or_declared, redeclare
@@ -51,6 +52,7 @@ __all__ = [
     "WeightsSource",
     "as_shape",
     "chosen_port",
+    "count_constant_bytes",
     "described",
     "described_in_html",
     "find_port",
@@ -254,7 +256,7 @@ class Model:
         """The names of the inputs that are lists or optionals, which is possible for ONNX files."""
         return []
 
-    def specialised(self, inputs: Any) -> Model:
+    def specialize_for(self, inputs: Any) -> Model:
         """Return the complete model for the inputs of a call, or the model itself if it is complete for all inputs.
 
         The result is valid for inputs with the same shapes and values.
@@ -266,6 +268,11 @@ class Model:
             IRError: The errors of the call.
         """
         return self
+
+    def specialised(self, inputs: Any) -> Model:
+        """Return `specialize_for(inputs)`, by its former name."""
+        warnings.warn("Model.specialised is called specialize_for now", DeprecationWarning, stacklevel=2)
+        return self.specialize_for(inputs)
 
     def determine(self, shapes: ShapesByPort) -> Self:
         """Return the model itself, after a `reshape` if some layers depend on the shapes of inputs.
@@ -396,14 +403,22 @@ def described_in_html(title: str, model: Model) -> str:
     return html_table(_counts(title, model), ("", "name", "type"), _shown_ports(model))
 
 
+def count_constant_bytes(graph: Graph) -> int:
+    """Return the stored bytes of all constants, in bodies too; constants that share bytes count once.
+
+    The source of constants may be larger: that of a built model has gaps.
+    """
+    constants = [node.op for node in graph.all_nodes() if isinstance(node.op, Const)]
+    return sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+
+
 def _counts(title: str, model: Model) -> str:
     nodes = list(model.graph.all_nodes())
-    constants = [node.op for node in nodes if isinstance(node.op, Const)]
-    stored = sum({(constant.offset, constant.size): constant.size for constant in constants}.values())
+    count = sum(isinstance(node.op, Const) for node in nodes)
     missing = sum(node.op is None for node in nodes)
     parts = [
         format_count(len(nodes), "layer", ","),
-        f"{format_count(len(constants), 'constant', ',')} of {format_count(stored, 'byte', ',')}",
+        f"{format_count(count, 'constant', ',')} of {format_count(count_constant_bytes(model.graph), 'byte', ',')}",
     ]
     parts += [f"{format_count(missing, 'layer', ',')} without an operator"] if missing else []
     return f"{title} {model.name!r}: {', '.join(parts)}"
@@ -460,7 +475,7 @@ def load(
     source: Source,
     weights: WeightsSource | None = None,
     *,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Loaded | None:
     """Read the document, weights and graph of a file, and report every fault. None if no document can be read.
@@ -485,7 +500,7 @@ def load(
     return _load_ir(source, weights, report)
 
 
-def _load_ir(source: Source, weights: WeightsSource | None, report: Report) -> Loaded | None:
+def _load_ir(source: Source, weights: WeightsSource | None, report: ReportFault) -> Loaded | None:
     """Load IR: a source for which there is no other reader."""
     files = read_files(source, weights, report)
     if files.older is not None:

@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
+from ir_exec import errors
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, Fault, IRError, Location, ShapeError, raise_error
 
@@ -147,3 +148,10 @@ def test_only_errors_are_raised() -> None:
     raise_error(ERROR)
     with pytest.raises(ShapeError):
         raise_error(ERROR.changed(severity="error"))
+
+
+def test_former_name_of_report_fault_warns() -> None:
+    with pytest.warns(DeprecationWarning, match="ReportFault"):
+        assert errors.Report is errors.ReportFault
+    with pytest.raises(AttributeError):
+        _ = errors.NoSuchName

@@ -38,9 +38,9 @@ class Pixels:
     """The conversion of the pixels of an image to elements: (value - mean) / scale, for values from 0 to 255.
 
     Attributes:
-        mean: One number, or one for each channel in the channel order of the model; without numbers the values are
-            unchanged.
-        scale: See `mean`.
+        mean: The numbers to subtract: one, or one for each channel in the channel order of the model; without numbers
+            the values are unchanged.
+        scale: The divisors in the same form.
         color: The order of the channels.
         layout: The meaning of the dims, `NCHW`; None to derive it from the shape of the input.
     """

@@ -37,9 +37,10 @@ UNNAMED = ""
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file with arrays; input: the name of the input for its only array, if the file does not name it.
+    """A file with arrays.
 
     Attributes:
+        input: The name of the input for its only array, if the file does not name it.
         pixels: The conversion of the pixels of an image.
     """
 

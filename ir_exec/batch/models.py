@@ -48,7 +48,11 @@ class ModelReference:
 
 @dataclass(frozen=True, slots=True)
 class NotHere:
-    """The answer of a worker that cannot find the model; has_weights: it can find the weights."""
+    """The answer of a worker that cannot find the model.
+
+    Attributes:
+        has_weights: True if it can find the weights.
+    """
 
     has_weights: bool
 

@@ -79,4 +79,8 @@ class Pool(ABC):
         self.close(at_once=kind is not None)
 
     def close(self, *, at_once: bool) -> None:  # noqa: B027  # most pools need nothing here
-        """Release workers that the pool has started; at_once: without waiting for running work."""
+        """Release workers that the pool has started.
+
+        Args:
+            at_once: Do not wait for running work.
+        """

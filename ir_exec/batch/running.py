@@ -19,7 +19,7 @@ from ir_exec.batch.worker import Answer, Item, error_text, evaluate, fetched
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.ir.storage import temporary_folder
-from ir_exec.model import Model, ModelPort, Source, WeightsSource, read_model
+from ir_exec.model import Model, ModelPort, Source, WeightsSource, count_constant_bytes, read_model
 from ir_exec.plan.memory import default_budget
 from ir_exec.plan.passes.prepack import PACKED_SHARE
 from ir_exec.runtime import CompiledModel, Results
@@ -27,7 +27,7 @@ from ir_exec.runtime.arguments import whole_number
 from ir_exec.runtime.compiled import compiled_with
 from ir_exec.runtime.precision import Precision
 from ir_exec.runtime.state import Snapshot
-from ir_exec.runtime.weight_modes import WeightMode, split_weights
+from ir_exec.runtime.weight_modes import WeightMode, split_weights, weight_mode_of_many_runs
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -70,7 +70,7 @@ def run(
     tries: int = 3,
     initializer: Callable[[], None] | None = None,
     weights: WeightsSource | None = None,
-    weight_mode: WeightMode | None = None,
+    weight_mode: WeightMode = "auto",
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
@@ -107,8 +107,8 @@ def run(
             are computed again, and each counts once.
         initializer: A function that a worker calls before it reads the model; it must be picklable.
         weights: As for `compile_model`.
-        weight_mode: As for `compile_model`. By default the processes of `jobs` share the pages of the weights file, as
-            with "keep", if private copies would exceed a quarter of the machine's memory.
+        weight_mode: As for `compile_model`. With "auto", the processes of `jobs` also share the pages of the weights
+            file if private copies would exceed a quarter of the machine's memory.
         max_memory: As for `compile_model`.
         max_seconds: As for `compile_model`.
         threads: As for `compile_model`. By default the workers of `jobs` share the cores, and workers of an executor
@@ -138,7 +138,7 @@ def run(
     how: dict[str, Any] = {
         "max_memory": max_memory,
         "max_seconds": max_seconds,
-        "expand_weights": mode == "expand" or (mode is None and _fits_each_worker(model, pool)),
+        "expand_weights": _weight_mode_of_workers(model, mode, pool, precision, max_memory, engine) == "expand",
         "threads": pool.threads if threads is None else threads,
         "precision": precision,
         "outputs": outputs,
@@ -161,11 +161,15 @@ def run(
     )
 
 
-def _fits_each_worker(model: Model, pool: Pool) -> bool:
-    """Return True if a private copy of the weights for each process fits in the memory for prepacked weights."""
-    if not isinstance(pool, Processes) or model.weights is None:
-        return True
-    return model.weights.size * pool.workers <= default_budget() // PACKED_SHARE
+def _weight_mode_of_workers(
+    model: Model, mode: WeightMode, pool: Pool, precision: Precision, max_memory: int | None, engine: str | None
+) -> WeightMode:
+    """Return "keep" by default if the private copies of all processes would exceed the memory for them."""
+    workers = pool.workers if isinstance(pool, Processes) else 1
+    is_divided = mode == "auto" and isinstance(pool, Processes)
+    if is_divided and count_constant_bytes(model.graph) * workers > default_budget() // PACKED_SHARE:
+        return "keep"
+    return weight_mode_of_many_runs(model, mode, precision, max_memory, engine=engine, workers=workers)
 
 
 def _results(
@@ -248,10 +252,12 @@ class _Work:
         self._carrying = 0
 
     def begin(self, reference: ModelReference, parcel: Parcel | None, cargo: Cargo | None) -> None:
-        """Set up the tasks. reference, cargo: sent with every task.
+        """Set up the tasks.
 
         Args:
-            parcel: Sent to workers that request it.
+            reference: The reference to the model, sent with every task.
+            parcel: The model for workers that request it.
+            cargo: The large arguments, sent with every task.
         """
         self._reference, self._parcel, self._cargo = reference, parcel, cargo
 

@@ -305,8 +305,8 @@ def avg_pool(
         strides: The distance between neighbouring windows.
         exclude_pad: Padding is excluded from the mean, and a window that covers only padding gives 0; if false, padding
             counts as zeros. Without any pads, elements of the last window beyond the data are excluded, as in OpenVINO.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         rounding_type: A last window that extends beyond the padded data is omitted (`floor`, the default) or included
@@ -438,8 +438,8 @@ def binary_convolution(
         data: [batch, channels, height, width] of zeros and ones, any numeric type; values above 0 count as 1.
         filters: [outputs, channels, kernel height, kernel width], u1 (or numbers, as data).
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         dilations: The distance between neighbouring elements of a window.
@@ -952,8 +952,8 @@ def convolution(
         data: [batch, channels, spatial...], any numeric type.
         filters: [outputs, channels, kernel...], the type of data.
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         dilations: The distance between neighbouring elements of a window.
@@ -1010,8 +1010,8 @@ def convolution_backprop_data(
         filters: [channels, outputs, kernel...], the type of data.
         output_shape: Optional, an integer for each spatial axis.
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         dilations: The distance between neighbouring elements of a window.
@@ -1243,8 +1243,8 @@ def deformable_convolution(
         mask: Optional, [batch, deformable_group * kernel, windows...], any numeric type: the factor of element k of
             window i.
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         dilations: The distance between neighbouring elements of a window.
@@ -2517,8 +2517,8 @@ def group_convolution(
         data: [batch, groups * C, spatial...], any numeric type.
         filters: [groups, O, C, kernel...], the type of data.
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         dilations: The distance between neighbouring elements of a window.
@@ -2571,8 +2571,8 @@ def group_convolution_backprop_data(
         filters: [groups, C, O, kernel...], the type of data.
         output_shape: Optional, an integer for each spatial axis.
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         dilations: The distance between neighbouring elements of a window.
@@ -3615,8 +3615,8 @@ def matmul(
     Args:
         a: Rank 1 or more, one numeric type or boolean.
         b: Like `a`.
-        transpose_a: The last two axes are exchanged first, but not those of vectors; false by default.
-        transpose_b: See `transpose_a`.
+        transpose_a: The last two axes of a are exchanged first, unless it is a vector; false by default.
+        transpose_b: The last two axes of b are exchanged first, unless it is a vector; false by default.
         opset: The opset, such as `opset8`, whose version of the operator is used; by default the newest version.
         name: The name of the layer.
         tensor_names: The names of its output; a list of names for each of several outputs.
@@ -3702,8 +3702,8 @@ def max_pool(
     Args:
         data: [batch, channels, spatial...], any numeric type.
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
         rounding_type: A last window that extends beyond the padded data is omitted (`floor`, the default) or included

@@ -197,7 +197,11 @@ def _repeated(
     name: str | None,
     tensor_names: Iterable[Iterable[str]],
 ) -> tuple[Value, ...]:
-    """Return the outputs of a new Loop or TensorIterator; `own`: inputs that are not passed to the body."""
+    """Return the outputs of a new Loop or TensorIterator.
+
+    Args:
+        own: Inputs that are not passed to the body.
+    """
     initial = [_value(one) for one in carried]
     parts = [replace(one, value=_value(one.value)) for one in sliced]
     try:

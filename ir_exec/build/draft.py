@@ -90,6 +90,11 @@ class OrderedLayers(Mapping[str, Layer]):
                 yield id
             id = self._next[id]
 
+    @property
+    def last(self) -> str | None:
+        """The id of the last position, whose layer may be removed; None if there was no layer."""
+        return self._last
+
     def rank(self, id: str) -> int:
         """Return a number that grows with the position of the layers."""
         return self._ranks[id]
@@ -169,15 +174,18 @@ class Connections(MutableMapping[LayerPort, LayerPort]):
         return sorted(numbers, key=numbers.__getitem__)
 
 
-class _Names:
-    """The ids of layers and the ports by their names."""
+class _LayerIndex:
+    """The ids of layers and the ports by their names, and the ids of the Parameters."""
 
     def __init__(self) -> None:
+        self.parameters: dict[str, None] = {}
         self.layers: dict[str, dict[str, None]] = {}
         self.outputs: dict[str, dict[str, None]] = {}
         self.tensors: dict[str, dict[LayerPort, None]] = {}
 
     def add(self, layer: Layer) -> None:
+        if layer.is_parameter:
+            self.parameters[layer.id] = None
         self.layers.setdefault(layer.name, {})[layer.id] = None
         for name in layer.output_names:
             self.outputs.setdefault(name, {})[layer.id] = None
@@ -186,6 +194,7 @@ class _Names:
                 self.tensors.setdefault(name, {})[LayerPort(layer.id, port.id)] = None
 
     def remove(self, layer: Layer) -> None:
+        self.parameters.pop(layer.id, None)
         _discard(self.layers, layer.name, layer.id)
         for name in layer.output_names:
             _discard(self.outputs, name, layer.id)
@@ -222,9 +231,9 @@ class LayerDraft:
         self.sources = Connections(
             (LayerPort(edge.to_layer, edge.to_port), LayerPort(edge.from_layer, edge.from_port)) for edge in edges
         )
-        self._names = _Names()
+        self._index = _LayerIndex()
         for layer in self.layers.values():
-            self._names.add(layer)
+            self._index.add(layer)
         self._next_numbers: dict[str, int] = {}
         self._next_id = max([self._next_id, *(int(id) + 1 for id in self.layers)])
         # Layers that were unneeded in the file are kept.
@@ -268,51 +277,70 @@ class LayerDraft:
 
     def new_name(self, name: str) -> str:
         """Return the name, or a similar one that no layer has."""
-        if name not in self._names.layers:
+        if name not in self._index.layers:
             return name
         number = self._next_numbers.get(name, 1)
-        while f"{name}_{number}" in self._names.layers:
+        while f"{name}_{number}" in self._index.layers:
             number += 1
         self._next_numbers[name] = number
         return f"{name}_{number}"
 
     def put(self, layer: Layer) -> None:
         """Replace the layer with this id by a changed one."""
-        self._names.remove(self.layers[layer.id])
-        self._names.add(layer)
+        self._index.remove(self.layers[layer.id])
+        self._index.add(layer)
         self.layers.replace(layer)
 
     def put_after(self, layers: Iterable[Layer], ids: Iterable[str]) -> None:
         """Add layers directly after the last of the layers with these ids, or as the first ones."""
-        last = max((id for id in ids if id in self.layers), key=self.layers.rank, default=None)
+        self._insert(layers, max((id for id in ids if id in self.layers), key=self.layers.rank, default=None))
+
+    def put_after_parameters(self, layers: Iterable[Layer]) -> None:
+        """Add layers directly after the last Parameter, or as the first ones."""
+        self.put_after(layers, self._index.parameters)
+
+    def append(self, layers: Iterable[Layer]) -> None:
+        """Add layers after all others."""
+        self._insert(layers, self.layers.last)
+
+    def _insert(self, layers: Iterable[Layer], last: str | None) -> None:
         for layer in layers:
             self.layers.insert(layer, last)
-            self._names.add(layer)
+            self._index.add(layer)
             last = layer.id
 
     def drop(self, id: str) -> None:
         """Remove a layer, and the edges to its inputs."""
         layer = self.layers.remove(id)
-        self._names.remove(layer)
+        self._index.remove(layer)
         for port in self.inputs(layer):
             self.sources.pop(port, None)
 
+    def parameters(self) -> list[Layer]:
+        """Return the Parameters, in the order of the file."""
+        return self._in_order(self._index.parameters)
+
     def find_layers(self, name: str) -> list[Layer]:
         """Return the layers with this name, in the order of the file."""
-        return self._in_order(self._names.layers.get(name, ()))
+        return self._in_order(self._index.layers.get(name, ()))
+
+    def find_enclosing_layers(self, name: str) -> list[Layer]:
+        """Return the layers whose name is a part of `name` before a slash, in the order of the file."""
+        parts = [name[:position] for position, character in enumerate(name) if character == "/"]
+        return self._in_order({id for part in parts for id in self._index.layers.get(part, ())})
 
     def find_by_any_name(self, name: str) -> list[Layer]:
         """Return the layers with this name, with an output of this name, or with a tensor of this name, in order."""
-        ids = {*self._names.layers.get(name, ()), *self._names.outputs.get(name, ())}
-        return self._in_order(ids | {port.layer for port in self._names.tensors.get(name, ())})
+        ids = {*self._index.layers.get(name, ()), *self._index.outputs.get(name, ())}
+        return self._in_order(ids | {port.layer for port in self._index.tensors.get(name, ())})
 
     def has_tensor(self, name: str) -> bool:
         """Return True if a value has this tensor name."""
-        return name in self._names.tensors
+        return name in self._index.tensors
 
     def has_name(self, name: str) -> bool:
         """Return True if a layer or a value has this name."""
-        return name in self._names.layers or self._find_value(name) is not None
+        return name in self._index.layers or self._find_value(name) is not None
 
     def _in_order(self, ids: Iterable[str]) -> list[Layer]:
         return [self.layers[id] for id in sorted(ids, key=self.layers.rank)]
@@ -344,10 +372,10 @@ class LayerDraft:
 
     def _find_value(self, name: str) -> LayerPort | None:
         """Return the last value with this tensor name, else output name, else name of a layer."""
-        ports = self._names.tensors.get(name)
+        ports = self._index.tensors.get(name)
         if ports:
             return max(ports, key=lambda port: (self.layers.rank(port.layer), self._position(port)))
-        for layer in reversed(self._in_order({*self._names.outputs.get(name, ()), *self._names.layers.get(name, ())})):
+        for layer in reversed(self._in_order({*self._index.outputs.get(name, ()), *self._index.layers.get(name, ())})):
             source = self.sources.get(self.inputs(layer)[0]) if layer.is_result and layer.inputs else None
             if source is not None:
                 return source

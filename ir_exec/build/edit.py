@@ -102,7 +102,8 @@ class Editor:
         level, found = self._layer(layer)
         if level.draft.find_layers(name):
             raise GraphError(f"the name {level.draft.path + name!r} is taken", code=Code.duplicate_layer_name)
-        level.put(found.model_copy(update={"name": name}))
+        # Types do not depend on names.
+        level.draft.put(found.model_copy(update={"name": name}))
         return self
 
     def set_attribute(self, layer: str, attribute: str, value: Any) -> Self:
@@ -290,7 +291,7 @@ class Editor:
         return level.draft.value(inner)
 
     def _input(self, name: str) -> Layer:
-        layers = [layer for layer in self._network.draft.layers.values() if layer.is_parameter]
+        layers = self._network.draft.parameters()
         found = [layer for layer in layers if name in _names_of(layer)]
         if not found and (position := numbered(name, len(layers))) is not None:
             return layers[position]

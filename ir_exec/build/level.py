@@ -55,22 +55,22 @@ class Level:
         self._shared = shared
         self._holder = holder
         self._body = body
-        self._inner: dict[tuple[str, str], Level] = {}
+        self._inner: dict[str, dict[str, Level]] = {}
         self._around: Path = () if outer is None else (*outer._around, holder, body)
 
     def inside(self, layer: Layer, body: Body) -> Level:
         """Return the level of a body."""
-        key = layer.id, body.name
-        if key not in self._inner:
+        levels = self._inner.setdefault(layer.id, {})
+        if body.name not in levels:
             draft = LayerDraft(body.layers, body.edges, f"{self.draft.path}{layer.name}/{body.name}/")
-            self._inner[key] = Level(draft, self._shared, self, *key)
-        return self._inner[key]
+            levels[body.name] = Level(draft, self._shared, self, layer.id, body.name)
+        return levels[body.name]
 
     def found(self, name: str) -> tuple[Level, str] | None:
         """Return the level for `loop/body/name`, and the name there; None for an unknown name."""
         if self.draft.has_name(name):
             return self, name
-        for layer in self.draft.layers.values():
+        for layer in self.draft.find_enclosing_layers(name):
             for body in layer.bodies:
                 start = f"{layer.name}/{body.name}/"
                 inner = self.inside(layer, body).found(name[len(start) :]) if name.startswith(start) else None
@@ -92,11 +92,12 @@ class Level:
         return tuple(map(self._with_bodies, layers)), edges
 
     def _with_bodies(self, layer: Layer) -> Layer:
-        if not any(id == layer.id for id, _ in self._inner):
+        levels = self._inner.get(layer.id)
+        if levels is None:
             return layer
         bodies = []
         for body in layer.bodies:
-            inner = self._inner.get((layer.id, body.name))
+            inner = levels.get(body.name)
             if inner is not None:
                 layers, edges = inner.kept()
                 body = body.model_copy(update={"layers": layers, "edges": edges})
@@ -191,7 +192,7 @@ class Level:
             for body in holder.bodies
         ]
         self.outer.draft.put(holder.model_copy(update={"bodies": tuple(bodies)}))
-        self.draft.put_after([made], [layer.id for layer in self.draft.layers.values() if layer.is_parameter])
+        self.draft.put_after_parameters([made])
         self._shared.types = None
         return LayerPort(made.id, made.outputs[0].id)
 
@@ -236,10 +237,10 @@ class Level:
                 raise GraphError(message, code=Code.duplicate_tensor_name).located(layer.location)
         element = layer_element(layer, id, self.draft.new_name(layer.name or f"{layer.type}_{id}"), names)
         sources = [_place(value, ids) for value in layer.inputs]
-        behind = [source.layer for source in sources]
         if layer.is_parameter:
-            behind = [layer.id for layer in self.draft.layers.values() if layer.is_parameter]
-        self.draft.put_after([element], behind)
+            self.draft.put_after_parameters([element])
+        else:
+            self.draft.put_after([element], [source.layer for source in sources])
         for place, source in zip(self.draft.inputs(element), sources, strict=True):
             self.draft.sources[place] = source
         types = self._shared.types
@@ -303,7 +304,7 @@ class Level:
         id = self.draft.new_id()
         name = self.draft.new_name(f"{self.draft.layers[place.layer].name}/sink_port_0")
         made = layer_element(new_layer("Result", Result(), (value,), [value.type]), id, name, {})
-        self.draft.put_after([made], self.draft.layers)
+        self.draft.append([made])
         self.draft.sources[self.draft.inputs(made)[0]] = place
         return made.id
 

@@ -281,9 +281,9 @@ def read_value(
     """Return the value of the variable `variable_id` from the last run; initially, and after a reset, `init_value`.
 
     Args:
-        shape: The shape of the variable; by default the shape of `init_value`. If `init_value` is None, the variable
-            starts with zeros, and both must be given.
-        element_type: See `shape`.
+        shape: The shape of the variable; by default the shape of `init_value`. Required without `init_value`, where the
+            variable starts with zeros.
+        element_type: The element type of the variable, with the same default.
     """
     value = init_value if init_value is None or isinstance(init_value, Value) else constant(init_value)
     kind = None if element_type is None else as_element_type(element_type)

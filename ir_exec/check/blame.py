@@ -41,8 +41,8 @@ def stray(node: Node, before: Types, after: Types) -> Stray | None:
     """Find the nearest Reshape above a layer that drops new dims, or else moves them to another axis.
 
     Args:
-        before: The types with the old and with the new input shapes, by the numbers of the values.
-        after: See `before`.
+        before: The types with the old input shapes, by the numbers of the values.
+        after: The types with the new input shapes, by the numbers of the values.
     """
     for is_changed in (False, True):
         found = _search(node, before, after, is_changed=is_changed)
@@ -176,8 +176,8 @@ class Blame:
     """Finds the causes of failures of a second inference pass over a graph.
 
     Args:
-        before: The types of every value by number; equal for values that the second pass has not reached.
-        after: See `before`.
+        before: The types of the first pass, of every value by number.
+        after: The types of the second pass; equal to `before` for values that it has not reached.
         given_sizes: The sizes that the caller requested for the second pass, which are not a cause.
     """
 

@@ -187,6 +187,8 @@ def _check(loaded: Loaded, findings: Findings, wanted: _Wanted, inferred: dict[V
     if loaded.weights is not None:
         # Reading has compared a sample.
         digest = loaded.digest if wanted.weights_values else None
+        if digest is not None:
+            loaded.weights.fetch()
         if digest is not None and not digest.is_digest_of(loaded.weights.file_size, loaded.weights.slice):
             findings(differing_weights(loaded.weights, digest))
         if not findings.has_error("IR1", "IR2", "IR3"):

@@ -27,8 +27,8 @@ class Diagnostic(Record):
     """One finding.
 
     Attributes:
-        code: The rule that was broken (`IR601`, `declared-dims`); their meaning never changes.
-        name: See `code`.
+        code: The code of the broken rule, such as `IR601`; its meaning never changes.
+        name: The name of the broken rule, such as `declared-dims`; its meaning never changes.
         message: What is wrong, without the location.
         actual: The faulty value, as the message states it; None if the fault is not a value.
         expected: The allowed values, as the message states them; None if the message states none.

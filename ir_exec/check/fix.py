@@ -54,8 +54,8 @@ def fix(path: str | os.PathLike[str], *, weights: str | os.PathLike[str] | None 
     The file is unchanged if the repair does not reduce the number of errors.
 
     Args:
-        path: The .xml, and its .bin if it is not next to the .xml.
-        weights: See `path`.
+        path: The .xml.
+        weights: The .bin, if it is not next to the .xml.
         declare: Assume that all attributes and edges are correct, and declare the types inferred from them. Use it
             after an attribute was edited, because all layers below declare the old types. By default only ports whose
             neighbours agree with the inferred type are corrected.

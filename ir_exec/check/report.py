@@ -38,10 +38,11 @@ class Report(Record):
 
     Attributes:
         path: The path as given by the caller; None for bytes.
-        layers_checked: Numbers of layers, including bodies. A layer is not checked if ir_exec does not support its
-            operator, if the types of its inputs are unknown, if its weights are missing, or if no Result depends on it.
-            Nodes of an ONNX file that IR cannot express, and nodes that depend on them, are not checked either.
-        layers_not_checked: See `layers_checked`.
+        layers_checked: The number of checked layers, including bodies. A layer is not checked if ir_exec does not
+            support its operator, if the types of its inputs are unknown, if its weights are missing, or if no Result
+            depends on it. Nodes of an ONNX file that IR cannot express, and nodes that depend on them, are not checked
+            either.
+        layers_not_checked: The number of the other layers.
         requires: The release of OpenVINO that the file needs; None if the file could not be read.
         outputs: The type of each output by name, `f32[1..8,32]`, for the requested input shapes or batch; None without
             a request.

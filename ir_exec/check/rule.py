@@ -31,9 +31,8 @@ class Rule:
         severity: The highest severity of faults of this rule.
         summary: The meaning of the rule, in one sentence.
         why: The consequences of a fault.
-        bad: The smallest example that breaks the rule, and its correction; if both are XML, a file of tests/bad
-            contains the bad one.
-        good: See `bad`.
+        bad: The smallest example that breaks the rule.
+        good: The correction of this example; if both are XML, a file of tests/bad contains the bad one.
         in_files: True if `check_model` can find the fault in a file; the other rules are broken by calls of the Python
             API.
     """

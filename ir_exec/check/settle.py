@@ -66,7 +66,11 @@ class Settler:
         return readers_of_values(self._graph)
 
     def settle(self, value: Value, inferred: TensorType | None) -> TensorType:
-        """Return the final type of a value; inferred: None if no type could be inferred."""
+        """Return the final type of a value.
+
+        Args:
+            inferred: The inferred type; None if inference failed.
+        """
         declared = value.declared
         if inferred is not None and value not in self._disputed and fits(declared, inferred):
             # The common case: nothing to report.

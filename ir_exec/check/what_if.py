@@ -178,8 +178,8 @@ class _OldAndNew:
     """The types with the old and with the new shapes.
 
     Attributes:
-        before: The types of every value by number; equal for values that have not been reached.
-        after: See `before`.
+        before: The types with the old shapes, of every value by number.
+        after: The types with the new shapes; equal to `before` for values that have not been reached.
     """
 
     def __init__(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from importlib import import_module
 from typing import Any
 
@@ -64,12 +65,16 @@ class _Context(click.Context):
     formatter_class = _Formatter
 
     def invoke(self, callback: Any, /, *args: Any, **kwargs: Any) -> Any:
-        is_writer = any("--force" in parameter.opts for parameter in self.command.params)
-        if not is_writer or callback != self.command.callback:
+        if callback != self.command.callback or isinstance(self.command, click.Group):
             return super().invoke(callback, *args, **kwargs)
-        from ir_exec.cli.output.writing import protect_files  # imported for commands that write files
+        from ir_exec.cli.output.progress import Spinner  # imported for a command, not for the list of commands
 
-        with protect_files(self):
+        with ExitStack() as stack:
+            stack.enter_context(Spinner(self.command.name or ""))
+            if any("--force" in parameter.opts for parameter in self.command.params):
+                from ir_exec.cli.output.writing import protect_files  # imported for commands that write files
+
+                stack.enter_context(protect_files(self))
             return super().invoke(callback, *args, **kwargs)
 
 

@@ -52,6 +52,7 @@ __all__ = [
     "timeout_option",
     "tolerances_of",
     "top_option",
+    "weight_mode_option",
     "weights_option",
 ]
 
@@ -116,6 +117,14 @@ precision_option = click.option(
     default="f32",
     show_default=True,
     help="Compute f16 and bf16 in f32, or in the types of the file.",
+)
+
+weight_mode_option = click.option(
+    "--weight-mode",
+    type=click.Choice(["auto", "expand", "keep"]),
+    default="auto",
+    show_default=True,
+    help="Compute expanded weights once, or keep weights compressed; auto: expand them where this pays off.",
 )
 
 

@@ -18,7 +18,7 @@ from ir_exec.batch.pool import Pool
 from ir_exec.batch.pools import pool_of
 from ir_exec.check import Diagnostic, Report, check_model
 from ir_exec.cli.extensions import import_extensions
-from ir_exec.cli.output.terminal import UNUSABLE, Unusable, errors_as_messages, shows_progress
+from ir_exec.cli.output.terminal import UNUSABLE, Unusable, end_progress, errors_as_messages, shows_progress
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, internal_error
 from ir_exec.hints import install_hint
@@ -96,8 +96,8 @@ class Bar:
 
     Args:
         total: Returns the number of items; called only if the bar is shown.
-        verb: The texts before and after the bar.
-        noun: See `verb`.
+        verb: The text before the bar.
+        noun: The text after the bar.
     """
 
     def __init__(
@@ -115,6 +115,7 @@ class Bar:
 
     def __enter__(self) -> Self:
         if self._progress is not None:
+            end_progress()
             self._progress.start()
         return self
 

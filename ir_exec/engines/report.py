@@ -14,7 +14,12 @@ __all__ = ["InterpretedLayer", "PartReport", "PartitionReport", "make_report"]
 
 
 class PartReport(Record):
-    """Layers that run together. inputs, outputs: the values that enter and leave, by name."""
+    """Layers that run together.
+
+    Attributes:
+        inputs: The names of the values that enter.
+        outputs: The names of the values that leave.
+    """
 
     engine: bool
     layers: tuple[str, ...]

@@ -16,7 +16,7 @@ from ir_exec.errors import (
     InvalidAttributeError,
     IRError,
     Location,
-    Report,
+    ReportFault,
     Severity,
     UnsupportedError,
     WeightsError,
@@ -45,7 +45,7 @@ _OF_ATTRIBUTES = {Code.invalid_attribute, Code.unknown_attribute}
 """Faults of attributes in the file: they are on the line of `<data>`."""
 
 
-def build_graph(document: Document, weights: Weights | None, *, report: Report = raise_error) -> Graph:
+def build_graph(document: Document, weights: Weights | None, *, report: ReportFault = raise_error) -> Graph:
     """The graph of a document; constants are compared with the size of the weights, without reading their bytes.
 
     Args:
@@ -61,7 +61,7 @@ def build_graph(document: Document, weights: Weights | None, *, report: Report =
 class _Builder:
     path: str | None
     weights: Weights | None
-    report: Report
+    report: ReportFault
     weights_missed: bool = False
     level: int = 0
     shared: dict[tuple[object, ...], Op] = field(default_factory=dict)
@@ -147,7 +147,7 @@ class _Builder:
             self.check_constant(op, node)
         return op
 
-    def parse(self, layer: Layer, report: Report) -> Op | None:
+    def parse(self, layer: Layer, report: ReportFault) -> Op | None:
         try:
             cls = resolve(layer.type, layer.version or "")
         except IRError as error:

@@ -72,8 +72,8 @@ class CompressedWeight:
         codes: The node of the constant.
         line: The layers from the one of `value` to the reader of `codes`; empty for a constant without layers.
         table: The values of a codebook, indexed by the codes.
-        zero: The values of the zero point and the scale.
-        scale: See `zero`.
+        zero: The values of the zero point.
+        scale: The values of the scale.
         limits: The FakeQuantize on the line. None if the chain has no such layer.
     """
 

@@ -130,8 +130,8 @@ class Graph:
     """A model, its nodes in topological order.
 
     Attributes:
-        parameters: The Parameters in the order of the file, the order of inputs and outputs of the model.
-        results: See `parameters`.
+        parameters: The Parameters in the order of the file, the order of the model's inputs.
+        results: The Results in the order of the file, the order of the model's outputs.
         values: Every value, at the index `value.number`.
         unreachable: Nodes that no Result or Assign depends on; OpenVINO does not build them.
     """

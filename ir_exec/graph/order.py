@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ir_exec.codes import Code
-from ir_exec.errors import EvaluationError, GraphError, Report
+from ir_exec.errors import EvaluationError, GraphError, ReportFault
 from ir_exec.graph.graph import Graph, Node, Value
 from ir_exec.hints import suggested
 from ir_exec.ops.infrastructure.values import AssignsVariable, Result
@@ -15,7 +15,7 @@ from ir_exec.ops.infrastructure.values import AssignsVariable, Result
 __all__ = ["find_value", "last_uses", "reachable", "topological_order", "with_outputs"]
 
 
-def topological_order(nodes: list[Node], report: Report) -> list[Node]:
+def topological_order(nodes: list[Node], report: ReportFault) -> list[Node]:
     """The nodes, each after the sources of its inputs, and else in the given order.
 
     One cycle is reported (IR107), with its layers in the message; nodes on cycles, and nodes that depend on them, come
@@ -55,7 +55,7 @@ def _is_ordered(nodes: list[Node], index_of: dict[Node, int]) -> bool:
     return True
 
 
-def _report_cycle(left: list[Node], report: Report) -> None:
+def _report_cycle(left: list[Node], report: ReportFault) -> None:
     """Walk backwards from a node that could not be placed, until a node repeats."""
     pending = set(left)
     walk: list[Node] = []

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, Report, ShapeError, internal_error, raise_error
+from ir_exec.errors import IRError, Location, ReportFault, ShapeError, internal_error, raise_error
 from ir_exec.graph import BodyGraph, Graph, Node, Value
 from ir_exec.infer.known import with_known_values
 from ir_exec.ir import Body, Document, Layer, Port
@@ -122,7 +122,11 @@ def _known_or_new(earlier: TensorType, new: TensorType) -> TensorType:
 
 
 def tells_outputs(node: Node, types: Types) -> bool:
-    """Return True if inference determines the number of the node's outputs; `types`: of all values before the node."""
+    """Return True if inference determines the number of the node's outputs.
+
+    Args:
+        types: The types of all values before the node.
+    """
     op = node.op
     if op is None or node.bodies:
         return False
@@ -166,7 +170,9 @@ def _counting(node: Node) -> Value:
     return value
 
 
-def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report) -> list[TensorType] | None:
+def infer_node(
+    op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: ReportFault
+) -> list[TensorType] | None:
     """The types of an operator's outputs, None after a fault; every fault is reported.
 
     If the number of outputs is not known, the last type applies to all further ones. An exception that is not an
@@ -177,7 +183,7 @@ def infer_node(op: Op, inputs: list[TensorType], context: Mapping[str, Any], rep
 
 
 def infer_outputs(
-    op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: Report
+    op: Op, inputs: list[TensorType], context: Mapping[str, Any], report: ReportFault
 ) -> list[TensorType] | None:
     """Infer the outputs like `infer_node`, but without known elements."""
     try:

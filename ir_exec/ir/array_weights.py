@@ -14,8 +14,9 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import WeightsError
+from ir_exec.ir.mapped_file import forget_pages
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, encode, is_packed, packed_size
-from ir_exec.ir.weights import Weights, forget_pages
+from ir_exec.ir.weights import Weights
 from ir_exec.kernels.limits import owner_of
 from ir_exec.types import Array, ElementType
 

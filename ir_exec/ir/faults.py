@@ -43,8 +43,8 @@ class _Place(NamedTuple):
     """The subject of an error: a field, or one of the dims, of the element with the content `holder`.
 
     Attributes:
-        items: The list with the element, and its place there; a net is in no list.
-        position: See `items`.
+        items: The list with the element; a net is in no list.
+        position: The position of the element in the list.
         layer: The element itself, or its layer.
     """
 

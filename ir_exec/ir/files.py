@@ -6,7 +6,7 @@ import os
 from typing import NamedTuple, TypeAlias
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, Report, WeightsError
+from ir_exec.errors import IRError, Location, ReportFault, WeightsError
 from ir_exec.ir.document import Document, Layer
 from ir_exec.ir.markup import Markup
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder
@@ -39,7 +39,7 @@ class ModelFiles(NamedTuple):
     may_differ: bool = False
 
 
-def read_files(source: Source, weights: WeightsSource | None, report: Report) -> ModelFiles:
+def read_files(source: Source, weights: WeightsSource | None, report: ReportFault) -> ModelFiles:
     """Read an .xml, and open the given weights or the .bin next to it; faults are reported.
 
     If the .bin may not belong to the .xml, both are read again while no other process replaces them.
@@ -56,7 +56,7 @@ def read_files(source: Source, weights: WeightsSource | None, report: Report) ->
     return files
 
 
-def _read_files(source: Source, weights: WeightsSource | None, report: Report) -> ModelFiles:
+def _read_files(source: Source, weights: WeightsSource | None, report: ReportFault) -> ModelFiles:
     older: list[tuple[Markup, str | None]] = []
     digests: list[WeightsDigest] = []
     before = _stamp(source)
@@ -130,7 +130,7 @@ def _stamp(source: Source) -> tuple[int, int, int] | None:
     return None if status is None else (status.st_ino, status.st_size, status.st_mtime_ns)
 
 
-def _open_weights(document: Document, weights: WeightsSource | None, report: Report) -> Weights | None:
+def _open_weights(document: Document, weights: WeightsSource | None, report: ReportFault) -> Weights | None:
     """Open the given weights of a document, or the .bin next to the .xml; None if a fault was reported."""
     has_constants = any(layer.is_constant for layer in document.all_layers())
     return opened_weights(document.path, weights, report, order=BitOrder.of(document), are_needed=has_constants)
@@ -139,7 +139,7 @@ def _open_weights(document: Document, weights: WeightsSource | None, report: Rep
 def opened_weights(
     path: str | None,
     weights: WeightsSource | None,
-    report: Report,
+    report: ReportFault,
     *,
     order: BitOrder = CURRENT_ORDER,
     are_needed: bool = True,

@@ -15,7 +15,7 @@ from pydantic import Field
 from pydantic_core import ValidationError
 
 from ir_exec.codes import Code
-from ir_exec.errors import Location, Report, ResourceError
+from ir_exec.errors import Location, ReportFault, ResourceError
 from ir_exec.ir.document import Edge, PortMapEntry, RtInfo, _Id, _Int, _Line, _Model, _Number
 from ir_exec.ir.faults import Plain, mend_plain
 from ir_exec.ir.markup import Markup
@@ -110,7 +110,7 @@ class OlderDocument(_Model):
     is_complete: bool = True
 
 
-def read_older_document(markup: Markup, path: str | None, report: Report) -> OlderDocument:
+def read_older_document(markup: Markup, path: str | None, report: ReportFault) -> OlderDocument:
     """The document without faulty elements. Reports IR006, IR007 and IR008 with layer and line."""
     walk = _OlderWalk(markup, path, report)
     plain = walk.net()
@@ -127,7 +127,7 @@ def read_older_document(markup: Markup, path: str | None, report: Report) -> Old
 class _OlderWalk:
     """A single walk over the elements; numbers remain text."""
 
-    def __init__(self, markup: Markup, path: str | None, report: Report) -> None:
+    def __init__(self, markup: Markup, path: str | None, report: ReportFault) -> None:
         self._root = markup.root
         self._line = markup.line_of
         self._path = path

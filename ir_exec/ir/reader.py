@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails, ValidationError
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, ParseError, Report, ResourceError, raise_error
+from ir_exec.errors import IRError, Location, ParseError, ReportFault, ResourceError, raise_error
 from ir_exec.ir.document import Document, Edge, Layer, split_names
 from ir_exec.ir.faults import Plain, mend_plain, quote
 from ir_exec.ir.markup import Markup, load, parse, recognise_root
@@ -47,7 +47,7 @@ _children: Callable[[etree._Element], list[etree._Element]] = itemgetter(slice(N
 def read_document(
     source: str | os.PathLike[str] | bytes,
     *,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     on_older: Callable[[Markup, str | None], None] | None = None,
     on_digest: Callable[[WeightsDigest], None] | None = None,
 ) -> Document | None:
@@ -174,9 +174,9 @@ class _ElementWalk:
     A missing required attribute is None, or absent if the model may contain None.
 
     Args:
-        layer: Create the models of the data of each layer and edge, immediately, while the data is in the cache and
-            before its memory is reused.
-        edge: See `layer`.
+        layer: Create the model of the data of each layer, immediately, while the data is in the cache and before its
+            memory is reused.
+        edge: Create the model of the data of each edge in the same way.
 
     Attributes:
         faults: The faults of bodies that are omitted because they are nested too deep.

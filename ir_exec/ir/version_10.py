@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import IRError, Location, ParseError, Report, raise_error
+from ir_exec.errors import IRError, Location, ParseError, ReportFault, raise_error
 from ir_exec.ir.document import Document, Edge, Layer, Port, RtInfo, id_number
 from ir_exec.ir.weights import Weights
 from ir_exec.types import Array, ElementType
@@ -25,7 +25,7 @@ _TO_I32 = {ElementType.i64, ElementType.u64, ElementType.i32, ElementType.u32}
 _NOT_CONVERTED = {ElementType.dynamic, ElementType.string}
 
 
-def upgrade(document: Document, weights: Weights | None, report: Report) -> tuple[Document, Weights | None]:
+def upgrade(document: Document, weights: Weights | None, report: ReportFault) -> tuple[Document, Weights | None]:
     """Convert a document of version 10 to version 11, and append the means to the weights; outputs are unchanged.
 
     Documents of version 11 are returned unchanged. No error is raised; a `<pre-process>` that cannot be used is
@@ -58,7 +58,7 @@ class _Upgrade:
 
     source: Document
     weights: Weights | None
-    report: Report
+    report: ReportFault
     layers: dict[str, Layer] = field(default_factory=dict)
     retained: list[Layer] = field(default_factory=list)
     edges: list[Edge] = field(default_factory=list)

@@ -7,14 +7,14 @@ before anything is read.
 from __future__ import annotations
 
 import math
-import mmap
 import os
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.errors import Location, WeightsError
+from ir_exec.ir.mapped_file import MappedFile, Stamp
 from ir_exec.ir.markup import LFS_HINT, LFS_POINTER
 from ir_exec.ir.packing import CURRENT_ORDER, BitOrder, decode, packed_size
 from ir_exec.ir.urls import is_url, replaced_suffix
@@ -23,7 +23,7 @@ from ir_exec.types import Array, ElementType, require_array_size
 if TYPE_CHECKING:
     from ir_exec.ir.remote import RemoteFile
 
-__all__ = ["Weights", "default_weights_path", "forget_pages", "spare_bytes"]
+__all__ = ["Weights", "default_weights_path", "spare_bytes"]
 
 _MAX_OFFSET = 2**63 - 1
 
@@ -69,10 +69,6 @@ def spare_bytes(element_type: ElementType, shape: tuple[int, ...], offset: int, 
     return 0 if is_text or size <= max(needed, 1) else size - needed
 
 
-_Stamp: TypeAlias = tuple[int, int, int, int]
-"""Device, inode, size and modification time of a file."""
-
-
 class Weights:
     """The bytes of constants; `path` is None if they are not from a file.
 
@@ -93,7 +89,7 @@ class Weights:
         self._appended: Array = np.empty(0, np.uint8)
         self._decoded: dict[tuple[ElementType, tuple[int, ...], int, int], Array] = {}
         self._digest: str | None = None
-        self._mapped: _MappedFile | None = None
+        self._mapped: MappedFile | None = None
         self._remote: RemoteFile | None = None
         self.path = path
         self.order = order
@@ -115,15 +111,13 @@ class Weights:
                 )
             with open(name, "rb") as file:
                 status = os.fstat(file.fileno())
-                mapped: mmap.mmap | None = None
-                if status.st_size > _COPIED:
-                    mapped = mmap.mmap(file.fileno(), status.st_size, access=mmap.ACCESS_READ)
+                mapped = MappedFile.of(name, file) if status.st_size > _COPIED else None
                 stored = file.read(status.st_size) if mapped is None else mapped
         except (OSError, ValueError) as error:
             raise _unreadable(name, error) from None
         weights = cls(_not_a_pointer(np.frombuffer(stored, np.uint8), name), name, order)
         if mapped is not None:
-            weights._mapped = _MappedFile(name, mapped, status)
+            weights._mapped = mapped
         return weights
 
     @classmethod
@@ -294,54 +288,8 @@ class Weights:
         self._decoded.clear()
 
 
-class _MappedFile:
-    """A mapped file, and its state when it was opened."""
-
-    __slots__ = ("_inode", "_mapping", "_path", "_size", "_written")
-
-    def __init__(self, path: str, mapping: mmap.mmap, status: os.stat_result) -> None:
-        self._path = path
-        self._mapping = mapping
-        self._size = status.st_size
-        self._written = status.st_mtime_ns
-        self._inode = status.st_dev, status.st_ino
-
-    def forget(self, offset: int, size: int) -> None:
-        forget_pages(self._mapping, offset, size)
-
-    @property
-    def stamp(self) -> _Stamp:
-        return (*self._inode, self._size, self._written)
-
-    def require_unchanged(self) -> None:
-        try:
-            status = os.stat(self._path)
-        except OSError:
-            status = None
-        if status is not None and (status.st_dev, status.st_ino) == self._inode:
-            is_same = (status.st_size, status.st_mtime_ns) == (self._size, self._written)
-        else:
-            # A replaced or deleted file remains valid for its mappings.
-            is_same = self._mapping.size() == self._size
-        if not is_same:
-            message = "the weights have changed since they were opened"
-            raise WeightsError(message, hint="read the model again", location=Location(path=self._path))
-
-
-def forget_pages(mapping: mmap.mmap, offset: int, size: int) -> None:
-    """Release bytes of a file that were copied from the process's memory; they are read again if needed.
-
-    Files rarely align constants, so most of some models are copied: they should not be in memory twice.
-    """
-    advice = getattr(mmap, "MADV_DONTNEED", None)
-    start = -(-offset // mmap.PAGESIZE) * mmap.PAGESIZE
-    size = (offset + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
-    if advice is not None and size > 0:
-        mapping.madvise(advice, start, size)
-
-
 def _unpickle(
-    stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder, stamp: _Stamp | None = None
+    stored: bytes, path: str | None, digest: str | None, appended: bytes, order: BitOrder, stamp: Stamp | None = None
 ) -> Weights:
     weights = Weights.of_bytes(stored, order=order) if path is None else Weights.open(path, order=order)
     if stamp is not None and weights._mapped is not None and weights._mapped.stamp == stamp:

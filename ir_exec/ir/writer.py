@@ -6,37 +6,22 @@ equal bytes share them.
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterable, Mapping
-from typing import BinaryIO, Protocol
 
 from lxml import etree
 
 from ir_exec.codes import Code
 from ir_exec.errors import IRError, Location, WeightsError
 from ir_exec.ir.document import Body, Document, Edge, Layer, Port, PortMapEntry, RtInfo, join_names
-from ir_exec.ir.pairing import compute_digest, seal, without_digest
+from ir_exec.ir.pairing import seal, without_digest
 from ir_exec.ir.storage import reason_of, replacing_all
 from ir_exec.ir.weights import default_weights_path
+from ir_exec.ir.weights_writer import ByteRanges, WeightsWriter
 
 __all__ = ["ByteRanges", "write_document"]
 
-_CHUNK = 2**22
-_ALIGNMENT = 64
-"""Alignment of large constants in bytes, which avoids a copy when the file is mapped."""
-
-_ALIGNED_FROM = 2**12
-"""Minimum bytes of a large constant: the gaps are less than 2 % of them."""
-
 _PORT_MAP_NUMBERS = ("axis", "start", "end", "stride", "part_size")
-
-
-class ByteRanges(Protocol):
-    """A source of the bytes of constants: Weights, or any object with ranges of bytes."""
-
-    def slice(self, offset: int, size: int) -> memoryview:
-        """The bytes at `offset`; fewer than `size` at the end."""
 
 
 def write_document(document: Document, weights: ByteRanges | None, path: str | os.PathLike[str]) -> None:
@@ -58,8 +43,8 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
         )
     targets = [(xml_path, "IR"), (default_weights_path(xml_path), "weights")]
     try:
-        with replacing_all(targets) as (xml_file, bin_file):
-            xml_file.write(_DocumentWriter(weights, bin_file).net(document))
+        with replacing_all(targets) as (xml_file, bin_file), WeightsWriter(weights, bin_file) as writer:
+            xml_file.write(_DocumentWriter(writer).net(document))
     except (OSError, ValueError) as error:
         # A ValueError is raised by lxml for text that XML cannot contain, or by the system for a path.
         message = f"cannot write the file: {reason_of(error)}"
@@ -69,11 +54,8 @@ def write_document(document: Document, weights: ByteRanges | None, path: str | o
 class _DocumentWriter:
     """A writer that builds the elements, and writes the bytes of each constant on the way."""
 
-    def __init__(self, weights: ByteRanges | None, bin_file: BinaryIO) -> None:
+    def __init__(self, weights: WeightsWriter) -> None:
         self._weights = weights
-        self._bin = bin_file
-        self._end = 0
-        self._offsets: dict[tuple[int, bytes], int] = {}
 
     def net(self, document: Document) -> bytes:
         """Write the bytes of all constants, and return the text of the .xml."""
@@ -83,10 +65,9 @@ class _DocumentWriter:
             if tree is not None:
                 _tree(net, tree)
         rt_info = without_digest(document.rt_info)
-        if self._end:
-            self._bin.flush()
-            entry = compute_digest(self._bin, self._end).entry()
-            rt_info = rt_info.model_copy(update={"children": (*rt_info.children, entry)})
+        digest = self._weights.finish()
+        if digest is not None:
+            rt_info = rt_info.model_copy(update={"children": (*rt_info.children, digest.entry())})
         if rt_info:
             _tree(net, rt_info)
         etree.indent(net, "\t")
@@ -140,34 +121,13 @@ class _DocumentWriter:
         if "offset" not in data and "size" not in data:
             return data
         try:
-            offset = self._stored(*_range(data), is_empty="0" in data.get("shape", "").replace(" ", "").split(","))
+            offset, size = _range(data)
+            is_empty = "0" in data.get("shape", "").replace(" ", "").split(",")
+            new_offset = self._weights.add_blank(min(size, 1)) if is_empty else self._weights.add(offset, size)
         except WeightsError as error:
             where = Location(None, layer.data_line or None, layer.id, layer.name, layer.type)
             raise error.located(where) from error.__cause__
-        return {**data, "offset": str(offset)}
-
-    def _stored(self, offset: int, size: int, *, is_empty: bool) -> int:
-        """The offset in the new weights of these old bytes; a constant without elements has arbitrary bytes."""
-        if is_empty:
-            content = memoryview(bytes(min(size, 1)))
-        elif self._weights is None:
-            raise WeightsError(
-                "the constant has bytes", expected="weights to read them from", code=Code.weights_missing
-            )
-        else:
-            content = self._weights.slice(offset, size)
-            if len(content) < size:
-                raise WeightsError(f"the weights end before byte {offset + size}", code=Code.weights_short)
-        key = (len(content), hashlib.blake2b(content, digest_size=32).digest())
-        begin = -(-self._end // _ALIGNMENT) * _ALIGNMENT if len(content) >= _ALIGNED_FROM else self._end
-        found = self._offsets.setdefault(key, begin)
-        if found == begin:
-            self._bin.write(bytes(begin - self._end))
-            self._end = begin
-            for start in range(0, len(content), _CHUNK):
-                self._bin.write(content[start : start + _CHUNK])
-            self._end += len(content)
-        return found
+        return {**data, "offset": str(new_offset)}
 
 
 def _range(data: Mapping[str, str]) -> tuple[int, int]:

@@ -62,9 +62,8 @@ class CompressedMatrix:
         stored: u8 [rows, bytes of a row], little endian.
         columns: Elements of a row.
         scale: One number for each group of adjacent elements, [rows, groups of a row] for groups along rows, [groups of
-            a column, columns] for groups along columns; any dtype convertible to f32; None for a scale of 1 or a zero
-            point of 0.
-        zero: See `scale`.
+            a column, columns] for groups along columns; any dtype convertible to f32; None for 1.
+        zero: The zero points in the same form; None for 0.
     """
 
     stored: Array

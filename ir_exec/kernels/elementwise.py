@@ -179,7 +179,7 @@ def clip(data: Array, lowest: float, highest: float, out: Array | None = None) -
     """Clip every element to the limits, which are within the range of the type; NaN is kept.
 
     Args:
-        out: See `apply_elementwise`.
+        out: The array for the result, as for `apply_elementwise`.
     """
     dtype = data.dtype
     if working_dtype(dtype) is not dtype:
@@ -279,12 +279,20 @@ divisor, of 28 and 24 bits, is exact. So are the differences, except for those t
 
 
 def floor_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
-    """np.remainder of arrays that broadcast together, bit for bit; out: receives the result."""
+    """np.remainder of arrays that broadcast together, bit for bit.
+
+    Args:
+        out: The array for the result.
+    """
     return _remainder(np.remainder, np.floor, 1, a, b, out)
 
 
 def truncated_remainder(a: Array, b: Array, out: Array | None = None) -> Array:
-    """np.fmod of arrays that broadcast together, bit for bit; out: receives the result."""
+    """np.fmod of arrays that broadcast together, bit for bit.
+
+    Args:
+        out: The array for the result.
+    """
     return _remainder(np.fmod, np.trunc, 0, a, b, out)
 
 

@@ -175,11 +175,14 @@ _TAIL_BEGIN = 0.99
 
 
 def erf(x: Array) -> Array:
-    """2/√π · ∫ exp(-t²) dt from 0 to x; x: f32 or f64 of any shape except a scalar's.
+    """2/√π · ∫ exp(-t²) dt from 0 to x.
 
     The error is at most a few ULP.
 
     It is computed as tanh(x · R(x²)): tanh converges to 1, and close to 1 an error of R matters less.
+
+    Args:
+        x: f32 or f64 of any shape except a scalar's.
     """
     bounded = np.clip(x, -_SATURATED, _SATURATED)
     rational = _ERF_F32 if x.dtype == np.float32 else _ERF_F64
@@ -222,9 +225,12 @@ def _log_odds_single(squares: Array) -> Array:
 
 
 def erfinv(x: Array) -> Array:
-    """The y with erf(y) = x; ±inf at ±1 and NaN beyond; x: f32 or f64 of any shape except a scalar's.
+    """The y with erf(y) = x; ±inf at ±1 and NaN beyond.
 
     For f32 the relative error is at most 5e-7.
+
+    Args:
+        x: f32 or f64 of any shape except a scalar's.
     """
     if x.dtype == np.float32:
         return _erfinv_single(x)

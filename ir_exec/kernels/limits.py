@@ -45,6 +45,12 @@ METERED = 2**16
 """Bytes after which a `MemoryMeter` compares its sum with the limits again."""
 
 
+_MEMORY_HINT = (
+    'raise the budget with max_memory of compile_model, or keep weights compressed with weight_mode="keep" '
+    "or --weight-mode keep"
+)
+
+
 class Budget:
     """The memory that a model may use, over all of its runs.
 
@@ -64,7 +70,7 @@ class Budget:
         total = size + self.constants
         if total > self.max_memory:
             message = f"the run takes {total:,} bytes at this layer, the budget is {self.max_memory:,}"
-            raise ResourceError(message, hint="raise the budget with max_memory of compile_model")
+            raise ResourceError(message, hint=_MEMORY_HINT)
 
 
 class Limits:

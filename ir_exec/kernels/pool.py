@@ -170,8 +170,8 @@ def reduce_bins(
         places: [..., channels], the elements of consecutive images, row by row; `width` places make a row.
         starts: The image of a bin begins at the place that is the sum of both, which broadcast to [regions, bins down]
             and [regions, bins across].
-        rows: Begin and end, [regions, bins, 2] i64, within the image.
-        columns: See `rows`.
+        rows: Begin and end of the rows of each bin, [regions, bins, 2] i64, within the image.
+        columns: Begin and end of the columns of each bin, in the same form.
         neutral: The neutral element, and the result of empty bins.
     """
     regions, down, across = len(rows), rows.shape[1], columns.shape[1]

@@ -25,11 +25,11 @@ class Levels(NamedTuple):
     Attributes:
         least: The lower limit of the input.
         most: The upper limit of the input.
-        low: What is subtracted from the input, which is then divided by the span and multiplied by `steps`, the number
-            of levels without the first.
-        span: See `low`.
-        step: The distance and the first of the levels of the output. low and first are None where they are 0.
-        first: See `step`.
+        low: The number that is subtracted from the input.
+        span: The divisor of this difference, which is then multiplied by `steps`, the number of levels without the
+            first.
+        step: The distance of the levels of the output.
+        first: The first level of the output; None, like `low`, for 0.
         last: None, or the limits of the output if ranges of the input are reversed, empty or infinite, where the
             formula gives the other end or NaN.
     """

@@ -36,8 +36,8 @@ def philox(key: int, counter: int, first: int, count: int) -> Array:
     """The blocks `first` to `first + count - 1`, shape [count, 4], u32.
 
     Args:
-        key: 64 bits each. The counter's lower 64 bits, the number of the block, are separate from `counter`.
-        counter: See `key`.
+        key: The key, 64 bits.
+        counter: The upper 64 bits of the counter; its lower 64 bits are the number of the block.
     """
     number = np.arange(count, dtype=np.uint64)
     number += np.uint64(first % 2**64)

@@ -76,7 +76,11 @@ def _are_short(size: int, count: int) -> bool:
 def reduce_along(
     ufunc: np.ufunc, data: Array, axes: tuple[int, ...], keep_dims: bool, dtype: np.dtype[Any] | None = None
 ) -> Array:
-    """ufunc.reduce along axes, as an array; dtype: of the computation."""
+    """ufunc.reduce along axes, as an array.
+
+    Args:
+        dtype: The type of the computation.
+    """
     if axes == (data.ndim - 1,) and dtype in (None, data.dtype) and data.dtype.kind == "f":
         return reduce_rows(ufunc, data, keep_dims)
     # NumPy's annotations of `reduce` do not accept `keepdims` as a variable.

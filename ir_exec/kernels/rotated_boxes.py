@@ -40,7 +40,11 @@ class RotatedOverlaps(Overlaps):
 
 
 def _area_within(corners: Array, half_width: Any, half_height: Any) -> Array:
-    """The area of each quadrangle inside the axis-aligned box at 0; `corners`: [corner, x or y, quadrangle]."""
+    """The area of each quadrangle inside the axis-aligned box at 0.
+
+    Args:
+        corners: The corners of the quadrangles, [corner, x or y, quadrangle].
+    """
     start, end = corners, np.roll(corners, -1, axis=0)
     run = end[:, 0] - start[:, 0]
     slope = np.divide(end[:, 1] - start[:, 1], run, out=np.zeros_like(run), where=run != 0)

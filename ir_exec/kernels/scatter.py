@@ -69,8 +69,8 @@ def put_along_axis(
     """output[i, indices[i, j, k], k] becomes updates[i, j, k], shown for axis 1 of rank 3; elsewhere output is data.
 
     Args:
-        indices: One shape; except on `axis` its sizes are at most the sizes of data and output.
-        updates: See `indices`.
+        indices: Indices on the axis; except on `axis` its sizes are at most the sizes of data and output.
+        updates: An array of the shape of `indices`.
         output: Contiguous; data itself or not an alias of it.
         negative: negative indices count from the end.
 
@@ -213,10 +213,10 @@ def put_slices(data: Array, positions: Array, updates: Array, output: Array) -> 
     """output[i, positions[j], k] = updates[i, j, k]; elsewhere output is data.
 
     Args:
-        data: (before, axis, after), output contiguous; data itself or not an alias of it.
+        data: The array to copy, (before, axis, after).
         positions: (length,), all on the axis and none negative.
         updates: (before, length, after).
-        output: See `data`.
+        output: Contiguous, with the shape of data; data itself or not an alias of it.
     """
     choose(SLICES, data, positions, updates, output).run(data, positions, updates, output)
 

@@ -10,7 +10,7 @@ from ir_exec.build import Value
 from ir_exec.build.operators import make
 from ir_exec.build.values import BuiltLayer, new_layer, next_serial
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, Report, Severity, UnsupportedError, internal_error
+from ir_exec.errors import GraphError, IRError, Location, ReportFault, Severity, UnsupportedError, internal_error
 from ir_exec.ir import Edge, Weights
 from ir_exec.ir.older_document import OlderBody, OlderDocument, OlderLayer, OlderPort
 from ir_exec.older.call import LayerCall, OlderNetwork, PortKey, parsed_precision
@@ -31,7 +31,12 @@ UNKNOWN_OPSET = "older_ir"
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """The layer of the file that new layers originate from. first, last: the range of their serials."""
+    """The layer of the file that new layers originate from.
+
+    Attributes:
+        first: The first serial of these layers.
+        last: The end of their serials, exclusive.
+    """
 
     layer: OlderLayer
     first: int
@@ -52,7 +57,7 @@ class OlderLowerer:
     """
 
     def __init__(
-        self, document: OlderDocument, weights: Weights | None, report: Report, *, raises: bool = False
+        self, document: OlderDocument, weights: Weights | None, report: ReportFault, *, raises: bool = False
     ) -> None:
         self._unknown_severity: Severity = "warning" if raises else "error"
         self._document = document
@@ -319,7 +324,7 @@ class _Links:
         read: The output ports with readers.
     """
 
-    def __init__(self, network: OlderDocument | OlderBody, report: Report) -> None:
+    def __init__(self, network: OlderDocument | OlderBody, report: ReportFault) -> None:
         self._report = report
         self._layers: dict[str, OlderLayer] = {}
         self.sources: dict[PortKey, _Source] = {}

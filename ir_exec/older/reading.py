@@ -18,7 +18,7 @@ from ir_exec.build import Value
 from ir_exec.build.network import assemble, needed_layers, result
 from ir_exec.build.values import BuiltLayer
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, IRError, Location, ParseError, Report, WeightsError, raise_error
+from ir_exec.errors import GraphError, IRError, Location, ParseError, ReportFault, WeightsError, raise_error
 from ir_exec.graph import build_graph
 from ir_exec.hints import path_word
 from ir_exec.ir import Document, Edge, Layer, Port, RtInfo, Weights
@@ -36,7 +36,9 @@ _RELEASES = {"1.0": "2018 R1", "1.2.110": "2018 R2", "1.2.185": "2018 R3", "1.4"
 """Releases by the first digits of the version that their Model Optimizer wrote."""
 
 
-def load_older(markup: Markup, *, path: str | None, weights: WeightsSource | None, report: Report) -> Loaded | None:
+def load_older(
+    markup: Markup, *, path: str | None, weights: WeightsSource | None, report: ReportFault
+) -> Loaded | None:
     """Read a file of versions 2 to 7 as a model of current IR and report every fault; None if nothing can be read."""
 
     def placed(error: IRError) -> None:
@@ -81,7 +83,7 @@ def _version_told(document: OlderDocument, markup: Markup) -> ParseError:
 
 
 def _loaded(
-    document: OlderDocument, lowered: OlderNetwork, lowerer: OlderLowerer, weights: Weights | None, report: Report
+    document: OlderDocument, lowered: OlderNetwork, lowerer: OlderLowerer, weights: Weights | None, report: ReportFault
 ) -> Loaded | None:
     if not lowered.ends and not lowered.sinks:
         place = Location(document.path)
@@ -141,7 +143,7 @@ def _result(name: str, value: Value, taken: set[str]) -> Value:
     return result(value, tensor_names=(name,))
 
 
-def _without_unknown(report: Report) -> Report:
+def _without_unknown(report: ReportFault) -> ReportFault:
     """A report that omits the opset of layers that could not be lowered, which are already reported."""
 
     def told(error: IRError) -> None:

@@ -20,7 +20,7 @@ class BoundCalls(NamedTuple):
     """A complete model, and the inputs of calls in its order.
 
     Attributes:
-        depends: As in `CompiledModel.specialisations`.
+        depends: As in `CompiledModel.specializations`.
     """
 
     model: Model
@@ -31,7 +31,7 @@ class BoundCalls(NamedTuple):
     def summary(self) -> str | None:
         """The inputs that the model depends on, in one line; None for a model that fits all inputs."""
         parts = [f"{name}: {aspect}" for name, aspect in self.depends.items()]
-        return f"specialised to {', '.join(parts)}" if parts else None
+        return f"specialized to {', '.join(parts)}" if parts else None
 
 
 def bind_calls(model: Model, *calls: Inputs | None) -> BoundCalls:
@@ -64,4 +64,4 @@ def _contradicts(model: Model, calls: Sequence[Inputs | None]) -> bool:
             compiled(inputs)
     except IRError:
         return False
-    return bool(compiled.specialisations)
+    return bool(compiled.specializations)

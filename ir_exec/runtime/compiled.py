@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -54,7 +55,7 @@ from ir_exec.runtime.sessions import Session
 from ir_exec.runtime.specializing import Specializing
 from ir_exec.runtime.state import CurrentVariables, variables_of
 from ir_exec.runtime.threads import chosen_threads
-from ir_exec.runtime.weight_modes import WeightMode, split_weights
+from ir_exec.runtime.weight_modes import WeightMode, split_weights, weight_mode_of_many_runs
 from ir_exec.types import Array, ElementType, Shape, TensorType
 
 if TYPE_CHECKING:
@@ -75,8 +76,8 @@ class CompiledModel(Session):
     It can be copied and pickled like a Model, and sent to process pools. The copy is compiled again with the same
     options, and its variables have their initial values, as after `reset_state`.
 
-    An ONNX file may have operators that need shapes or values missing in the file. It is specialised to the inputs of a
-    call whenever these need another model; the models of the latest calls are kept. `specialisations` lists them.
+    An ONNX file may have operators that need shapes or values missing in the file. It is specialized to the inputs of a
+    call whenever these need another model; the models of the latest calls are kept. `specializations` lists them.
 
     Args:
         instrument: A wrapper of every step of a plan; copies have none.
@@ -184,12 +185,19 @@ class CompiledModel(Session):
         return partial(type(self), **self._options), (self._whole,)
 
     @property
-    def specialisations(self) -> list[dict[str, str]]:
-        """The aspects of the inputs that each specialised model depends on: "value 1", "shape [2,3]", "rank 2".
+    def specializations(self) -> list[dict[str, str]]:
+        """The aspects of the inputs that each specialized model depends on: "value 1", "shape [2,3]", "rank 2".
 
         The model of the latest call is last; the list is empty for a model that fits all inputs.
         """
         return self._network.specializations
+
+    @property
+    def specialisations(self) -> list[dict[str, str]]:
+        """The former name of `specializations`."""
+        message = "CompiledModel.specialisations is called specializations now"
+        warnings.warn(message, DeprecationWarning, stacklevel=2)
+        return self.specializations
 
     def _specializing(
         self, specializer: Specializer, instrument: Instrument | None, general: RunnableNetwork | None = None
@@ -292,7 +300,7 @@ def compile_model(
     device_name: str = "CPU",
     *,
     weights: WeightsSource | None = None,
-    weight_mode: WeightMode | None = None,
+    weight_mode: WeightMode = "auto",
     max_memory: int | None = None,
     max_seconds: float | None = None,
     threads: int | None = None,
@@ -310,10 +318,11 @@ def compile_model(
         device_name: "CPU" or "AUTO", which are equivalent; there are no other devices. A path that ends in .bin is
             read as the weights, as in `read_model(xml, bin)`.
         weights: Another .bin, as for `read_model`.
-        weight_mode: "expand", the default, computes values that depend on weights alone once, in the first run, for
-            instance f32 from u4. With "keep", products with compressed weights and Gathers from them read the stored
-            bytes, block by block; other values that take more memory than the weights are computed in every run and
-            freed again.
+        weight_mode: "expand" computes values that depend on weights alone once, in the first run, for instance f32 from
+            u4. With "keep", products with compressed weights and Gathers from them read the stored bytes, block by
+            block; other values that take more memory than the weights are computed in every run and freed again. The
+            results differ in the last digits. "auto" is "keep" if expanded weights would add more than a sixteenth of
+            the machine's memory or a third of `max_memory`, and the model has no engine.
         max_memory: The maximum number of bytes of the tensors of a run, including tensors in bodies, and of folded
             constants together; None: the machine's memory.
         max_seconds: The maximum duration of a run; the time is checked before each layer and each iteration, and
@@ -358,11 +367,12 @@ def compile_model(
         model = read_model(model, weights=source)
     elif source is not None:
         raise EvaluationError("weights is another .bin for a model that was already read", expected="None")
+    mode = weight_mode_of_many_runs(model, mode, precision, max_memory, engine=engine)
     return compiled_with(
         model,
         max_memory=max_memory,
         max_seconds=max_seconds,
-        expand_weights=mode != "keep",
+        expand_weights=mode == "expand",
         threads=threads,
         precision=precision,
         outputs=outputs,

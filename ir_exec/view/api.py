@@ -67,10 +67,9 @@ def view(
         weights: The .bin, if it is not next to the .xml.
         inputs: As for a call of a compiled model. The model is run with these, and the page has statistics of every
             value.
-        compare: Reports of these commands about this model, or their JSON files. `compare` also accepts a report of
-            quantize-report; the colours then show the effect of each layer. For a comparison of many inputs, each layer
-            shows its worst item.
-        profile: See `compare`.
+        compare: Reports of `compare` about this model, or their JSON files, also of quantize-report; the colours then
+            show the effect of each layer. For a comparison of many inputs, each layer shows its worst item.
+        profile: Reports of `profile` about this model, or their JSON files.
         diff: Another model. Layers that are only in this model are added to the graph.
         beside: Further models, shown next to this one: IR, ONNX, or an execution graph of OpenVINO.
         progress: Called with the path of each layer of this run.

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ir_exec import batch
+from ir_exec import batch, build
 from ir_exec.batch import running
 from ir_exec.batch.models import NotHere, Parcel, compiled_for
 from ir_exec.batch.pool import Pool
@@ -25,7 +25,9 @@ from ir_exec.batch.running import Pace
 from ir_exec.batch.worker import evaluate
 from ir_exec.codes import Code
 from ir_exec.errors import EvaluationError, IRError
+from ir_exec.runtime import weight_modes
 from ir_exec.runtime.compiled import compiled_with
+from ir_exec.runtime.weight_modes import EXPANDED_SHARE
 from ir_exec.types import Array
 from tests.helpers.deadly import Counted, Deadly, DeadlyOnce, Wrong, end, own_pid
 from tests.helpers.facts import mentions, naming
@@ -72,6 +74,27 @@ def test_processes_share_the_weights_file_if_their_copies_exceed_a_quarter_of_th
     assert options["expand_weights"] is expands
     check(list(batch.run(weighed_network(), arrays(4), processes, weight_mode="expand")), 4)
     assert options["expand_weights"] is True
+
+
+@pytest.mark.parametrize(
+    ("budgets", "jobs", "expands"),
+    [(2.0, 2, True), (1.9, 2, False), (1.0, 1, True), (0.9, 1, False)],
+)
+def test_each_process_expands_the_weights_of_a_built_model_in_its_memory(
+    budgets: float, jobs: int, expands: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = build.parameter([1, 64], "f32", name="x")
+    model = build.model(build.matmul(x, build.convert(np.ones((64, 256), np.float16), "f32")))
+    options: dict[str, Any] = {}
+
+    def record(*arguments: Any, **keywords: Any) -> Any:
+        options.update(keywords)
+        return compiled_with(*arguments, **keywords)
+
+    monkeypatch.setattr(running, "compiled_with", record)
+    monkeypatch.setattr(weight_modes, "default_budget", lambda: int(budgets * EXPANDED_SHARE * 64 * 256 * 4))
+    list(batch.run(model, [], jobs=jobs))
+    assert options["expand_weights"] is expands
 
 
 @pytest.mark.parametrize("chunk", [1, 7])

@@ -11,6 +11,7 @@ import pytest
 import ir_exec
 from ir_exec import build
 from ir_exec.build import Editor
+from ir_exec.build.draft import OrderedLayers
 from ir_exec.codes import Code
 from ir_exec.ir import Layer
 from ir_exec.types import Array
@@ -245,3 +246,20 @@ def test_what_the_file_says_of_untouched_layers_stays() -> None:
     (source,) = (layer.name for layer in model.document.layers for port in layer.outputs if "hidden" in port.names)
     assert [name for name, layer in after.items() if layer not in model.document.layers] == [source, "new"]
     assert (after[source].outputs[0].names, after["new"].outputs[0].names) == ((), ("hidden",))
+
+
+def test_edits_do_not_visit_all_layers_or_infer_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = Editor(small())
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("all layers are visited")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OrderedLayers, "__iter__", refuse)
+        patch.setattr(editor._shared, "infer", refuse)
+        editor.rename("relu", "activation").rename_layer("plus", "sum").add_output("sum", "before")
+        editor.insert("double", build.tanh).replace("activation", build.sigmoid).rename("x", "image")
+        editor.set_constant("two", np.float32(3)).reshape({"image": [2, 3]}).remove("sum")
+    again = editor.model()
+    assert [port.name for port in again.outputs] == ["y", "largest", "before"]
+    assert [port.name for port in again.inputs] == ["image"]

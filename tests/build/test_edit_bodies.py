@@ -11,6 +11,7 @@ import pytest
 import ir_exec
 from ir_exec import build
 from ir_exec.build import Editor
+from ir_exec.build.draft import OrderedLayers
 from ir_exec.codes import Code
 from tests.conformance.build import IRFile
 from tests.conformance.compare import value_faults
@@ -174,6 +175,37 @@ def test_a_layer_whose_name_has_slashes_goes_first() -> None:
     y = build.relu(x, name="if/then_body/scaled")
     editor = Editor(build.model(build.result(y, name="y"))).rename("if/then_body/scaled", "relu")
     assert "relu" in [layer.name for layer in editor.model().document.layers]
+
+
+def test_edits_of_bodies_do_not_visit_all_layers(monkeypatch: pytest.MonkeyPatch) -> None:
+    editor = Editor(looped()).rename("loop/body/two", "factor")
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("all layers are visited")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OrderedLayers, "__iter__", refuse)
+        editor.rename("loop/body/double", "twice").rename_layer("loop/body/row", "line")
+        outside = editor.value("x")
+        editor.insert("loop/body/twice", lambda value: build.add(value, outside))
+    names = [layer.name for layer in body_layers(editor.model(), "loop")]
+    assert {"factor", "twice", "line"} <= set(names)
+    assert names.index("x") < names.index("factor")
+
+
+def test_layer_in_body_of_first_layer_with_matching_name() -> None:
+    x = build.parameter([2], name="x")
+    flag = build.greater(build.reduce_sum(x, [0]), 0.0)
+
+    def choose(name: str, leaf: str) -> build.Value:
+        return build.if_(flag, lambda: build.relu(x, name=leaf), lambda: build.negative(x), name=name)
+
+    holders = "if", "if/then_body/branch"
+    first, second = choose(holders[0], "branch/then_body/leaf"), choose(holders[1], "leaf")
+    editor = Editor(build.model([build.result(first, name="first"), build.result(second, name="second")]))
+    editor.rename_layer("if/then_body/branch/then_body/leaf", "renamed")
+    names = [[layer.name for layer in body_layers(editor.model(), holder)] for holder in holders]
+    assert ["renamed" in body for body in names] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
+import ir_exec.check
 from ir_exec import Report, check_model
 from ir_exec.check import Diagnostic, Summary, render, summary_line
+from ir_exec.check.text import plain
 from ir_exec.codes import Code
 from ir_exec.errors import Location
+from ir_exec.printable import inert, printable
+from ir_exec.report.numbers import format_count
+from ir_exec.report.text import wrap_words
 from tests.helpers.facts import mentions
 from tests.report.test_html import texts
 
@@ -232,3 +239,24 @@ def test_text_goes_on_below_where_the_terminal_ends() -> None:
     name = "n" * 200
     assert any(name in line for line in render(report_of(found("error", f"a {name} b", "1")), width=60))
     assert len(list(render(report_of(one)))) == 4
+
+
+FORMER_NAMES = {
+    "counted": format_count,
+    "inert": inert,
+    "plain": plain,
+    "printable": printable,
+    "wrapped": wrap_words,
+}
+
+
+@pytest.mark.parametrize("name", FORMER_NAMES)
+def test_former_name_warns(name: str) -> None:
+    assert name not in ir_exec.check.__all__
+    with pytest.warns(DeprecationWarning, match=name):
+        assert getattr(ir_exec.check, name) is FORMER_NAMES[name]
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError):
+        _ = ir_exec.check.no_such_name

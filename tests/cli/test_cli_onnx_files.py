@@ -153,7 +153,7 @@ class TestPartial:
         text = "g (float[N,3] x, int64 axis) => (float[N,3] y) { y = CumProd(x, axis) }"
         return stored(folder, model(text, opset=26), "products.onnx")
 
-    def test_a_run_says_what_it_is_specialised_to(self, products: Path) -> None:
+    def test_a_run_says_what_it_is_specialized_to(self, products: Path) -> None:
         result = run("run", products, "--inputs", "in.npz", "--format", "json")
         assert json.loads(result.stdout)["specialised"] == {"axis": "value 1"}
         assert json.loads(result.stdout)["outputs"][0]["values"] == [[2, 4, 8], [2, 4, 8]]

@@ -91,10 +91,10 @@ def test_inputs_that_contradict_the_assumptions_have_another_model() -> None:
     proto, inputs = MODELS["SequenceAt"]
     compiled = engine_model(proto, "onnxruntime")
     compiled(inputs)
-    assert compiled.specialisations == []
+    assert compiled.specializations == []
     found = compiled({**inputs, "z": X[1, 1, :3]})[0]
     np.testing.assert_array_equal(found, X[1, 1, :3])
-    assert len(compiled.specialisations) == 1
+    assert len(compiled.specializations) == 1
 
 
 def test_a_partial_model_has_a_partition_after_its_first_call(
@@ -109,7 +109,7 @@ def test_a_partial_model_has_a_partition_after_its_first_call(
     for sizes in ([1, 3], [2, 2], [1, 3]):
         found = compiled({**inputs, "sizes": np.array(sizes)})[0]
         np.testing.assert_array_equal(found, -X[0][:, : sizes[0]])
-    assert len(compiled.specialisations) == 2
+    assert len(compiled.specializations) == 2
     assert len(engine.parts) == 2
     copied = pickle.loads(pickle.dumps(compiled))
     np.testing.assert_array_equal(copied(inputs)[0], -X[0][:, :1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pickle
 import re
@@ -94,6 +95,28 @@ def test_a_change_outside_the_sample_is_found_with_all_values(tmp_path: Path) ->
     assert codes(path, weights_values=True) == {Code.weights_digest}
 
 
+def _with_older_entry(path: Path) -> None:
+    """Replace the digest of the chunks by that of earlier versions, of all bytes."""
+    complete = hashlib.blake2b(path.with_suffix(".bin").read_bytes(), digest_size=32).hexdigest()
+    text, count = re.subn('<chunks value="[^"]*"', f'<complete value="{complete}"', path.read_text())
+    assert count == 1
+    path.write_bytes(seal(text.encode()))
+
+
+@pytest.mark.parametrize("is_older", [True, False])
+@pytest.mark.parametrize("count", [SMALL, LARGE, 2**21 + 1])
+def test_files_of_this_and_earlier_versions_are_verified(tmp_path: Path, is_older: bool, count: int) -> None:
+    path = tmp_path / "m.xml"
+    model_with(1.0, count).save(path)
+    if is_older:
+        _with_older_entry(path)
+    assert codes(path, weights_values=True) == set()
+    content = bytearray(path.with_suffix(".bin").read_bytes())
+    content[-5000 % len(content)] ^= 1
+    path.with_suffix(".bin").write_bytes(content)
+    assert codes(path, weights_values=True) == {Code.weights_digest}
+
+
 def test_the_digest_is_not_in_the_document(path: Path, tmp_path: Path) -> None:
     model = ir_exec.read_model(path)
     assert model.document.rt_info.child(ENTRY) is None
@@ -147,7 +170,7 @@ def test_an_edited_xml_has_no_digest_any_more(path: Path) -> None:
     assert codes(path, weights_values=True) == set()
 
 
-@pytest.mark.parametrize("name", ["size", "sample", "complete"])
+@pytest.mark.parametrize("name", ["size", "sample", "chunks"])
 def test_a_damaged_entry_is_ignored(path: Path, name: str) -> None:
     text = re.sub(rf'<{name} value="[^"]*"', f'<{name} value="x"' if name == "size" else f"<{name}", path.read_text())
     path.write_bytes(seal(text.encode()))

@@ -132,7 +132,7 @@ def test_what_depends_on_the_iterations_is_known_for_the_inputs_of_a_call(body: 
         found = list(compiled({"x": X[:rows]}).values())
         for one, other in zip(found, expected if isinstance(expected, list) else [expected], strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert compiled.specialisations == [{"x": "shape [4,3]"}, {"x": "shape [2,3]"}]
+    assert compiled.specializations == [{"x": "shape [4,3]"}, {"x": "shape [2,3]"}]
 
 
 def test_a_body_of_sequence_map_may_declare_no_types() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.commands.reduce import outcomes, timeout_option
 from ir_exec.cli.extensions import load_extensions
@@ -21,6 +20,7 @@ from ir_exec.debug.comparison.metrics import difference_text
 from ir_exec.debug.reduction.bundling import current_versions
 from ir_exec.debug.reduction.command import Outcome
 from ir_exec.plan.memory import default_budget
+from ir_exec.printable import printable
 
 _GIB = 2**30
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.check.releases import Release, first_release, newer_than, target_release
 from ir_exec.cli.arrays import Asked
 from ir_exec.cli.extensions import extension_options, load_extensions
@@ -27,6 +26,7 @@ from ir_exec.onnx.lowering.states import Pair, make_states, named_pairs, noted_p
 from ir_exec.onnx.reading.files import read_proto
 from ir_exec.ops.base.registry import LAST_OPSET, opset_number
 from ir_exec.ops.infrastructure.values import ReadsVariable
+from ir_exec.printable import printable
 from ir_exec.runtime.arguments import check_value
 from ir_exec.types import Shape, TensorType
 

@@ -13,11 +13,13 @@ import numpy as np
 from ir_exec.cli.arrays import read_named_arrays, write_arrays
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.files import read_json
+from ir_exec.cli.options import weight_mode_option
 from ir_exec.cli.output.folder_text import tokens_of
-from ir_exec.cli.output.terminal import Unusable, echo, errors_as_messages, show_json
+from ir_exec.cli.output.terminal import Unusable, echo, errors_as_messages, show_json, write
 from ir_exec.cli.output.writing import arrays_output, output_option
 from ir_exec.printable import PrintableStream
 from ir_exec.runtime import compile_model
+from ir_exec.runtime.weight_modes import WeightMode
 
 if TYPE_CHECKING:
     from ir_exec.text.generation.generating import Generation
@@ -103,6 +105,7 @@ def _settings_options(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Format of the output; json has tokens, their offsets in bytes, and times.",
 )
+@weight_mode_option
 @engine_options
 def command(
     folder: str,
@@ -118,6 +121,7 @@ def command(
     seed: int,
     logits_path: str | None,
     format_name: str,
+    weight_mode: WeightMode,
     engine: dict[str, Any],
 ) -> None:
     """Generate reference text with the language model in a folder.
@@ -144,7 +148,7 @@ def command(
     with errors_as_messages():
         from ir_exec.text.generation.generating import load  # not needed for the help
 
-        pipeline = load(folder, partial(compile_model, **engine))
+        pipeline = load(folder, partial(compile_model, weight_mode=weight_mode, **engine))
         starts: list[str | list[int]] = [*prompts, *tokens]
         stream = _TextStream() if is_text and "detokenizer" in pipeline.folder.parts else None
         if messages is not None:
@@ -212,11 +216,11 @@ class _TextStream:
         self._printer = PrintableStream()
 
     def add(self, text: str) -> None:
-        click.echo(self._printer.add(text), nl=False)
+        write(self._printer.add(text), nl=False)
 
     def end(self) -> None:
         """End the line."""
-        click.echo(self._printer.end())
+        write(self._printer.end())
 
 
 def _messages(path: str) -> Sequence[dict[str, Any]]:

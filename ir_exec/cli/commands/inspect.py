@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 from pydantic import TypeAdapter
 
-from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import (
     MODEL,
@@ -40,6 +39,7 @@ from ir_exec.graph import Node
 from ir_exec.hints import suggested
 from ir_exec.ir import read_document
 from ir_exec.model import Loaded, Model, load
+from ir_exec.printable import printable
 from ir_exec.readers import reader_of
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table

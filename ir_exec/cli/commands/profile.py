@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
@@ -22,6 +21,7 @@ from ir_exec.cli.options import (
     rows_of,
     timeout_option,
     top_option,
+    weight_mode_option,
 )
 from ir_exec.cli.output.plan_text import EnginePlan, show_partition, show_plan
 from ir_exec.cli.output.progress import Steps
@@ -40,12 +40,14 @@ from ir_exec.debug.profiles.profile_report import (
 )
 from ir_exec.debug.profiles.profiling import profile
 from ir_exec.engines.report import PartitionReport
+from ir_exec.printable import printable
 from ir_exec.report.numbers import format_bytes, format_seconds
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, compile_model
 from ir_exec.runtime.calls import bind_calls
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.weight_modes import WeightMode, weight_mode_of_one_run
 
 _SPARE = ("memory", "GB/s", "calls", "GFLOP/s", "moved", "mult-adds", "value")
 """Columns that are omitted in narrow terminals, first ones first."""
@@ -71,6 +73,7 @@ _LEAST_SHARE = 0.01
 @timeout_option(600.0)
 @click.option("--threads", type=click.IntRange(min=1), help="Number of threads, also of OpenVINO.")
 @precision_option
+@weight_mode_option
 @output_option(
     "--trace-events",
     outputs=text_output,
@@ -100,6 +103,7 @@ def command(
     timeout: float,
     threads: int | None,
     precision: Precision,
+    weight_mode: WeightMode,
     trace_events: str | None,
     output_format: str,
     output: str | None,
@@ -131,7 +135,10 @@ def command(
     if shows_plan:
         with errors_as_messages(hint=drawn_hint):
             complete, (arrays,), _ = bind_calls(network, asked.drawn(network, given))
-            compiled = compile_model(complete, threads=threads, precision=precision, passes=passes, **engine)
+            mode = weight_mode_of_one_run(complete, weight_mode, precision)
+            compiled = compile_model(
+                complete, threads=threads, precision=precision, passes=passes, weight_mode=mode, **engine
+            )
             shapes = {port.name: array.shape for port, array in zip(compiled.inputs, arrays, strict=True)}
             plan = compiled.explain(shapes)
         partition = _partition(compiled) if engine else None
@@ -158,6 +165,7 @@ def command(
             timeout=timeout,
             threads=threads,
             precision=precision,
+            weight_mode=weight_mode,
             trace_events=trace_events,
             progress=steps.tell,
             **engine,

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from ir_exec.build.cutting import is_counted
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, input_options
 from ir_exec.cli.extensions import load_extensions
 from ir_exec.cli.options import MODEL, MOST_SECONDS, FiniteRange, format_option
@@ -22,6 +21,7 @@ from ir_exec.cli.output.writing import OutputFile, output_option, part_output
 from ir_exec.debug import Command, Reduced, ReductionInterrupted, reduce
 from ir_exec.debug.reduction.command import Outcome
 from ir_exec.ops.infrastructure.values import Const, Parameter, Result
+from ir_exec.printable import printable
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import format_remainder
 from ir_exec.types import Array

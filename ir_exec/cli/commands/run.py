@@ -12,12 +12,18 @@ import click
 import numpy as np
 
 from ir_exec.batch.input_files import outputs_of_data_set
-from ir_exec.check import printable
 from ir_exec.cli.arrays import Asked, drawn_hint, input_options, statistics, tell_drawn, write_arrays
 from ir_exec.cli.commands.run_batch import Many, is_many, run_many
 from ir_exec.cli.engine import engine_options
 from ir_exec.cli.extensions import load_extensions
-from ir_exec.cli.options import MODEL, MOST_RUNS, FiniteRange, format_option, precision_option
+from ir_exec.cli.options import (
+    MODEL,
+    MOST_RUNS,
+    FiniteRange,
+    format_option,
+    precision_option,
+    weight_mode_option,
+)
 from ir_exec.cli.output.progress import LayerBar
 from ir_exec.cli.output.run_text import TOP, labels_in, printed_top, printed_values, times_text
 from ir_exec.cli.output.terminal import (
@@ -43,10 +49,12 @@ from ir_exec.engines.compiled import EngineModel
 from ir_exec.errors import IRError
 from ir_exec.ir.urls import suffix_of
 from ir_exec.model import Model, ModelPort
+from ir_exec.printable import printable
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
 from ir_exec.runtime import CompiledModel, Results, compile_model
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.weight_modes import WeightMode, weight_mode_of_one_run
 from ir_exec.types import STRING, Array, ElementType, Shape
 
 
@@ -72,6 +80,7 @@ def _outputs_of_run(path: str | None, parameters: Mapping[str, Any]) -> Iterable
 @engine_options
 @click.option("--max-seconds", type=FiniteRange(min=0, min_open=True), help="Stop a run after this time.")
 @precision_option
+@weight_mode_option
 @click.option("--no-optimize", is_flag=True, help="Run every layer as a separate step.")
 @click.option("--passes", metavar="NAMES", help="Compiler passes to disable (-a,-b), or to enable (a,b).")
 @click.option(
@@ -111,6 +120,7 @@ def command(
     weights: str | None,
     max_seconds: float | None,
     precision: Precision,
+    weight_mode: WeightMode,
     no_optimize: bool,
     passes: str | None,
     extensions: tuple[str, ...],
@@ -135,7 +145,8 @@ def command(
     table, positions count up, images are in 0 to 1, other floats are normally distributed. If outputs are NaN, infinite
     or constant, inputs are drawn again, up to three times. Open dims have small supported sizes, or those of --shape.
 
-    With --repeat, the first run is timed separately, and the others are reported as percentiles.
+    With --repeat, the first run is timed separately, and the others are reported as percentiles. Without it, weights
+    stay compressed if expanding them takes more than 64 MiB; --weight-mode expand expands them.
 
     With --engine onnxruntime, layers run there if it supports them with the same semantics, and the others are
     interpreted. `ir-exec profile --engine` shows the reasons.
@@ -157,12 +168,15 @@ def command(
             _refuse_for_many(passes=passes is not None)
             _refuse_for_many(print=printed != "summary", labels=labels, format=output_format != "text", warmup=warmup)
             many = Many(asked.named, asked.archive, batch, jobs, scheduler, extensions, asked.pixels)
-            run_many(network, many, output, max_seconds, precision, not no_optimize, engine)
+            how: dict[str, Any] = {"precision": precision}
+            how |= {} if weight_mode == "auto" else {"weight_mode": weight_mode}
+            run_many(network, many, output, how, max_seconds=max_seconds, optimize=not no_optimize, engine=engine)
             return
         compiled = compile_model(
             network,
             max_seconds=max_seconds,
             precision=precision,
+            weight_mode=weight_mode if repeat > 1 else weight_mode_of_one_run(network, weight_mode, precision),
             # Some optimizations pay off only after about a dozen runs.
             optimize=False if no_optimize else "full" if repeat > 1 else "auto",
             passes=passes,
@@ -191,7 +205,7 @@ def command(
         differs = None if expected is None else _differing(results, expected, rtol, atol)
     times = times_of(first, others, warmup)
     partition = compiled.partition if isinstance(compiled, EngineModel) else None
-    specialised = compiled.specialisations[-1] if compiled.specialisations else None
+    specialized = compiled.specializations[-1] if compiled.specializations else None
     if is_text:
         shown: list[Table | str] = [_outputs(results)] if printed == "summary" else []
         shown += printed_values(found) if printed == "values" else ()
@@ -199,8 +213,8 @@ def command(
         if partition is not None:
             echo(f"{printable(str(partition).splitlines()[0])}\n")
         show(*shown, times_text(times) + (f", outputs written to {output}" if output else ""))
-        if specialised is not None:
-            echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialised.items()))}")
+        if specialized is not None:
+            echo(f"specialized for {printable(', '.join(f'{name}: {what}' for name, what in specialized.items()))}")
         if differs is not None:
             _tell_expected(differs, len(found), expected or "")
     else:
@@ -214,7 +228,7 @@ def command(
             outputs=tuple(outputs),
             times=times,
             engine=partition,
-            specialised=specialised,
+            specialised=specialized,
             token_offsets=_token_offsets(model, compiled, arrays, found),
         )
         show_json(to_json(report if differs is None else report.judged(differs)))

@@ -29,7 +29,6 @@ from ir_exec.onnx.reading.tensor_files import data_set_files
 from ir_exec.printable import printable
 from ir_exec.report.numbers import format_count
 from ir_exec.report.text import format_remainder
-from ir_exec.runtime.precision import Precision
 from ir_exec.types import Dim, Shape
 
 __all__ = ["Many", "is_many", "run_many"]
@@ -115,14 +114,16 @@ def run_many(
     network: Model,
     many: Many,
     output: str | None,
+    how: Mapping[str, Any],
+    *,
     max_seconds: float | None,
-    precision: Precision,
     optimize: bool,
     engine: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Run the model on every item without an output; exit with 1 if an item fails.
 
     Args:
+        how: The keywords of `compile_model` that change results; a folder has results with equal ones.
         engine: The keywords of `compile_model` that select an engine.
     """
     if output is None:
@@ -136,9 +137,9 @@ def run_many(
         if next(many.items(ports), None) is None:
             raise Unusable("there are no items, expected at least one")
     start = perf_counter()
-    how = {"precision": precision} | ({"engine": engine} if engine else {})
-    digest = network_digest(network, how)
-    about = {"model": network.graph.path, **how}
+    settings = {**how, **({"engine": engine} if engine else {})}
+    digest = network_digest(network, settings)
+    about = {"model": network.graph.path, **settings}
     with ExitStack() as stack:
         stack.enter_context(errors_as_messages(exit_code=UNUSABLE))
         pool = stack.enter_context(pool_for(many.jobs, many.scheduler, many.extensions))
@@ -152,8 +153,8 @@ def run_many(
             _taking(folder.left(many.items(ports), ports), taken),
             pool,
             max_seconds=max_seconds,
-            precision=precision,
             optimize=optimize,
+            **how,
             **engine,
         )
         failed: list[tuple[str, IRError]] = []

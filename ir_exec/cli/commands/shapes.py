@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.extensions import extension_options, load_extensions
 from ir_exec.cli.options import MODEL, format_option, left_out, listed_rows, rows_of, top_option, weights_option
 from ir_exec.cli.output.terminal import check_hint, echo, errors_as_messages, show, show_json
 from ir_exec.debug.inputs.shaping import InputDim, ShapesReport, shapes
 from ir_exec.model import read_model
+from ir_exec.printable import printable
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from ir_exec.check import Diagnostic, Report, Style, inert, plain, printable, render, rule_of, weight
+from ir_exec.check import Diagnostic, Report, Style, render, rule_of, weight
+from ir_exec.check.text import plain
 from ir_exec.cli.output.terminal import echo, styled, terminal_width
 from ir_exec.errors import IRError, Severity
 from ir_exec.ir.markup import load
+from ir_exec.printable import inert, printable
 from ir_exec.report.text import align_cells
 
 __all__ = ["TextOutput", "from_level", "lines_of_file", "statistics"]

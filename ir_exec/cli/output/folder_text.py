@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from ir_exec.check import printable
 from ir_exec.cli.files import write_text
 from ir_exec.cli.output.terminal import (
     UNUSABLE,
@@ -19,6 +18,7 @@ from ir_exec.cli.output.terminal import (
     show_json,
     styled,
 )
+from ir_exec.printable import printable
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table
 from ir_exec.report.text import align_entries

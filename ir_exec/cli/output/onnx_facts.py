@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from ir_exec.check import printable
 from ir_exec.onnx.lowering.layer_names import node_of_layer
+from ir_exec.printable import printable
 from ir_exec.report.records import Record
 from ir_exec.report.tables import Table, table
 from ir_exec.report.text import align_entries

@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from typing import NoReturn
 
-from ir_exec.check import printable
 from ir_exec.cli.output.progress import Steps
 from ir_exec.cli.output.terminal import UNUSABLE, echo, errors_as_messages, show, show_json
 from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.reduction.bisecting import PassBisection, bisect_passes
 from ir_exec.model import Model
+from ir_exec.printable import printable
 from ir_exec.report.numbers import format_count, format_number
 from ir_exec.report.records import to_json
 from ir_exec.report.tables import Table, table

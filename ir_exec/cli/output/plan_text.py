@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import RootModel
 
-from ir_exec.check import printable
 from ir_exec.cli.options import left_out
 from ir_exec.cli.output.terminal import echo, show
 from ir_exec.engines.report import PartitionReport
 from ir_exec.plan.explain import LayerPlan, NearMatch, PlanReport
+from ir_exec.printable import printable
 from ir_exec.report.tables import Table, table
 
 __all__ = ["EnginePlan", "PlanOutput", "show_partition", "show_plan"]

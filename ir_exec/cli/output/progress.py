@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
+from threading import Lock, Timer
 from time import perf_counter
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from ir_exec.cli.output.terminal import shows_progress
+from ir_exec.cli.output.terminal import end_progress, ended_by_output, shows_progress
 from ir_exec.printable import printable
 
 if TYPE_CHECKING:
@@ -15,10 +17,71 @@ if TYPE_CHECKING:
 
     from ir_exec.graph import Graph
 
-__all__ = ["LayerBar", "Steps"]
+__all__ = ["LayerBar", "Spinner", "Steps"]
 
 PATIENCE = 0.5
 """Seconds before a progress bar is shown."""
+
+SPINNER_PATIENCE = 1.0
+"""Seconds before a spinner is shown."""
+
+
+class Spinner:
+    """The name of a command and its time on stderr, after a second without output; a bar or an output ends it.
+
+    It is not shown if stderr is not a terminal.
+    """
+
+    def __init__(self, title: str, patience: float = SPINNER_PATIENCE) -> None:
+        self._title = title
+        self._patience = patience
+        self._lock = Lock()
+        self._is_ended = False
+        self._progress: Progress | None = None
+
+    def __enter__(self) -> Self:
+        self._stack = ExitStack()
+        if shows_progress():
+            timer = Timer(self._patience, self.show)
+            timer.daemon = True
+            self._stack.callback(timer.cancel)
+            self._stack.enter_context(ended_by_output(self.end))
+            timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @property
+    def is_shown(self) -> bool:
+        """True while the spinner is on the terminal."""
+        return self._progress is not None
+
+    def show(self) -> None:
+        """Show the spinner; called from another thread."""
+        from rich.console import Console
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        with self._lock:
+            if self._is_ended or self._progress is not None:
+                return
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+            console = Console(stderr=True)
+            self._progress = Progress(
+                *columns, console=console, transient=True, redirect_stdout=False, redirect_stderr=False
+            )
+            self._progress.add_task(printable(self._title), total=None)
+            self._progress.start()
+
+    def end(self) -> None:
+        """Remove the spinner for good."""
+        with self._lock:
+            self._is_ended = True
+            progress, self._progress = self._progress, None
+        if progress is not None:
+            progress.stop()
 
 
 class LayerBar:
@@ -64,6 +127,7 @@ class LayerBar:
         return [] if self._bar is None else self._bar[0].tasks
 
     def _open(self) -> tuple[Progress, TaskID]:
+        end_progress()
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -96,6 +160,7 @@ class Steps:
     def tell(self, step: str) -> None:
         """Replace the line by the current step."""
         if self._is_wanted:
+            end_progress()
             text = printable(step)[:70]
             print(f"\r{text:{self._shown}}\r{text}" if text else f"\r{'':{self._shown}}\r", end="", file=sys.stderr)
             sys.stderr.flush()

@@ -28,6 +28,8 @@ __all__ = [
     "Unusable",
     "check_hint",
     "echo",
+    "end_progress",
+    "ended_by_output",
     "errors_as_messages",
     "print_report",
     "show",
@@ -37,6 +39,7 @@ __all__ = [
     "shows_progress",
     "styled",
     "terminal_width",
+    "write",
 ]
 
 
@@ -77,7 +80,35 @@ def echo(text: str, *, to_stderr: bool = False) -> None:
     Control characters other than line ends and styles are escaped.
     """
     color = False if os.environ.get("NO_COLOR") else True if os.environ.get("FORCE_COLOR") else None
-    click.echo("\n".join(map(_escaped_line, text.split("\n"))), err=to_stderr, color=color)
+    write("\n".join(map(_escaped_line, text.split("\n"))), err=to_stderr, color=color)
+
+
+def write(text: str, **how: Any) -> None:
+    """Print text as it is, in place of a progress display; `how` are keywords of `click.echo`."""
+    end_progress()
+    click.echo(text, **how)
+
+
+_ends: list[Callable[[], None]] = []
+"""The functions that end the running displays of progress."""
+
+
+def end_progress() -> None:
+    """End the running displays of progress, before an output or another display."""
+    while _ends:
+        _ends.pop()()
+
+
+@contextmanager
+def ended_by_output(end: Callable[[], None]) -> Iterator[None]:
+    """Call `end` at the first output in the block, or at its end."""
+    _ends.append(end)
+    try:
+        yield
+    finally:
+        if end in _ends:
+            _ends.remove(end)
+            end()
 
 
 def _escaped_line(line: str) -> str:
@@ -170,7 +201,7 @@ def show(*parts: Table | str) -> None:
 def show_json(text: str) -> None:
     """Print JSON with escapes for non-ASCII characters and for the commands of CI servers."""
     plain = _NOT_PLAIN.sub(lambda found: json.dumps(found[0])[1:-1].replace("\x7f", "\\u007f"), text)
-    click.echo(plain.replace("##[", "#\\u0023["))
+    write(plain.replace("##[", "#\\u0023["))
 
 
 def print_report(text: str) -> None:
@@ -178,9 +209,9 @@ def print_report(text: str) -> None:
     if text.startswith(("{", "[")):
         show_json(text.removesuffix("\n"))
     elif text.startswith("<?xml"):
-        click.echo(text.removesuffix("\n").replace("##[", "&#35;#["))
+        write(text.removesuffix("\n").replace("##[", "&#35;#["))
     elif text.startswith("<"):
-        click.echo(text.removesuffix("\n"))
+        write(text.removesuffix("\n"))
     elif text:
         echo(text.removesuffix("\n"))
 

@@ -81,9 +81,10 @@ def compare(
         then: The inputs of further calls. In each call, both sides continue from their own variables.
         calls: The total number of calls, if larger: given inputs are repeated, others drawn anew. Without it and
             without inputs, the model is called up to 4 times, until every body has run.
-        rtol: An element may differ by atol + rtol * |reference|. Without both, the tolerance follows from the element
-            types and the length of the layer's sums. A mapping specifies them by output name, "*" for all other values.
-        atol: See `rtol`.
+        rtol: The relative tolerance: an element may differ by atol + rtol * |reference|. Without `rtol` and `atol`,
+            tolerances follow from the element types and the length of the layer's sums. A mapping specifies them by
+            output name, "*" for all other values.
+        atol: The absolute tolerance in this sum, also as a mapping by output name.
         nan_equal: Count elements that are NaN or infinite on both sides as compared. By default they count as not
             compared, and if an output has no other elements, the verdict is "not compared".
         pairs: Names of values of MODEL, with the names of the values of the reference to pair them with. Inputs and
@@ -152,7 +153,7 @@ def compare(
         model, (inputs, *then), _ = called
         notes = [called.summary] if called.summary else []
     if isinstance(reference, Model) and inputs is not None:
-        reference = reference.specialised(_for_reference(reference, model, inputs))
+        reference = reference.specialize_for(_for_reference(reference, model, inputs))
     settings_of_runtime: dict[str, Any] = {"device": device, "hint": hint, "timeout": timeout, "lowered": lowered}
     found = _reference(model, reference, options, probe=probe, **settings_of_runtime)
     found.notes += notes

@@ -232,7 +232,7 @@ class Jump(Record):
         input: The position of the input that differs most.
         max_abs: The maximum difference of that input, only at the elements beyond the tolerance if the output has the
             same shape.
-        max_ulp: See `max_abs`.
+        max_ulp: The maximum difference of that input in ULP.
         made_by: The path of the nearest upstream layer whose rounding causes the difference; None if unknown.
     """
 

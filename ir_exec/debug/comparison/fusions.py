@@ -33,8 +33,8 @@ class Computed(NamedTuple):
     """A layer computed from anchors.
 
     Attributes:
-        anchors: The anchors that count, and the layer's result for them.
-        own: See `anchors`.
+        anchors: The anchors that count.
+        own: The layer's result for these anchors.
         above: If some of them are still doubtful, the undoubted anchors before.
         other: The layer's result for the undoubted anchors.
     """

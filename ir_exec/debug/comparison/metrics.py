@@ -66,8 +66,8 @@ class Difference(Record):
             tolerance, and cannot show a fault.
         worst: The index of the worst element; `ours` and `reference` are its values. If only one side is not finite,
             the error is infinite and excluded from the means.
-        rtol: The tolerance. atol includes the scale and, where terms cancel, the terms of the worst element.
-        atol: See `rtol`.
+        rtol: The relative tolerance.
+        atol: The absolute tolerance, with the scale and, where terms cancel, the terms of the worst element.
         problem: The reason why the elements cannot be compared.
         custom: The results of custom metrics, by name.
     """
@@ -365,8 +365,8 @@ class Settings:
     """Settings of a comparison.
 
     Attributes:
-        rtol: Replace the tolerances derived from element types and sums. If only one is given, the other is 0.
-        atol: See `rtol`.
+        rtol: The relative tolerance instead of those derived from element types and sums; 0 if only `atol` is set.
+        atol: The absolute tolerance instead of the derived ones; 0 if only `rtol` is set.
         outputs: Tolerances of outputs, by value.
         nan_equal: Count elements that are NaN or infinite on both sides as compared.
         metrics: Custom metrics, by name.

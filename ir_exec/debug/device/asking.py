@@ -85,7 +85,12 @@ class Asker:
             yield from self.ask_all(questions[half:])
 
     def ask(self, question: PartQuestion, *, is_static: bool = False, fuses: bool = False) -> PartAnswer:
-        """Return the answer to a single question. is_static, fuses: as for `Device.run`."""
+        """Return the answer to a single question.
+
+        Args:
+            is_static: As for `Device.run`.
+            fuses: As for `Device.run`.
+        """
         found = self._together([question], is_static=is_static, fuses=fuses)
         return found[0] if isinstance(found, list) else found
 

@@ -29,8 +29,8 @@ class PartCase:
 
     Attributes:
         node: The layer, if the model is a single layer.
-        inputs: The input arrays and the positions of the outputs of `node`.
-        positions: See `inputs`.
+        inputs: The input arrays.
+        positions: The positions of the outputs of `node`.
         least: The minimum tolerance.
     """
 

@@ -248,7 +248,8 @@ class _Diff:
         self.stored = StoredWeights(weights)
         self.quantized: list[QuantizedWeight] = []
         self.ranges: list[QuantizedRange] = []
-        self._sides: tuple[Side, ...] = ()
+        self._sources: dict[Value, Value] = {}
+        self._has_compressed_weights = False
 
     def graphs(self, a: Graph, b: Graph, scope: tuple[str, ...], *, is_touched: bool) -> None:
         """Compare two graphs.
@@ -258,7 +259,8 @@ class _Diff:
         """
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
         pairs = paired(mine, theirs)
-        self._sides += (mine, theirs)
+        self._sources |= mine.sources | theirs.sources
+        self._has_compressed_weights |= mine.has_compressed_weights or theirs.has_compressed_weights
         self.ranges += [_range(node, scope, side.weights) for side in (mine, theirs) for node in side.ranges]
         partners = set(pairs.values())
         removed = [node for node in mine.nodes if node not in pairs]
@@ -295,8 +297,8 @@ class _Diff:
     def _source(self, node: Node, position: int) -> Value | None:
         """Return the value that a layer reads: the codes of a folded weight, or the constant before a conversion."""
         value = node.inputs[position] if position < len(node.inputs) else None
-        for side in self._sides:
-            value = side.source(value)
+        while value in self._sources:
+            value = self._sources[value]
         return self.stored.through(value)
 
     def _layers(self, a: Node, b: Node, pairs: dict[Node, Node], scope: tuple[str, ...], *, is_below: bool) -> bool:
@@ -342,7 +344,7 @@ class _Diff:
         if type_key(a.type) == type_key(b.type):
             mine, theirs = plain_attributes(a), plain_attributes(b)
             written = {*a.layer.data, *b.layer.data}
-            for name in sorted({*mine, *theirs}):
+            for name in sorted({*mine, *theirs}) if mine != theirs else ():
                 # A version without the attribute behaves like the default of the other version.
                 if mine.get(name) != theirs.get(name) and (name in written or (name in mine and name in theirs)):
                     yield Change(what=f"attribute {name}", before=mine.get(name), after=theirs.get(name))
@@ -372,8 +374,9 @@ class _Diff:
 
     def _requantised(self, a: Node, b: Node, pairs: dict[Node, Node]) -> Iterator[Change]:
         """Yield the changes of compressed weights of layers in both models, by their expanded values."""
-        is_inside = any(find_weight(value) is not None for value in a.outputs)
-        if is_inside or None in self._weights:
+        if not self._has_compressed_weights or None in self._weights:
+            return
+        if any(find_weight(value) is not None for value in a.outputs):
             return
         for position in range(min(len(a.inputs), len(b.inputs))):
             values = (self._source(node, position) for node in (a, b))
@@ -412,7 +415,7 @@ def _named(value: Value | None) -> str | None:
 
 def _type_changes(a: Node, b: Node) -> Iterator[Change]:
     for position, (one, other) in enumerate(zip(a.outputs, b.outputs, strict=False)):
-        if str(_stored_type(one)) != str(_stored_type(other)):
+        if one.declared != other.declared and str(_stored_type(one)) != str(_stored_type(other)):
             what = "output" if len(a.outputs) == 1 else f"output {position}"
             yield Change(what=what, before=str(one.declared), after=str(other.declared))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import blake2b
+from hashlib import sha256
 from typing import NamedTuple
 
 from ir_exec.codes import Code
@@ -72,4 +72,4 @@ def _digest(node: Node, weights: Weights | None) -> str:
     if weights is None:
         return "unknown: the .bin is missing"
     assert isinstance(node.op, Const)
-    return blake2b(weights.slice(node.op.offset, node.op.size), digest_size=16).hexdigest()
+    return sha256(weights.slice(node.op.offset, node.op.size)).hexdigest()[:32]

@@ -66,8 +66,8 @@ class SizeFindings:
         refusal: The outcome of the first sizes in this case.
         fixed: The outcome of another size, for each dim with only one accepted size.
         ones: The dims that may be 1 without a change of other dims, if the other fields do not imply this.
-        at_most: The tied dims that may also be smaller, or larger, than the dims that they are tied to.
-        at_least: See `at_most`.
+        at_most: The tied dims that may also be smaller than the dims that they are tied to.
+        at_least: The tied dims that may also be larger than the dims that they are tied to.
         because: The outcomes that tie dims.
         has_directions: True if the number of probes was sufficient for the directions of all dims.
         complete: True if the number of probes was sufficient.

@@ -46,8 +46,8 @@ class Outcome:
 
     Attributes:
         place: The number of layers before the failing layer, or of all layers.
-        node: The failing layer and its error, None if every layer accepts the sizes.
-        error: See `node`.
+        node: The failing layer; None if every layer accepts the sizes.
+        error: The error of the failing layer.
         types: The types of all values, inferred up to the failing layer.
     """
 

@@ -14,6 +14,7 @@ from ir_exec.errors import IRError, ResourceError
 from ir_exec.model import Model, ShapeLike
 from ir_exec.runtime import compile_model
 from ir_exec.runtime.precision import Precision
+from ir_exec.runtime.weight_modes import weight_mode_of_one_run
 from ir_exec.types import STRING, Array, ElementType
 
 __all__ = ["Redraw", "checked_inputs"]
@@ -161,7 +162,8 @@ def checked_inputs(
     if not drawer.is_random:
         return redraw.arrays, redraw.drawn
     try:
-        compiled = compile_model(model, max_seconds=_LONGEST, threads=threads, precision=precision)
+        mode = weight_mode_of_one_run(model, "auto", precision)
+        compiled = compile_model(model, max_seconds=_LONGEST, threads=threads, precision=precision, weight_mode=mode)
     except IRError:
         return redraw.arrays, redraw.drawn
     goes_on = True

@@ -27,10 +27,10 @@ class Limit(Record):
 
     Attributes:
         size: The size that was tried.
-        layer_id: The failing layer and its error.
-        layer_name: See `layer_id`.
-        type: See `layer_id`.
-        message: See `layer_id`.
+        layer_id: The id of the failing layer.
+        layer_name: The name of the failing layer.
+        type: The type of the failing layer.
+        message: The error of the failing layer.
         cause: The constant or input with the size that the layer expects, and the path from there to the layer.
     """
 
@@ -56,9 +56,9 @@ class InputDim(Record):
         offsets: Several offsets within a step.
         also: Further accepted sizes.
         one: True if size 1 is accepted although the other fields exclude it.
-        smaller: True if a tied dim may also be smaller, larger, or any size if the other dim is 1.
-        larger: See `smaller`.
-        other_one: See `smaller`.
+        smaller: True if a tied dim may also be smaller.
+        larger: True if a tied dim may also be larger.
+        other_one: True if a tied dim may have any size where the other dim is 1.
         formula: The size of a tied dim.
         limits: The reasons for least, most and step, or for a fixed or tied dim.
     """

@@ -26,7 +26,8 @@ class LayerEffect(Record):
         kind: A weight, or computed values.
         layers: The readers.
         format: The format of a weight; for values, the number of levels.
-        group_size: See `format`.
+        group_size: The number of elements of a weight that share a scale; None for whole channels or tensors, and for
+            values.
         weight_sqnr_db: The SQNR of the weight relative to the plain weight.
         bytes: The size of the quantized weight.
         plain_bytes: The size of the plain weight.
@@ -76,9 +77,9 @@ class QuantizationReport(TableRecord):
             no set was found.
         kept: The measured loss with these layers kept.
         minimal: True if runs show that no layer can be removed from `keep`.
-        bytes: The size of all weights in the quantized model, in the plain model, and with `keep`.
-        plain_bytes: See `bytes`.
-        kept_bytes: See `bytes`.
+        bytes: The size of all weights in the quantized model.
+        plain_bytes: The size of all weights in the plain model.
+        kept_bytes: The size of all weights with the layers of `keep` at the higher precision.
         ranges: The FakeQuantize layers over values.
         runs: The number of runs of both models.
         seconds: The total time.

@@ -69,8 +69,8 @@ class PrecisionReport(Record):
         keep: The paths of the layers to keep in f32, with their constants, for outputs within the tolerance. None of
             them can be removed, unless the search ended after 400 runs.
         proven: True if a run with these layers in f32 confirmed it.
-        outputs: The error of each output with every layer rounded, and with these layers in f32.
-        kept_outputs: See `outputs`.
+        outputs: The error of each output with every layer rounded.
+        kept_outputs: The error of each output with the layers of `keep` in f32.
         inputs: The shapes of the model's inputs.
         seed: The seed of drawn inputs.
         rounds: The number of runs.

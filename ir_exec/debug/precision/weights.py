@@ -76,15 +76,15 @@ class QuantizedWeight(Record):
         group_size: The number of elements that share a scale; None for whole rows or tensors.
         elements: The number of elements of the weight.
         bytes: The size of all constants of the weight.
-        partner_bytes: See `bytes`.
+        partner_bytes: The size of all constants of the other weight.
         error: The error of the compressed weight relative to the other.
         unexplained: The number of elements within the range of their group that differ by more than a step.
         worst_steps: The greatest difference of such an element in steps.
         outside: The share of elements beyond the range of their group.
         scaled_axis: The axis whose channels are scaled relative to the other weight; rounding explains the other
             differences.
-        levels: The levels of a FakeQuantize, and the number of unused levels.
-        dead_levels: See `levels`.
+        levels: The number of levels of a FakeQuantize.
+        dead_levels: The number of levels that no element has.
         is_fault: True if elements differ by more than rounding explains, and by more than in most other weights.
     """
 

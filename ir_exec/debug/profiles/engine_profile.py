@@ -41,8 +41,8 @@ class EngineProfile(Record):
 
     Attributes:
         first_seconds: The duration of the first run.
-        run_seconds: The median of the other runs, without and with counters.
-        timed_seconds: See `run_seconds`.
+        run_seconds: The median of the other runs without counters.
+        timed_seconds: The median of the runs with counters.
         partition: The layers that the engine runs, and the reasons for the others.
     """
 

@@ -113,8 +113,8 @@ class Rates(Record):
         calls: The number of runs of layers.
         bytes_moved: The bytes of the tensors read and written, each element counted once.
         multiply_adds: The multiply-adds of matrix products, convolutions, recurrent cells and attention.
-        gflops: 10^9 operations (two for a multiply-add) and bytes per second.
-        gbytes: See `gflops`.
+        gflops: 10^9 operations per second, two for a multiply-add.
+        gbytes: 10^9 bytes per second.
         of_peak: The least time that this machine needs for the work, relative to the measured time; None without work.
     """
 
@@ -213,8 +213,8 @@ class Profile(TableRecord):
         layer_seconds: The sum over all layers.
         overhead_seconds: The median time of a run outside layers.
         layers: The layers that ran, in the order of completion.
-        by_type: Sums over layers of the same type, or with the same prefix of paths.
-        by_prefix: See `by_type`.
+        by_type: Sums over layers of the same type.
+        by_prefix: Sums over layers with the same prefix of paths.
         not_run: The number of layers that did not run, because their values are constant or depend only on input
             shapes, or because their bodies were not executed.
         peak_memory: The peak bytes of a run, without inputs and constants.
@@ -285,7 +285,7 @@ def summary(report: Profile) -> Iterator[str]:
     of = f"median of {report.repeat}" if report.repeat > 1 else "one run"
     yield f"one run takes {format_seconds(report.run_seconds)} ({of}, least {format_seconds(report.least_seconds)})"
     if report.specialised is not None:
-        yield f"specialised to {', '.join(f'{name}: {what}' for name, what in report.specialised.items())}"
+        yield f"specialized to {', '.join(f'{name}: {what}' for name, what in report.specialised.items())}"
     both = report.layer_seconds + report.overhead_seconds
     share = report.overhead_seconds / both if both else 0.0
     yield (

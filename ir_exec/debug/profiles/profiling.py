@@ -41,6 +41,7 @@ from ir_exec.runtime.calls import BoundCalls, bind_calls
 from ir_exec.runtime.compiled import CompiledModel
 from ir_exec.runtime.precision import Precision, run_as_f32
 from ir_exec.runtime.threads import chosen_threads
+from ir_exec.runtime.weight_modes import WeightMode, checked_weight_mode, weight_mode_of_one_run
 from ir_exec.types import Array
 
 __all__ = ["profile"]
@@ -59,6 +60,7 @@ def profile(
     timeout: float = 600.0,
     threads: int | None = None,
     precision: Precision = "f32",
+    weight_mode: WeightMode = "auto",
     trace_events: str | os.PathLike[str] | None = None,
     progress: Callable[[str], None] | None = None,
     engine: str | None = None,
@@ -77,6 +79,8 @@ def profile(
         timeout: As for `compare`.
         threads: As for `compile_model`.
         precision: As for `compile_model`.
+        weight_mode: As for `compile_model`, but "auto" is "keep" if expanded weights would add more than 64 MiB. For
+            the engine it is "expand".
         trace_events: A file for the run with a time closest to the median, in Trace Event Format.
         progress: Called with a description of the next action.
         engine: As for `compile_model`; the times of the engine are in `Profile.engine`.
@@ -94,7 +98,8 @@ def profile(
     called = bind_calls(model, drawn_inputs(model, seed, shapes) if inputs is None else inputs)
     model, (arrays,), _ = called
     tell = progress or (lambda _: None)
-    runs = _Runs(model, arrays, repeat, threads, precision, tell)
+    mode = weight_mode_of_one_run(model, checked_weight_mode(weight_mode), precision)
+    runs = _Runs(model, arrays, repeat, tell, threads=threads, precision=precision, expand_weights=mode == "expand")
     tell("measuring the machine")
     machine = measure_machine(chosen_threads(threads))
     layers = dict(_layers(model, runs, machine))
@@ -106,7 +111,8 @@ def profile(
     on_engine = None
     if engine is not None:
         ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
-        how = {"threads": threads, "precision": precision, "engine": engine, "providers": providers, "options": options}
+        how: dict[str, Any] = {"threads": threads, "precision": precision, "expand_weights": weight_mode != "keep"}
+        how |= {"engine": engine, "providers": providers, "options": options}
         on_engine = profile_engine(model, arrays, ours, repeat=repeat, tell=tell, how=how)
     if trace_events is not None:
         usual = min(runs.timed, key=lambda run: abs(run.seconds - runs.timed_seconds))
@@ -135,21 +141,25 @@ class _Timed(NamedTuple):
 
 
 class _Runs:
-    """The runs of a model: blocks of warm runs without and with timers, and one run that counts work and memory."""
+    """The runs of a model: blocks of warm runs without and with timers, and one run that counts work and memory.
+
+    Args:
+        how: Keywords of CompiledModel.
+    """
 
     def __init__(
         self,
         model: Model,
         arrays: Sequence[Array],
         repeat: int,
-        threads: int | None,
-        precision: Precision,
         tell: Callable[[str], None],
+        **how: Any,
     ) -> None:
         self.recorder = Recorder()
-        plain = CompiledModel(model, threads=threads, precision=precision)
-        watched = CompiledModel(model, threads=threads, precision=precision, instrument=self.recorder.instrument)
-        self.is_wide = precision == "f32" and bool(run_as_f32(model).ops)
+        plain = CompiledModel(model, **how)
+        watched = CompiledModel(model, **how, instrument=self.recorder.instrument)
+        self.is_wide = how["precision"] == "f32" and bool(run_as_f32(model).ops)
+        self.expands_weights: bool = how["expand_weights"]
         tell("first run")
         for compiled in (plain, watched):
             self._run(compiled, arrays)
@@ -330,9 +340,10 @@ def _report(
         f", {together:,} layers computed in {sum(bool(layer.fused) for layer in layers):,} steps" if together else ""
     )
     wide = ", f16 and bf16 computed in f32" if runs.is_wide else ""
+    kept = "" if runs.expands_weights else ', weights compressed (weight_mode="keep")'
     return Profile(
         model=model.graph.path or model.name,
-        measured=f"the compiled model: constants folded, buffers reused{fused}{wide}",
+        measured=f"the compiled model: constants folded, buffers reused{fused}{wide}{kept}",
         threads=machine.threads,
         repeat=len(runs.timed),
         run_seconds=median(runs.plain),

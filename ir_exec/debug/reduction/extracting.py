@@ -30,9 +30,8 @@ class Extracted:
     """A model that was extracted from another one.
 
     Attributes:
-        inputs: The values at the cut, by the names of its inputs and outputs; None without inputs of the complete
-            model.
-        outputs: See `inputs`.
+        inputs: The values of its inputs by name; None without inputs of the complete model.
+        outputs: The values of its outputs by name; None without inputs of the complete model.
     """
 
     model: Model
@@ -111,10 +110,11 @@ def extract(
 
     Args:
         inputs: Inputs of the complete model, to compute the values at the cut.
-        from_: Names of tensors or layers, `split:1` for one of several outputs, `loop/body/name` inside bodies, all in
-            the same body. The values `from_` become inputs. Without `from_`, the part contains everything that `to`
-            depends on. Without `to`, it contains everything between `from_` and the outputs.
-        to: See `from_`.
+        from_: Names of the tensors or layers at the start of the part, `split:1` for one of several outputs,
+            `loop/body/name` inside bodies, all in the same body. Their values become inputs. Without `from_`, the part
+            contains everything that `to` depends on.
+        to: Names in the same form of the end of the part. Without `to`, it contains everything between `from_` and the
+            outputs.
         iteration: The iteration of the body for these values; for nested bodies one number each, the outermost first.
         output: An .xml to write, as by `Extracted.save`.
         threads: As for `compile_model`.

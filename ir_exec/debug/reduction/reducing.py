@@ -51,12 +51,11 @@ class Reduced(Extracted):
     """The smallest failing model that was found.
 
     Attributes:
-        layers: The number of layers of the smallest and of the complete model, excluding Parameters, constants and
-            Results.
-        before: See `layers`.
+        layers: The number of layers of the smallest model, excluding Parameters, constants and Results.
+        before: The number of layers of the complete model, with these exclusions.
         runs: The number of models that were tested.
-        inputs: Its inputs, and its outputs as computed by ir_exec; None for a reduction without inputs.
-        outputs: See `inputs`.
+        inputs: The inputs of the smallest model; None for a reduction without inputs.
+        outputs: The outputs of the smallest model, as computed by ir_exec; None for a reduction without inputs.
     """
 
     layers: int = 0

@@ -210,9 +210,9 @@ def trace(
     Args:
         inputs: As for a call of a compiled model.
         output: The folder; by default values are stored in memory.
-        layers: Glob patterns of names (`encoder.*`, `loop/body/*`) and of types. A value is stored if it matches one
-            pattern of each; no patterns match all.
-        types: See `layers`.
+        layers: Glob patterns of names: `encoder.*`, `loop/body/*`. A value is stored if it matches one pattern of each
+            argument; no patterns match all.
+        types: Glob patterns of types.
         constants: Also store constants.
         threads: As for `compile_model`. Values in f16 and bf16 are computed and stored in f32, unless the precision is
             "file".

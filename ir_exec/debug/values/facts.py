@@ -18,13 +18,12 @@ class Facts(Record):
     """Statistics of a value.
 
     Attributes:
-        min: The minimum of the finite elements; None if there are none, and for strings. std is the population standard
-            deviation.
-        max: See `min`.
-        mean: See `min`.
-        std: See `min`.
-        nans: The number of NaN and infinite elements.
-        infinities: See `nans`.
+        min: The minimum of the finite elements; None, like the next three, without such elements and for strings.
+        max: The maximum of the finite elements.
+        mean: The mean of the finite elements.
+        std: The population standard deviation of the finite elements.
+        nans: The number of NaN elements.
+        infinities: The number of infinite elements.
     """
 
     min: float | None = None
@@ -43,23 +42,27 @@ def facts_of(array: Array) -> Facts:
     with np.errstate(all="ignore"):
         for _, (part,) in pieces(array):
             numbers = as_numbers(part)
-            finite = np.isfinite(numbers)
-            if not finite.all():
+            # A NaN or infinite element is the minimum or the maximum.
+            low, high = float(numbers.min()), float(numbers.max())
+            if not (np.isfinite(low) and np.isfinite(high)):
+                finite = np.isfinite(numbers)
                 nans_here = int(np.count_nonzero(np.isnan(numbers)))
                 nans += nans_here
                 infinities += int(numbers.size - np.count_nonzero(finite)) - nans_here
                 numbers = numbers[finite]
-            if not numbers.size:
-                continue
-            least, most = min(least, float(numbers.min())), max(most, float(numbers.max()))
+                if not numbers.size:
+                    continue
+                low, high = float(numbers.min()), float(numbers.max())
+            least, most = min(least, low), max(most, high)
             # Chan's algorithm merges the moments of two chunks without cancellation of large squares.
-            mean_here = float(numbers.mean())
-            squares_here = float(np.square(numbers - mean_here).sum())
+            total_here = float(numbers.sum())
+            deviations = numbers - total_here / numbers.size
+            squares_here = float(np.square(deviations, out=deviations).sum())
             if count:
-                step = mean_here - total / count
+                step = total_here / numbers.size - total / count
                 squares += step * step * count * numbers.size / (count + numbers.size)
             squares += squares_here
-            total += float(numbers.sum())
+            total += total_here
             count += numbers.size
     if not count:
         return Facts(nans=nans, infinities=infinities)

@@ -83,7 +83,7 @@ class _Windows(NamedTuple):
     Attributes:
         covered: The covered elements, see `covered_part`.
         shape: The shape of the view of all windows in `covered`.
-        strides: See `shape`.
+        strides: The strides of this view.
     """
 
     covered: Covered

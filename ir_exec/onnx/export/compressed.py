@@ -41,8 +41,8 @@ class Compressed:
         weight: The constant, and the layers that this replaces.
         shape: The shape of the codes in ONNX. It differs from the shape of the weight only if ONNX keeps a following
             Reshape.
-        scale: Arrays of the rank of the codes; zero is of their type, None for 0.
-        zero: See `scale`.
+        scale: The scales, of the rank of the stored integers.
+        zero: The zero points, of the rank and the type of the stored integers; None for 0.
         block: Elements of an axis that share a scale, 0 if the axis has one scale.
     """
 

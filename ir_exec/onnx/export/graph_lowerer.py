@@ -1,4 +1,4 @@
-"""What nodes see of the lowering of their graph: the names and types of its tensors, and its states."""
+"""The lowering of a graph as its nodes see it: names and types of tensors, and states."""
 
 from __future__ import annotations
 

@@ -26,8 +26,8 @@ class ExportNode:
     Attributes:
         op: The operator; its fields are the attributes.
         inputs: The names of the inputs, "" for a missing one.
-        types: The inferred types of inputs and outputs.
-        out_types: See `types`.
+        types: The inferred types of the inputs.
+        out_types: The inferred types of the outputs.
         bodies: The graphs inside the layer.
         values: The values of the graph that it reads, None for a missing one.
     """

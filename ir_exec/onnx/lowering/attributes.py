@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from ir_exec.codes import Code
-from ir_exec.errors import InvalidAttributeError, Report
+from ir_exec.errors import InvalidAttributeError, ReportFault
 from ir_exec.hints import closest_names, did_you_mean
 from ir_exec.onnx.lowering.versions import Attribute, Version
 
@@ -37,7 +37,7 @@ Type: TypeAlias = "TypeProto"
 
 
 def read_attributes(
-    node: NodeProto, version: Version, given: Mapping[str, AttributeProto], warn: Report
+    node: NodeProto, version: Version, given: Mapping[str, AttributeProto], warn: ReportFault
 ) -> dict[str, Any]:
     """The values of a node's attributes, by the names of the function's parameters.
 

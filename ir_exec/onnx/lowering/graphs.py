@@ -16,7 +16,7 @@ from ir_exec.errors import (
     IRError,
     Location,
     NotKnownError,
-    Report,
+    ReportFault,
     ResourceError,
     Severity,
     UnsupportedError,
@@ -164,7 +164,7 @@ class Converter:
         self,
         functions: Functions,
         folder: str | None,
-        report: Report = raise_error,
+        report: ReportFault = raise_error,
         declarations: Mapping[str, TypeProto] | None = None,
         arrays: Arrays | None = None,
     ) -> None:

@@ -10,7 +10,7 @@ from ir_exec import build
 from ir_exec.build import Value
 from ir_exec.build.network import needed_layers, with_conversion_parameters
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, NotKnownError, Report, Severity, UnsupportedError, raise_error
+from ir_exec.errors import GraphError, NotKnownError, ReportFault, Severity, UnsupportedError, raise_error
 from ir_exec.hints import shell_word
 from ir_exec.kernels.limits import limited_memory
 from ir_exec.model import Model, ModelPort
@@ -62,7 +62,7 @@ def convert_model(
     *,
     folder: str | None = None,
     given: Mapping[str, Given] | None = None,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     is_lenient: bool = False,
     recorded: Mapping[str, str] | None = None,
     demands: Demands | None = None,
@@ -93,7 +93,7 @@ def _converted(
     proto: ModelProto,
     folder: str | None,
     given: Mapping[str, Given],
-    report: Report,
+    report: ReportFault,
     is_lenient: bool,
     recorded: Mapping[str, str],
     demands: Demands | None,
@@ -172,7 +172,7 @@ def _stand_ins(model: Model, inputs: int, outputs: int) -> frozenset[str]:
     return frozenset(made | {result.id for result in results[outputs:]})
 
 
-def _opsets(proto: ModelProto, report: Report) -> dict[str, int]:
+def _opsets(proto: ModelProto, report: ReportFault) -> dict[str, int]:
     """The version of each domain. Reports GraphError IR123 for invalid and unknown versions."""
     opsets: dict[str, int] = {}
     for one in proto.opset_import:
@@ -237,7 +237,9 @@ class _Inputs:
         lists: The positions of Parameters for lists and optionals.
     """
 
-    def __init__(self, given: Mapping[str, Given], demands: Demands | None, report: Report, is_lenient: bool) -> None:
+    def __init__(
+        self, given: Mapping[str, Given], demands: Demands | None, report: ReportFault, is_lenient: bool
+    ) -> None:
         self.given = given
         self.lists: list[int] = []
         self._report = report

@@ -51,7 +51,7 @@ class OnnxModel(Model):
     """An ONNX model whose nodes need shapes or values of inputs that the file does not declare.
 
     Its graph has Parameters in place of values that are not yet known. `reshape` to shapes that determine all nodes
-    completes it, and so does `specialised` for the inputs of a call. A complete model may make
+    completes it, and so does `specialize_for` for the inputs of a call. A complete model may make
     assumptions about the inputs.
 
     Args:
@@ -185,7 +185,7 @@ class OnnxModel(Model):
         self.require_complete()
         super().save(path, compress_to_fp16=compress_to_fp16)
 
-    def specialised(self, inputs: Any) -> Model:
+    def specialize_for(self, inputs: Any) -> Model:
         if not self.is_partial:
             return self
         return self.specialize(self.bind(inputs)).model

@@ -37,8 +37,8 @@ class Pair(NamedTuple):
     """An input and an output that form one variable.
 
     Attributes:
-        past: The names of the input and of the output; "" if the variable is only assigned or only read.
-        present: See `past`.
+        past: The name of the input; "" for a variable that is only assigned.
+        present: The name of the output; "" for a variable that is only read.
         initial: The tensor with the initial value of the variable; "" for the default of the input, or else zeros.
     """
 

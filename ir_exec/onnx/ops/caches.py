@@ -60,7 +60,7 @@ def extend_cache(
 
     Args:
         past_length: The number of cached keys, one element, for caches with space for all keys.
-        sources: See `from_beams`.
+        sources: The beam of each cached key, as for `from_beams`.
     """
     if past_k is None or past_v is None:
         return Extended(k, v, k, v, build.constant(np.int64(0)))

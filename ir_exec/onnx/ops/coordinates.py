@@ -26,8 +26,8 @@ class KnownAxis(NamedTuple):
     """An axis whose sizes and scale are known at conversion.
 
     Attributes:
-        size: Before and after resizing.
-        length: See `size`.
+        size: The size before resizing.
+        length: The size after resizing.
         scale: The factor; length / size if sizes are given.
         region: The resampled range, used only by tf_crop_and_resize.
     """

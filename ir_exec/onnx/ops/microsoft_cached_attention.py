@@ -169,9 +169,8 @@ def sparse_attention(
     The caches have space for all keys: [batch, heads, maximum keys, size].
 
     Args:
-        block_row_indices: For each layout the blocks of each row, in compressed row format: [layouts, rows + 1] and
-            [layouts, entries].
-        block_col_indices: See `block_row_indices`.
+        block_row_indices: The offsets of the rows of each layout in compressed row format, [layouts, rows + 1].
+        block_col_indices: The blocks of each row, [layouts, entries].
     """
     if key is None or value is None:
         query, key, value = _unpacked(query, num_heads, kv_num_heads)

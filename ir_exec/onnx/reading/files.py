@@ -18,7 +18,7 @@ from ir_exec.errors import (
     IRError,
     Location,
     ParseError,
-    Report,
+    ReportFault,
     ResourceError,
     UnsupportedError,
     raise_error,
@@ -47,7 +47,7 @@ _LEAST_MAPPED = 2**22
 def read_onnx(
     source: str | os.PathLike[str] | bytes,
     *,
-    report: Report = raise_error,
+    report: ReportFault = raise_error,
     shapes: Mapping[str, Shape] | None = None,
 ) -> Model | None:
     """The model of an ONNX file, a path or bytes, lowered to operators of IR.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ir_exec.codes import Code
-from ir_exec.errors import GraphError, Location, Report
+from ir_exec.errors import GraphError, Location, ReportFault
 
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 __all__ = ["in_order", "name_of", "needed_names", "place_of"]
 
 
-def in_order(nodes: Sequence[NodeProto], given: Collection[str], report: Report) -> Iterator[tuple[int, NodeProto]]:
+def in_order(
+    nodes: Sequence[NodeProto], given: Collection[str], report: ReportFault
+) -> Iterator[tuple[int, NodeProto]]:
     """The nodes with their positions, each after the sources of its inputs; in the order of the file if that is valid.
 
     Reports GraphError: IR122 (a warning) for a node before a source of its inputs; IR107 for nodes in a cycle, which

@@ -31,7 +31,11 @@ _MOST_ELEMENTS = 2**40
 
 
 def data_set_files(folder: str | os.PathLike[str], kind: str) -> list[str]:
-    """The files `input_0.pb`, `input_1.pb`, ... of a folder, in order; kind: "input" or "output"."""
+    """The files `input_0.pb`, `input_1.pb`, ... of a folder, in order.
+
+    Args:
+        kind: "input", or "output" for `output_0.pb`, ...
+    """
     try:
         names = os.listdir(folder)
     except OSError:

@@ -244,8 +244,8 @@ def binary(
         page: The page of the specification.
         base: The class with its methods.
         types: The element types of both inputs.
-        is_increasing: `increasing_in` or `monotone` of Op names both inputs.
-        is_monotone: See `is_increasing`.
+        is_increasing: `increasing_in` of Op names both inputs.
+        is_monotone: `monotone` of Op names both inputs.
         is_arithmetic: `saturates` of Op.
         neutral: As in Op.
         absorbing: As in Op.

@@ -32,7 +32,7 @@ from types import CodeType
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, Report
+from ir_exec.errors import ElementTypeError, Fault, GraphError, InvalidAttributeError, IRError, ReportFault
 from ir_exec.ops.base.attributes import AttributeValueError, Field, fields_of
 from ir_exec.ops.base.element_facts import ElementFacts
 from ir_exec.ops.base.facts import NumericFacts
@@ -246,7 +246,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         return None
 
     @classmethod
-    def parse(cls, attributes: Mapping[str, str], report: Report) -> Self | None:
+    def parse(cls, attributes: Mapping[str, str], report: ReportFault) -> Self | None:
         """The operator with these attributes; every fault is reported, and None is returned if there is one.
 
         Codes: IR301 for a missing attribute, IR302 for one that is invalid.
@@ -318,7 +318,7 @@ class Op(GraphFacts, NumericFacts, ElementFacts):
         """The name of the output at this position; outputs beyond the declared ones are `outputs[2]` and so on."""
         return cls.outputs[position] if position < len(cls.outputs) else f"{cls.outputs[-1]}[{position}]"
 
-    def check_inputs(self, types: list[TensorType], report: Report) -> bool:
+    def check_inputs(self, types: list[TensorType], report: ReportFault) -> bool:
         """Return True if number and element types of the inputs are as declared; every fault is reported.
 
         Codes: IR106 for a wrong number of inputs, IR401 for an element type that the port does not accept, IR402 for an

@@ -39,8 +39,8 @@ class Windowed(Op):
 
     Attributes:
         strides: The distance between neighbouring windows.
-        pads_begin: Padding if auto_pad is `explicit`, the default; a negative number removes elements.
-        pads_end: See `pads_begin`.
+        pads_begin: Padding before each axis if auto_pad is `explicit`, the default; a negative number removes elements.
+        pads_end: Padding after each axis if auto_pad is `explicit`; a negative number removes elements.
         auto_pad: `valid` is no padding; `same_upper` and `same_lower` are ceil(size / stride) windows with the padding
             that they need, an odd element at the end or at the beginning.
     """

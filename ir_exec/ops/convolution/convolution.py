@@ -206,8 +206,8 @@ def grouped_channels(data: Shape, filters: Shape, *, channels: int, outputs: int
     """The number of output channels of all groups.
 
     Args:
-        channels: The axes of filters with the channels and the outputs of each group.
-        outputs: See `channels`.
+        channels: The axis of filters with the channels of each group.
+        outputs: The axis of filters with the outputs of each group.
 
     Raises:
         ShapeError: IR502 for channels that do not match.

@@ -281,7 +281,12 @@ def _neighbours(
 
 
 def _sum_weighted(rows: Array, points: Array, weights: Array) -> Array:
-    """The sums of the weighted rows [n, columns] of each place: [places, columns]; points, weights: [places, each]."""
+    """The sums of the weighted rows [n, columns] of each place: [places, columns].
+
+    Args:
+        points: The rows of each place, [places, each].
+        weights: The weights of these rows, [places, each].
+    """
     # A product of a row and some rows for each place is 1.5x faster than multiplications and sums of all places.
     sums: Array = np.matmul(weights[:, np.newaxis], rows.take(points, axis=0, mode="clip"))
     return sums[:, 0]

@@ -211,8 +211,8 @@ def _propose(
     Args:
         anchors: [n, 4], point by point.
         deltas: [anchors at a point * 4, height, width].
-        edges: Height and width.
-        least: See `edges`.
+        edges: The height and width of the image.
+        least: The minimum height and width of a box.
         pixels: True if coordinates are in pixels, and a box from 2 to 4 is 3 wide.
     """
     margin = np.float32(pixels)

@@ -197,7 +197,11 @@ def _digits(number: Any) -> int:
 
 
 def _join_halves(numbers: Array, *, high_first: bool) -> Array:
-    """64-bit numbers, each from two 32-bit numbers; high_first: the first of the two is the higher half."""
+    """64-bit numbers, each from two 32-bit numbers.
+
+    Args:
+        high_first: True if the first of the two numbers is the higher half.
+    """
     halves = numbers.astype(np.uint64)
     first, second = halves[::2], halves[1::2]
     return first << np.uint64(32) | second if high_first else second << np.uint64(32) | first

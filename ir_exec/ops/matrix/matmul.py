@@ -43,8 +43,8 @@ class MatMul(Op):
         b: Like `a`.
 
     Attributes:
-        transpose_a: The last two axes are exchanged first, but not those of vectors; false by default.
-        transpose_b: See `transpose_a`.
+        transpose_a: The last two axes of a are exchanged first, unless it is a vector; false by default.
+        transpose_b: The last two axes of b are exchanged first, unless it is a vector; false by default.
 
     Outputs:
         output: The type of a.

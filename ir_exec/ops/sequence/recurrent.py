@@ -77,8 +77,8 @@ class _Calls(NamedTuple):
         open: The gates' function, in place.
         apply: A value and an open gate.
         squash: The candidate's function.
-        less: A state without and with the candidate.
-        more: See `less`.
+        less: A state without the candidate.
+        more: A state with the candidate.
     """
 
     join: np.ufunc

@@ -74,8 +74,8 @@ class SettingsFile:
 
     Attributes:
         data: The content, an object; empty for an unreadable file. Values of an impossible type are omitted.
-        error: The reason, and the line of the fault.
-        error_line: See `error`.
+        error: The reason why the file is unreadable.
+        error_line: The line of the fault in an unreadable file.
         wrong: For each omitted value, its key and what is wrong with it.
     """
 

@@ -221,9 +221,9 @@ class Pipeline:
             inputs: Arrays by name, in addition to tokens: `input_features`, `pixel_values`, `inputs_embeds` of the
                 prompt.
             audio: The path of a .wav file, or samples, for a speech model.
-            language: Options of a speech model; by default the model detects the language. Tokens as prompt replace
-                both.
-            task: See `language`.
+            language: The language of a speech model; by default the model detects it. Tokens as prompt replace language
+                and task.
+            task: The task of a speech model.
             keep_logits: Return the logits of all new tokens.
             on_text: Called with the new text of each step.
             follow_settings: False ignores all values of generation_config.json except end tokens.

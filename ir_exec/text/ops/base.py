@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.errors import ElementTypeError, EvaluationError, GraphError, IRError, Report
+from ir_exec.errors import ElementTypeError, EvaluationError, GraphError, IRError, ReportFault
 from ir_exec.kernels.limits import MemoryMeter, current_limits, owner_of
 from ir_exec.kernels.strings import STRING_BYTES
 from ir_exec.ops.base import In, Op
@@ -108,7 +108,7 @@ class TextOp(Op):
         message = f"the pattern cannot be compiled, and OpenVINO ignores it: {reason}"
         return [EvaluationError(message, code=Code.ignored_pattern, port="pattern", severity="warning")]
 
-    def check_inputs(self, types: list[TensorType], report: Report) -> bool:
+    def check_inputs(self, types: list[TensorType], report: ReportFault) -> bool:
         names = self.generation(len(types))
         if not names:
             counts = " or ".join(str(count) for count in sorted({len(names) for names in self.generations}))

@@ -138,10 +138,10 @@ class RoPE(Op):
         positions: Integers, rows of the tables for each position, [batch, positions] or [batch, heads, positions, 1].
 
     Attributes:
-        slice_start: The range of channels of data that are used; all channels if both are equal.
-        slice_stop: See `slice_start`.
-        input_trans0213: Exchange axes 1 and 2 of the input, or of the output.
-        output_trans0213: See `input_trans0213`.
+        slice_start: The first of the channels of data that are used; all channels are used if both limits are equal.
+        slice_stop: The end of these channels, exclusive.
+        input_trans0213: Exchange axes 1 and 2 of the input.
+        output_trans0213: Exchange axes 1 and 2 of the output.
         is_chatglm: data is [positions, batch, heads * channels], `cos` is [positions, batch, pairs, 2] with interleaved
             cosines and sines.
         is_qwen: data is [batch, positions, heads * channels], tables are [1, positions of the cache, 1, channels], and

@@ -56,9 +56,9 @@ class SentencepieceTokenizer(TextOp):
 
     Attributes:
         nbest_size: Random sampling, for nbest_size other than 0 and 1.
-        alpha: See `nbest_size`.
-        add_bos: Add the start token, and the end token.
-        add_eos: See `add_bos`.
+        alpha: The smoothing of random sampling.
+        add_bos: Add the start token.
+        add_eos: Add the end token.
         reverse: Reverse the order of the tokens.
 
     Outputs:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from ir_exec import build
 from ir_exec.cli import main
+from ir_exec.runtime import weight_modes
 from tests.helpers.facts import mentions
 
 ROOT = Path(__file__).parents[3]
@@ -118,3 +119,15 @@ def test_plan_as_text_shows_fusions_that_nearly_matched() -> None:
     assert result.exit_code == 0, result.output
     rows = [line for line in result.stdout.splitlines() if "fuse_activation" in line]
     assert any("aten::glu/Sigmoid" in line for line in rows)
+
+
+@pytest.mark.parametrize(("mode", "size"), [("auto", 0), ("keep", 0), ("expand", 64 * 1024 * 4)])
+def test_weights_stay_compressed(mode: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weight_modes, "EXPANDED_IN_ONE_RUN", 1000)
+    x = build.parameter([1, 64], "f32", name="x")
+    build.model(build.matmul(x, build.convert(np.ones((64, 1024), np.float16), "f32"))).save(tmp_path / "f16.xml")
+    result = run(tmp_path / "f16.xml", "--repeat", "1", "--format", "json", "--weight-mode", mode)
+    assert json.loads(result.stdout)["constants"] == size
+    plan = run(tmp_path / "f16.xml", "--plan", "--format", "json", "--weight-mode", mode)
+    passes = [step["made_by"] for step in json.loads(plan.stdout)["layers"]]
+    assert ("use_compressed_weights" in passes) == (size == 0)

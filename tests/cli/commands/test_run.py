@@ -26,6 +26,7 @@ from ir_exec.debug.drawing import draw
 from ir_exec.debug.traces.run_report import output_of
 from ir_exec.kernels import limits
 from ir_exec.model import ModelPort
+from ir_exec.runtime import CompiledModel, weight_modes
 from ir_exec.types import ALL, ElementType, Shape
 from tests.helpers.facts import mentions
 from tests.helpers.ir_text import layer, net, parameter, port, result
@@ -475,3 +476,32 @@ def test_settings_of_the_user_stay(libc: LibC, sum_file: Path, monkeypatch: pyte
     monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000")
     assert run(sum_file).exit_code == 0
     assert libc.settings == []
+
+
+@pytest.mark.parametrize(
+    ("options", "expands"),
+    [
+        ((), False),
+        (("--repeat", "2"), True),
+        (("--weight-mode", "expand"), True),
+        (("--repeat", "2", "--weight-mode", "keep"), False),
+    ],
+)
+def test_weights_stay_compressed_in_a_single_run(
+    options: tuple[str, ...], expands: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The limit of 64 MiB is lowered: models below it are expanded in a single run, too."""
+    modes: list[bool] = []
+    initialize = CompiledModel.__init__
+
+    def record(self: CompiledModel, *arguments: Any, **how: Any) -> None:
+        modes.append(how["expand_weights"])
+        initialize(self, *arguments, **how)
+
+    monkeypatch.setattr(CompiledModel, "__init__", record)
+    x = build.parameter([1, 64], "f32", name="x")
+    build.model(build.matmul(x, build.convert(np.ones((64, 32), np.float16), "f32"))).save(tmp_path / "f16.xml")
+    assert run(tmp_path / "f16.xml").exit_code == 0
+    monkeypatch.setattr(weight_modes, "EXPANDED_IN_ONE_RUN", 1000)
+    assert run(tmp_path / "f16.xml", *options).exit_code == 0
+    assert modes == [True, expands]

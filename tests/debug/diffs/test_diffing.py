@@ -18,6 +18,7 @@ import ir_exec
 from ir_exec import IRError, build, read_model
 from ir_exec.cli import main
 from ir_exec.debug import NetworkDiff, diff
+from ir_exec.debug.comparison.pairing import structure
 from ir_exec.debug.diffs.listing import listed
 from tests.conformance.networks import arrays
 from tests.debug.comparison.planted import faults
@@ -338,3 +339,22 @@ def test_another_element_type_and_static_dims_are_changes() -> None:
     assert diff(network("f32", [2, None]), network("f32", [2, None])).equal
     assert not diff(network("f32", [2, None]), network("i32", [2, None])).equal
     assert not diff(network("f32", [2, 3]), network("f32", [2, 4])).equal
+
+
+def test_models_with_equal_names_are_not_hashed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(content: bytes) -> None:
+        raise AssertionError(f"{len(content)} bytes are hashed")
+
+    monkeypatch.setattr(structure, "sha256", refuse)
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        x = build.parameter([4], "f32", name="x")
+        weight = build.constant(np.full(4, value, np.float32), name="weight")
+        build.model([build.relu(build.add(x, weight, name="sum"), name=f"{name}_relu")], [x]).save(
+            tmp_path / f"{name}.xml"
+        )
+    differences = diff(tmp_path / "a.xml", tmp_path / "b.xml")
+    assert [(layer.path, layer.path_b) for layer in differences.changed] == [
+        ("weight", "weight"),
+        ("a_relu", "b_relu"),
+    ]
+    assert differences.changed[0].constant is not None

@@ -14,7 +14,7 @@ import pytest
 
 from ir_exec import EvaluationError, ResourceError, compile_model, read_model
 from ir_exec.debug import Trace, TraceIndex, trace
-from ir_exec.debug.values.facts import digest, facts_of
+from ir_exec.debug.values.facts import PIECE, digest, facts_of
 from ir_exec.debug.values.files import read_value, write_value
 from ir_exec.types import ALL, STRING, Array, ElementType
 from tests.conformance.networks import arrays
@@ -132,6 +132,18 @@ def test_facts() -> None:
     assert facts_of(np.empty((0,), np.float32)).min is None
     assert facts_of(np.array([True, False])).mean == 0.5
     assert facts_of(np.array([np.nan], np.float32)).max is None
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_statistics_without_non_finite_elements_of_one_chunk(value: float) -> None:
+    array = np.random.default_rng(0).standard_normal(3 * PIECE).astype(np.float32)
+    array[PIECE + 5 : 2 * PIECE : 3] = value
+    finite = array[np.isfinite(array)].astype(np.float64)
+    facts = facts_of(array)
+    assert (facts.min, facts.max) == (finite.min(), finite.max())
+    assert facts.nans + facts.infinities == array.size - finite.size
+    assert facts.mean == pytest.approx(float(finite.mean()), rel=1e-9)
+    assert facts.std == pytest.approx(float(finite.std()), rel=1e-9)
 
 
 def test_digests_tell_type_shape_and_bits() -> None:

@@ -478,7 +478,7 @@ def test_a_model_records_its_file(tmp_path: Path) -> None:
     onnx.save(onnx.parser.parse_model(text), path)
     network = ir_exec.read_model(path)
     inputs = {"x": np.ones(4, np.float32), "k": np.array([4])}
-    copies = (copy.copy(network), pickle.loads(pickle.dumps(network)), network.specialised(inputs))
+    copies = (copy.copy(network), pickle.loads(pickle.dumps(network)), network.specialize_for(inputs))
     assert {one.lowered_from for one in (network, *copies)} == {str(path)}
     assert ir_exec.read_model(path.read_bytes()).lowered_from is None
     network.save(tmp_path / "net.xml")

@@ -6,12 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from difflib import SequenceMatcher
-from hashlib import blake2b
+from hashlib import sha256
 
 from ir_exec.graph import Graph, Node, Value
 from ir_exec.graph.compressed import CompressedWeight, find_compressed_weights, find_weight
 from ir_exec.ir import Weights
-from ir_exec.ops.base.attributes import fields_of
 from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const
 
@@ -39,12 +38,16 @@ class Side:
         weights: None if the .bin does not exist.
         folded: The chains of compressed weights, by the constant of codes.
         ranges: Bypassed FakeQuantize layers.
+        has_compressed_weights: False without `weights`.
+        sources: By the value of a folded weight its codes, and by that of a bypassed FakeQuantize layer its input.
     """
 
     def __init__(self, graph: Graph, weights: Weights | None) -> None:
         self.graph = graph
         self.weights = weights
-        self.folded = {} if weights is None else _foldable(graph)
+        compressed_weights = {} if weights is None else find_compressed_weights(graph)
+        self.has_compressed_weights = bool(compressed_weights)
+        self.folded = _foldable(graph, compressed_weights.values()) if compressed_weights else {}
         self.ranges: list[Node] = []
         self._index()
 
@@ -82,8 +85,8 @@ class Side:
         for node in self.ranges:
             hidden |= {node, *(value.node for value in node.values_in[1:])}
         self.nodes = [node for node in (*self.graph.nodes, *self.graph.unreachable) if node not in hidden]
-        self._sources = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
-        self._sources |= {node.outputs[0]: node.values_in[0] for node in self.ranges}
+        self.sources = {chain.value: codes.outputs[0] for codes, chain in self.folded.items()}
+        self.sources |= {node.outputs[0]: node.values_in[0] for node in self.ranges}
         self.consumers: dict[Value, list[tuple[Node, int]]] = defaultdict(list)
         for node in self.nodes:
             for position, value in enumerate(self.inputs(node)):
@@ -92,8 +95,8 @@ class Side:
 
     def source(self, value: Value | None) -> Value | None:
         """Return the codes of a folded weight, the input of a bypassed FakeQuantize, or else the value itself."""
-        while value in self._sources:
-            value = self._sources[value]
+        while value in self.sources:
+            value = self.sources[value]
         return value
 
     def inputs(self, node: Node) -> tuple[Value | None, ...]:
@@ -110,20 +113,37 @@ class Side:
             return "const", str(self.folded[node].value.declared.shape), True
         return _type_alone(node)
 
-    def signatures(self) -> dict[Node, str]:
-        """A digest for each layer of its computation from the inputs, without names, ids and declared types."""
+    def signatures(self, nodes: Iterable[Node] | None = None) -> dict[Node, str]:
+        """A digest for each layer of its computation from the inputs, without names, ids and declared types.
+
+        Args:
+            nodes: The layers to compute digests for, and for the layers above them; None for all.
+        """
         found: dict[Node, str] = {}
         places = {node: position for position, node in enumerate(self.graph.parameters)}
+        needed = set(self.nodes) if nodes is None else self._with_layers_above(nodes)
         for node in self.nodes:
+            if node not in needed:
+                continue
             inputs = self.inputs(node)
             sources = [None if value is None else (found.get(value.node), value.position) for value in inputs]
             bodies = [(body.name, self._inside(body.graph)) for body in node.bodies]
             text = repr((type_key(node.type), plain_attributes(node), places.get(node), sources, bodies))
-            digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16)
+            digest = sha256(text.encode("utf-8", "surrogatepass"))
             if isinstance(node.op, Const) and self.weights is not None:
                 digest.update(self.weights.slice(node.op.offset, node.op.size))
             found[node] = digest.hexdigest()
         return found
+
+    def _with_layers_above(self, nodes: Iterable[Node]) -> set[Node]:
+        pending = list(nodes)
+        visited = set(pending)
+        while pending:
+            for value in self.inputs(pending.pop()):
+                if value is not None and value.node not in visited:
+                    visited.add(value.node)
+                    pending.append(value.node)
+        return visited
 
     def _inside(self, graph: Graph) -> list[str]:
         """The signatures of the outputs of a body."""
@@ -136,7 +156,7 @@ def plain_attributes(node: Node) -> dict[str, str]:
     left_out = ("offset", "size") if isinstance(node.op, Const) else ()
     if node.op is None:
         return dict(sorted(node.layer.data.items()))
-    values = {**node.layer.data, **{one.attribute: getattr(node.op, one.name) for one in fields_of(type(node.op))}}
+    values = {**node.layer.data, **{one.attribute: getattr(node.op, one.name) for one in node.op.fields()}}
     return {name: _as_text(value) for name, value in sorted(values.items()) if name not in left_out}
 
 
@@ -268,14 +288,14 @@ def _unfold(pairs: _LayerPairs) -> bool:
     return any(alone)
 
 
-def _foldable(graph: Graph) -> dict[Node, CompressedWeight]:
+def _foldable(graph: Graph, weights: Iterable[CompressedWeight]) -> dict[Node, CompressedWeight]:
     """The compressed weights of a graph by constant of codes, if no other layer reads their intermediate values."""
     readers: dict[Node, set[Node]] = defaultdict(set)
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.values_in:
             readers[value.node].add(node)
     found = {}
-    for chain in find_compressed_weights(graph).values():
+    for chain in weights:
         inside = set(chain.nodes)
         if all(readers[node] <= inside for node in inside if node is not chain.value.node):
             found[chain.codes] = chain
@@ -288,8 +308,11 @@ def _pair_rounds(pairs: _LayerPairs) -> None:
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
     # Constants that OpenVINO stores as f16 have this suffix; the conversion has the original name.
     pairs.add_unique(lambda node: [node.name.removesuffix("_compressed")] if isinstance(node.op, Const) else [])
-    mine, theirs = a.signatures(), b.signatures()
-    pairs.add_unique(lambda node: [mine.get(node) or theirs[node]])
+    unpaired = pairs.left()
+    if all(unpaired):
+        # Signatures are digests of all constants above.
+        mine, theirs = a.signatures(unpaired[0]), b.signatures(unpaired[1])
+        pairs.add_unique(lambda node: [mine.get(node) or theirs[node]])
     trusted = _agree_in_names(a.nodes, b.nodes)
     pairs.add_unique(lambda node: [node.name] if trusted else [])
     for has_outputs in (True, False):

@@ -134,7 +134,7 @@ class ONNXReference(ReferenceState):
 
     def lowered(self) -> Model | None:
         try:
-            return read_model(self._path).specialised(self._inputs)
+            return read_model(self._path).specialize_for(self._inputs)
         except IRError:
             return None
 

@@ -34,6 +34,9 @@ from ir_exec.ir.array_weights import ArrayWeights
 from ir_exec.ir.storage import temporary_folder
 from ir_exec.model import Model
 from ir_exec.ops.infrastructure.values import AssignsVariable, ReadsVariable
+from ir_exec.plan.constant_values import constant_values
+from ir_exec.plan.memory import byte_size
+from ir_exec.report.numbers import format_bytes, format_count
 from ir_exec.report.text import list_names
 from ir_exec.runtime.precision import Precision, as_declared
 from ir_exec.types import Array, ElementType
@@ -56,6 +59,13 @@ MOST_COMPILED = 120_000
 
 MOST_OPINIONS = 40
 """Maximum opinions about wrong layers: each takes about 0.1 s."""
+
+
+MOST_WEIGHT_BYTES = 2**26
+"""Bytes of values that depend on weights alone up to which all of them are probed: all are in memory at once."""
+
+MOST_PROBED_WEIGHT = 2**16
+"""Bytes of a value that depends on weights alone up to which it is always probed."""
 
 
 class OpenVINOReference(ReferenceState):
@@ -132,6 +142,7 @@ class OpenVINOReference(ReferenceState):
         self._stored, self._outputs, self._changes = {}, {}, False
         entries = by_key(entries_of(self._model))
         probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
+        probes = self._leave_out_expanded_weights(probes)
         try:
             plain = self._run([])
         except (ChildCrashed, ChildRefused) as error:
@@ -150,6 +161,26 @@ class OpenVINOReference(ReferenceState):
             _Bisection(self, probes).run()
         for key, stored in self._outputs.items():
             self._stored.setdefault(key, stored)
+
+    def _leave_out_expanded_weights(self, probes: list[Entry]) -> list[Entry]:
+        """Return the probes without large values that depend on weights alone, if they take too much memory together.
+
+        The layers that read them are judged with our values, and show an error of such a value as their own.
+        """
+        graph, types = self._model.graph, self._model.types
+        sizes: dict[Key, int] = {}
+        for value in constant_values(graph):
+            sizes[(), value.node.id, value.position] = byte_size(types[value.number])
+        total = sum(sizes.get(entry.key, 0) for entry in probes)
+        if total <= MOST_WEIGHT_BYTES:
+            return probes
+        remaining = [entry for entry in probes if sizes.get(entry.key, 0) <= MOST_PROBED_WEIGHT]
+        count = len(probes) - len(remaining)
+        self._note(
+            f"{format_count(count, 'value')} of {format_bytes(total)} that depend on weights alone are not read from "
+            "OpenVINO; the layers that use them are compared"
+        )
+        return remaining
 
     def _fail(self, error: ChildCrashed | ChildRefused) -> None:
         """Record the failure of the run without probes."""

@@ -24,9 +24,9 @@ class FailedCase(Record):
     Attributes:
         name: Its operator, inputs and attributes.
         form: Static or open dims of its inputs.
-        status: The result of the device; the error is that of the worst output.
-        error: See `status`.
-        message: See `status`.
+        status: The result of the device.
+        error: The error of the worst output, if there are outputs.
+        message: The note of the verdict, such as the error of the device.
         bytes: The total bytes of its inputs.
         known: The known fault of OpenVINO's CPU plugin.
         is_new: True if the baseline has no such failure; None without a baseline.

@@ -96,7 +96,12 @@ def _proposed(
     least: tuple[Expr | np.float32, Expr | np.float32],
     margin: float,
 ) -> tuple[list[Expr], Expr]:
-    """Anchors [1, n] moved and clipped to the image, and a mask of sufficient sizes. edges, least: height, width."""
+    """Anchors [1, n] moved and clipped to the image, and a mask of sufficient sizes.
+
+    Args:
+        edges: The height and width of the image.
+        least: The minimum height and width of a box.
+    """
     moves = _by_points(deltas, 4)
     moves[2:] = [move.at_most(_F32(_LARGEST_GROWTH)) for move in moves[2:]]
     boxes = moved(anchors, moves, margin)

@@ -280,6 +280,31 @@ class TestChild:
         assert {one.type for one in report.unmatched} == {"MatMul"}
 
 
+@pytest.mark.parametrize("most_bytes", [0, 64 * 1024 * 4])
+def test_large_expanded_weights_are_not_probed(
+    most_bytes: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = build.parameter([1, 64], "f32", name="x")
+    weights = build.convert(np.ones((64, 1024), np.float16), "f32", name="expanded")
+    scale = build.multiply(np.ones((1, 1024), np.float32), np.float32(2), name="scale")
+    product = build.matmul(x, weights, name="product")
+    build.model(build.multiply(product, scale, name="scaled")).save(tmp_path / "net.xml")
+    probed: set[str] = set()
+    ask = Child.ask
+
+    def record(self: Child, **request: Any) -> dict[str, Any]:
+        probed.update(name for name, _ in request.get("probes", ()))
+        return ask(self, **request)
+
+    monkeypatch.setattr(Child, "ask", record)
+    monkeypatch.setattr("ir_exec.debug.comparison.references.openvino.MOST_WEIGHT_BYTES", most_bytes + 4 * 1024)
+    report = compare(tmp_path / "net.xml", "openvino", [np.ones((1, 64), np.float32)])
+    assert report.equal
+    assert {"scale", "product"} <= probed
+    assert ("expanded" in probed) == (most_bytes > 0)
+    assert any("1 value" in note for note in report.notes) == (most_bytes == 0)
+
+
 def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> None:
     """Where the processor has bf16, `performance` computes f32 networks in it; what follows from that is told once."""
     random = np.random.default_rng(0)

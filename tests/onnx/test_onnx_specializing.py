@@ -159,7 +159,7 @@ def test_values_are_those_of_onnxruntime(name: str) -> None:
     for inputs in [*calls, *calls]:
         for one, other in zip(network(inputs).values(), by_onnxruntime(proto, inputs), strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-6)
-    assert len(network.specialisations) == len(calls)
+    assert len(network.specializations) == len(calls)
 
 
 class TestOpenSizes:
@@ -210,7 +210,7 @@ class TestOpenSizes:
         network = compiled(model(text))
         (expected,) = by_onnxruntime(model(text), given)
         np.testing.assert_array_equal(network(given)[0], expected)
-        assert network.specialisations
+        assert network.specializations
 
     def test_a_body_that_depends_on_shapes(self) -> None:
         text = "g (float[] x, float[] c, float[] s) => (float[] y) { y = RotaryEmbedding(x, c, s) }"
@@ -226,13 +226,13 @@ class TestWhatIsKept:
         for rows in (5, 3):
             for axis in (0, 1):
                 np.testing.assert_array_equal(network([ROWS[:rows], axis])[0], np.cumprod(ROWS[:rows], axis))
-        assert network.specialisations == [{"axis": "value 0"}, {"axis": "value 1"}]
+        assert network.specializations == [{"axis": "value 0"}, {"axis": "value 1"}]
 
     def test_a_rank_makes_a_network_for_all_sizes(self) -> None:
         network = compiled(RANKS)
         for columns in (3, 4):
             network([np.ones((2, 3), np.float32), np.ones((3, columns), np.float32)])
-        assert network.specialisations == [{"q": "rank 2", "k": "rank 2"}]
+        assert network.specializations == [{"q": "rank 2", "k": "rank 2"}]
 
     def test_what_other_values_make_is_not_taken(self) -> None:
         network = compiled(PARTS)
@@ -242,13 +242,13 @@ class TestWhatIsKept:
         network = compiled(PARTS)
         for first in range(40):
             network([np.zeros((40, 1), np.float32), [first, 40 - first]])
-        assert len(network.specialisations) <= 16
-        assert network.specialisations[-1]["sizes"] == "value [39,1]"
+        assert len(network.specializations) <= 16
+        assert network.specializations[-1]["sizes"] == "value [39,1]"
 
     def test_a_network_that_fits_all_inputs_has_none(self) -> None:
         network = compiled(model("g (float[N] x) => (float[N] y) { y = Relu(x) }"))
         network([X2])
-        assert network.specialisations == []
+        assert network.specializations == []
 
     def test_threads_share_them(self) -> None:
         network = compiled(PRODUCTS, threads=1)
@@ -256,7 +256,7 @@ class TestWhatIsKept:
             found = list(pool.map(lambda at: (at, network([ROWS, at % 2])[0]), range(16)))
         for at, value in found:
             np.testing.assert_array_equal(value, np.cumprod(ROWS, at % 2))
-        assert len(network.specialisations) == 2
+        assert len(network.specializations) == 2
 
     def test_max_memory_holds_for_what_they_need(self) -> None:
         large = np.ones((1000, 3), np.float32)
@@ -280,7 +280,7 @@ class TestRaggedLists:
         made = []
         for counts in ([2, 2], [3, 3, 3], [1, 2], [1, 2], [4, 4]):
             network([x, counts])
-            made.append(len(network.specialisations))
+            made.append(len(network.specializations))
         assert made == [0, 0, 1, 1, 1]
 
     def test_values_are_traced(self) -> None:
@@ -331,7 +331,7 @@ class TestTheModel:
         assert str(read.inputs[0].shape) == "[...]"
 
     def test_it_becomes_a_network_for_inputs(self, tmp_path: Path) -> None:
-        whole = ir_exec.read_model(PRODUCTS.SerializeToString()).specialised({"x": ROWS, "axis": 1})
+        whole = ir_exec.read_model(PRODUCTS.SerializeToString()).specialize_for({"x": ROWS, "axis": 1})
         whole.save(tmp_path / "m.xml")
         found = ir_exec.compile_model(tmp_path / "m.xml")([ROWS, 1])[0]
         np.testing.assert_array_equal(found, np.cumprod(ROWS, 1))
@@ -428,7 +428,7 @@ class TestLists:
         assert network({"parts": [X2, one], "x": one * 7})["y"].tolist() == [1, 2, 1, 7]
         assert network({"parts": [], "x": one * 7})["y"].tolist() == [7]
         assert network({"parts/0": X2, "x": one})["y"].tolist() == [1, 2, 1]
-        assert network.specialisations[-1] == {"parts": "shape ([2])"}
+        assert network.specializations[-1] == {"parts": "shape ([2])"}
 
     def test_an_output_is_a_list(self) -> None:
         found = compiled(self.GROWN)([[X2], [3]])
@@ -443,7 +443,7 @@ class TestLists:
             list = SequenceConstruct(a, b) y = SequenceAt(list, at) }"""
         network = compiled(model(text))
         assert network([X2, X2 * 2, 1])["y"].tolist() == [2, 4]
-        assert network.specialisations == []
+        assert network.specializations == []
         assert [network([X2, [5], at])["y"].tolist() for at in (0, 1)] == [[1, 2], [5]]
 
     def test_a_tensor_is_no_list(self) -> None:
@@ -526,3 +526,14 @@ class TestTools:
             pickle.loads(outside)
         found = ir_exec.compile_model(pickle.loads(inside))([ROWS, 0])[0]
         np.testing.assert_array_equal(found, np.cumprod(ROWS * 2, 0))
+
+
+def test_former_names_warn() -> None:
+    read = ir_exec.read_model(PRODUCTS.SerializeToString())
+    inputs = {"x": ROWS, "axis": 1}
+    with pytest.warns(DeprecationWarning, match="specialize_for"):
+        assert not read.specialised(inputs).is_partial
+    compiled = ir_exec.compile_model(read)
+    compiled(inputs)
+    with pytest.warns(DeprecationWarning, match="specializations"):
+        assert compiled.specialisations == compiled.specializations == [{"axis": "value 1"}]
