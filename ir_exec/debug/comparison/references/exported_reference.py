@@ -62,7 +62,7 @@ class ExportedReference(ONNXReference):
     def _name(self) -> str:
         return "the export"
 
-    def lowered(self) -> Model | None:
+    def lower_model(self) -> Model | None:
         # Its tensors have the names of the model's values.
         return None
 
