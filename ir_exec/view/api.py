@@ -32,7 +32,7 @@ from ir_exec.view.reports import (
     values_of_run,
     verdict_of,
 )
-from ir_exec.view.text import shown
+from ir_exec.view.text import printable
 
 __all__ = ["Other", "page_of_reports", "view"]
 
@@ -129,10 +129,10 @@ def page_of_reports(reports: Iterable[Report]) -> PageView:
     for report in reports:
         path = report.path or "bytes"
         empty = NetworkView(
-            title=shown(os.path.basename(path)),
-            file=shown(path),
+            title=printable(os.path.basename(path)),
+            file=printable(path),
             graph=GraphView(),
-            findings=tuple([finding_view(found, None) for found in report.diagnostics]),
+            findings=tuple([finding_view(diagnostic, None) for diagnostic in report.diagnostics]),
         )
         try:
             if not report.diagnostics or report.path is None:
@@ -161,29 +161,30 @@ def _run(opened: OpenedFile, notes: Notes, inputs: Inputs, progress: Callable[[s
     except EvaluationError as error:
         if error.code == Code.unknown_input:
             raise
-        return _failed(error)
+        return _failure_section(error)
     except IRError as error:
-        return _failed(error)
+        return _failure_section(error)
     return None
 
 
-def _failed(error: IRError) -> Section:
+def _failure_section(error: IRError) -> Section:
     return Section(
-        heading="The run failed", lines=(shown(str(error), 1000), "the page shows the values computed before the error")
+        heading="The run failed",
+        lines=(printable(str(error), 1000), "the page shows the values computed before the error"),
     )
 
 
-def _check_same(found: int, listed: int, name: str, opened: OpenedFile) -> None:
-    if listed and not found:
+def _check_same(matched: int, listed: int, name: str, opened: OpenedFile) -> None:
+    if listed and not matched:
         message = f"the report is about another model, {name}: none of its layers is in {opened.title}"
-        raise ParseError(shown(message), code=Code.unknown_input)
+        raise ParseError(printable(message), code=Code.unknown_input)
 
 
 def _with_changes(opened: OpenedFile, notes: Notes, other: Other) -> tuple[NetworkView, Section]:
     theirs = open_network(other.source, other.weights)
-    found = other.found or diff_of(opened, theirs)
-    notes.changes, changes = changes_of(found, opened.places, theirs.places)
+    differences = other.found or diff_of(opened, theirs)
+    notes.changes, changes = changes_of(differences, opened.places, theirs.places)
     network = network_view(opened, notes)
     other_graph = network_view(theirs, Notes(changes=changes)).graph
-    graph = Merger(opened, theirs).merged(network.graph, other_graph)
-    return network.model_copy(update={"graph": graph}), section_of_diff(found)
+    graph = Merger(opened, theirs).merge(network.graph, other_graph)
+    return network.model_copy(update={"graph": graph}), section_of_diff(differences)

@@ -12,14 +12,14 @@ from typing import Any
 from lxml import etree
 
 from ir_exec.codes import Code
-from ir_exec.debug.comparison.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import match_values
 from ir_exec.debug.values.entries import Entry
 from ir_exec.errors import ParseError
 from ir_exec.hints import install_hint
 from ir_exec.ir import split_names
 from ir_exec.view.data import GraphView, InputView, LayerView, Link, NetworkView, OutputView
 from ir_exec.view.networks import network_view, open_network
-from ir_exec.view.text import shown
+from ir_exec.view.text import printable
 
 __all__ = ["execution_graph", "is_execution_graph", "links_between", "network_beside", "onnx_network"]
 
@@ -53,13 +53,14 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
     position = {element.get("id", ""): index for index, element in enumerate(elements)}
     sources: dict[tuple[str, str], tuple[int, int]] = {}
     outputs = {
-        element.get("id", ""): [one.get("id", "") for one in element.iterfind("output/port")] for element in elements
+        element.get("id", ""): [port_element.get("id", "") for port_element in element.iterfind("output/port")]
+        for element in elements
     }
     for edge in root.iterfind("edges/edge"):
         start, port = edge.get("from-layer", ""), edge.get("from-port", "")
         if start in position and port in outputs[start]:
-            place = (position[start], outputs[start].index(port))
-            sources[edge.get("to-layer", ""), edge.get("to-port", "")] = place
+            source = (position[start], outputs[start].index(port))
+            sources[edge.get("to-layer", ""), edge.get("to-port", "")] = source
     layers, made_of = [], {}
     for index, element in enumerate(elements):
         data = element.find("data")
@@ -73,9 +74,9 @@ def execution_graph(path: Path) -> tuple[NetworkView, dict[str, tuple[str, ...]]
         layers.append(
             LayerView(
                 key=key,
-                name=shown(element.get("name", "")),
-                type=shown(element.get("type", "")),
-                attributes={shown(name): shown(text) for name, text in attributes.items()},
+                name=printable(element.get("name", "")),
+                type=printable(element.get("type", "")),
+                attributes={printable(name): printable(text) for name, text in attributes.items()},
                 inputs=tuple(inputs),
                 outputs=tuple([OutputView(declared=_type(port)) for port in element.iterfind("output/port")]),
                 constant=element.get("type") in ("Const", "Constant"),  # both spellings of these files
@@ -95,7 +96,9 @@ def _type(port: Any) -> str:
     dims = [(dim.text or "").strip() for dim in port.iterfind("dim")]
     names = {"FP32": "f32", "FP16": "f16", "BF16": "bf16", "FP64": "f64", "BOOL": "boolean"}
     precision = port.get("precision", "")
-    return shown(f"{names.get(precision, precision.lower())}[{','.join('?' if dim == '-1' else dim for dim in dims)}]")
+    return printable(
+        f"{names.get(precision, precision.lower())}[{','.join('?' if dim == '-1' else dim for dim in dims)}]"
+    )
 
 
 def _input(source: tuple[int, int] | None, type: str) -> InputView:
@@ -119,46 +122,46 @@ def onnx_network(path: Path) -> NetworkView:
         model = onnx.load(os.fspath(path), load_external_data=False)
     except Exception as error:
         raise ParseError(f"{path} cannot be read: {error}", code=Code.unreadable_path) from None
-    types = {one.name: _onnx_type(one) for one in (*model.graph.value_info, *model.graph.input, *model.graph.output)}
+    types = {item.name: _onnx_type(item) for item in (*model.graph.value_info, *model.graph.input, *model.graph.output)}
     layers = tuple(_onnx_layers(model.graph, types))
-    domains = {one.domain or "ai.onnx": one.version for one in model.opset_import}
+    domains = {item.domain or "ai.onnx": item.version for item in model.opset_import}
     facts = (("format", "ONNX"), ("opset", ", ".join(f"{name} {version}" for name, version in domains.items())))
     return NetworkView(title=path.name, file=str(path), facts=facts, graph=GraphView(layers=layers))
 
 
 def _onnx_layers(graph: Any, types: Mapping[str, str]) -> Iterator[LayerView]:
-    made: dict[str, tuple[int, int]] = {}
+    producers: dict[str, tuple[int, int]] = {}
     count = 0
-    stored = {one.name: one for one in graph.initializer}
-    for name in [*stored, *(one.name for one in graph.input if one.name not in stored)]:
-        made[name] = (count, 0)
+    stored = {value.name: value for value in graph.initializer}
+    for name in [*stored, *(value.name for value in graph.input if value.name not in stored)]:
+        producers[name] = (count, 0)
         type = types.get(name) or _stored_type(stored[name]) if name in stored else types.get(name, "")
         yield LayerView(
             key=str(count),
-            name=shown(name),
+            name=printable(name),
             type="Constant" if name in stored else "Parameter",
-            outputs=(OutputView(declared=type, names=(shown(name),)),),
+            outputs=(OutputView(declared=type, names=(printable(name),)),),
             constant=name in stored,
         )
         count += 1
     for node in graph.node:
-        outputs = tuple([OutputView(declared=types.get(name, ""), names=(shown(name),)) for name in node.output])
-        inputs = tuple([_input(made.get(name), types.get(name, "")) for name in node.input if name])
-        made.update({name: (count, position) for position, name in enumerate(node.output)})
+        outputs = tuple([OutputView(declared=types.get(name, ""), names=(printable(name),)) for name in node.output])
+        inputs = tuple([_input(producers.get(name), types.get(name, "")) for name in node.input if name])
+        producers.update({name: (count, position) for position, name in enumerate(node.output)})
         yield LayerView(
             key=str(count),
-            name=shown(node.name or (node.output[0] if node.output else node.op_type)),
-            type=shown(node.op_type),
-            opset=shown(node.domain),
-            attributes={shown(one.name): shown(_attribute(one)) for one in node.attribute},
+            name=printable(node.name or (node.output[0] if node.output else node.op_type)),
+            type=printable(node.op_type),
+            opset=printable(node.domain),
+            attributes={printable(value.name): printable(_attribute(value)) for value in node.attribute},
             inputs=inputs,
             outputs=outputs,
             constant=node.op_type == "Constant",
         )
         count += 1
-    for one in graph.output:
-        inputs = (_input(made.get(one.name), types.get(one.name, "")),)
-        yield LayerView(key=str(count), name=shown(one.name), type="Result", inputs=inputs)
+    for value in graph.output:
+        inputs = (_input(producers.get(value.name), types.get(value.name, "")),)
+        yield LayerView(key=str(count), name=printable(value.name), type="Result", inputs=inputs)
         count += 1
 
 
@@ -167,7 +170,7 @@ def _onnx_type(info: Any) -> str:
     if not info.type.HasField("tensor_type"):
         return ""
     dims = [str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?" for dim in tensor.shape.dim]
-    return shown(f"{_element_name(tensor.elem_type)}[{','.join(dims)}]")
+    return printable(f"{_element_name(tensor.elem_type)}[{','.join(dims)}]")
 
 
 def _stored_type(tensor: Any) -> str:
@@ -177,8 +180,8 @@ def _stored_type(tensor: Any) -> str:
 def _element_name(number: int) -> str:
     import onnx
 
-    known = onnx.TensorProto.DataType
-    name = known.Name(number).lower() if number in known.values() else str(number)
+    data_types = onnx.TensorProto.DataType
+    name = data_types.Name(number).lower() if number in data_types.values() else str(number)
     short = {"float": "f32", "float16": "f16", "double": "f64", "bfloat16": "bf16", "bool": "boolean"}
     return short.get(name, name.replace("uint", "u").replace("int", "i"))
 
@@ -208,11 +211,11 @@ def network_beside(path: str | os.PathLike[str]) -> tuple[NetworkView, MadeOf]:
     Raises:
         IRError: The errors of reading the file.
     """
-    place = Path(path)
-    if place.suffix.lower() == ".onnx":
-        return onnx_network(place), {}
-    if is_execution_graph(place):
-        return execution_graph(place)
+    file_path = Path(path)
+    if file_path.suffix.lower() == ".onnx":
+        return onnx_network(file_path), {}
+    if is_execution_graph(file_path):
+        return execution_graph(file_path)
     opened = open_network(os.fspath(path))
     made_of = {}
     for node, key in opened.places.keys.items():
@@ -227,25 +230,25 @@ def links_between(first: NetworkView, other: NetworkView, made_of: MadeOf, index
     ours, theirs = dict(_entries(first.graph)), dict(_entries(other.graph))
     keys = {entry.key: key for key, entry in (*_ports(first.graph),)}
     their_keys = {entry.key: key for key, entry in (*_ports(other.graph),)}
-    found: dict[str, dict[str, None]] = defaultdict(dict)
+    links: dict[str, dict[str, None]] = defaultdict(dict)
     by_name = {entry.layer_name: key for key, entry in ours.items()}
     for key, names in made_of.items():
         for name in names:
             if name in by_name and key in theirs:
-                found[by_name[name]][key] = None
-    taken = {key for others in found.values() for key in others}
+                links[by_name[name]][key] = None
+    linked = {key for others in links.values() for key in others}
     mine = [entry for _, entry in _ports(first.graph)]
-    for value, partner in matched(mine, [entry for _, entry in _ports(other.graph)]).items():
+    for value, partner in match_values(mine, [entry for _, entry in _ports(other.graph)]).items():
         key, their_key = keys[value], their_keys[partner.key]
         # The original names that OpenVINO reports are more reliable than names and positions.
-        if not (their_key in taken or key in found):
-            found[key][their_key] = None
+        if not (their_key in linked or key in links):
+            links[key][their_key] = None
     if made_of:
-        _fused_into_readers(first.graph, found)
-    return tuple([Link(network=index, layer=key, others=tuple(others)) for key, others in found.items() if others])
+        _fused_into_readers(first.graph, links)
+    return tuple([Link(network=index, layer=key, others=tuple(others)) for key, others in links.items() if others])
 
 
-def _fused_into_readers(graph: GraphView, found: dict[str, dict[str, None]]) -> None:
+def _fused_into_readers(graph: GraphView, links: dict[str, dict[str, None]]) -> None:
     """Link layers without a link to the layer of the other model that all of their readers are linked to."""
     readers: dict[int, list[str]] = defaultdict(list)
     for layer in graph.layers:
@@ -253,9 +256,9 @@ def _fused_into_readers(graph: GraphView, found: dict[str, dict[str, None]]) -> 
             if read.layer is not None:
                 readers[read.layer].append(layer.key)
     for position, layer in reversed(list(enumerate(graph.layers))):
-        below = [tuple(found.get(key, ())) for key in readers[position]]
-        if layer.key not in found and not layer.constant and below and len(below[0]) == 1 and len(set(below)) == 1:
-            found[layer.key] = dict.fromkeys(below[0])
+        below = [tuple(links.get(key, ())) for key in readers[position]]
+        if layer.key not in links and not layer.constant and below and len(below[0]) == 1 and len(set(below)) == 1:
+            links[layer.key] = dict.fromkeys(below[0])
 
 
 def _entries(graph: GraphView) -> Iterator[tuple[str, Entry]]:

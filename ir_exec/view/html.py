@@ -40,16 +40,16 @@ def _parts() -> dict[str, str]:
 
 def html_of(page: PageView) -> str:
     """The whole file. Its content security policy allows only its own scripts, and no loading of resources."""
-    return _filled(to_json(page, indent=None, exclude_defaults=True))
+    return _fill_page(to_json(page, indent=None, exclude_defaults=True))
 
 
-def _filled(data: str) -> str:
+def _fill_page(data: str) -> str:
     parts = _parts()
     # Inside a script element, `<` could end the element; in JSON, it occurs only in strings.
     # No text ends the script, and none is a command of a CI service that prints the page.
     texts = {**parts, "data": data.replace("<", "\\u003c").replace("##[", "#\\u0023[")}
     pieces = re.split(r"\{([a-z_]+)\}", parts["template"])
-    return "".join(texts[piece] if place % 2 else piece for place, piece in enumerate(pieces))
+    return "".join(texts[piece] if position % 2 else piece for position, piece in enumerate(pieces))
 
 
 def _read(name: str) -> str:

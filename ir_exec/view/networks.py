@@ -29,7 +29,7 @@ from ir_exec.view.data import (
     TimeView,
     ValuesView,
 )
-from ir_exec.view.text import LayerPlaces, shown, source_of_layers
+from ir_exec.view.text import LayerPlaces, printable, source_of_layers
 
 __all__ = ["Notes", "OpenedFile", "finding_view", "network_view", "open_network"]
 
@@ -99,11 +99,11 @@ def network_view(
     lines = _source_lines(opened) if with_source else {}
     layers = _Layers(opened, notes or Notes(), lines)
     return NetworkView(
-        title=shown(opened.title),
-        file=shown(opened.loaded.document.path or ""),
+        title=printable(opened.title),
+        file=printable(opened.loaded.document.path or ""),
         facts=_facts(opened),
         graph=layers.graph(graph),
-        findings=tuple([finding_view(found, places) for found in report.diagnostics]) if report else (),
+        findings=tuple([finding_view(diagnostic, places) for diagnostic in report.diagnostics]) if report else (),
         unchecked=report is None,
     )
 
@@ -150,10 +150,10 @@ class _Layers:
         bodies = tuple([BodyView(name=body.name, graph=self.graph(body.graph)) for body in node.bodies])
         return LayerView(
             key=self._keys[node],
-            name=shown(layer.name),
-            type=shown(layer.type),
-            opset=shown(layer.version or ""),
-            attributes={shown(name): shown(text) for name, text in layer.data.items()},
+            name=printable(layer.name),
+            type=printable(layer.type),
+            opset=printable(layer.version or ""),
+            attributes={printable(name): printable(text) for name, text in layer.data.items()},
             inputs=tuple([self._input(node, position, positions) for position in range(len(node.inputs))]),
             outputs=tuple([self._output(value) for value in node.outputs]),
             bodies=bodies,
@@ -164,7 +164,7 @@ class _Layers:
             error=notes.errors.get(node),
             time=notes.times.get(node),
             change=notes.changes.get(node),
-            port=shown(self._ports[node][0]) if node in self._ports else None,
+            port=printable(self._ports[node][0]) if node in self._ports else None,
         )
 
     def _input(self, node: Node, position: int, positions: Mapping[Node, int]) -> InputView:
@@ -181,8 +181,8 @@ class _Layers:
         return OutputView(
             declared=str(value.declared),
             inferred=None if inferred is None else str(inferred),
-            names=tuple([shown(name) for name in value.names]),
-            known=None if inferred is None else _known(inferred),
+            names=tuple([printable(name) for name in value.names]),
+            known=None if inferred is None else _known_elements(inferred),
             values=self._notes.values.get(value),
         )
 
@@ -197,7 +197,7 @@ def _is_constant(node: Node, constant: set[Node]) -> bool:
     return all(value is not None and value.node in constant for value in node.inputs)
 
 
-def _known(type: TensorType) -> str | None:
+def _known_elements(type: TensorType) -> str | None:
     """The elements of a small value that inference computes."""
     if type.source is None or not type.shape.is_static:
         return None
@@ -207,28 +207,28 @@ def _known(type: TensorType) -> str | None:
     if count > _MOST_KNOWN:
         return None
     value = type.value
-    return None if value is None else shown(str(value.tolist()))
+    return None if value is None else printable(str(value.tolist()))
 
 
-def finding_view(found: Diagnostic, places: LayerPlaces | None) -> FindingView:
+def finding_view(diagnostic: Diagnostic, places: LayerPlaces | None) -> FindingView:
     """The view of a finding, with its layer.
 
     Args:
         places: None without a model.
     """
-    source = None if found.source is None else f"source: {found.source}"
-    hint = "; ".join(filter(None, (found.hint, source)))
-    node = None if places is None else places.of_location(found.location)
+    source = None if diagnostic.source is None else f"source: {diagnostic.source}"
+    hint = "; ".join(filter(None, (diagnostic.hint, source)))
+    node = None if places is None else places.of_location(diagnostic.location)
     return FindingView(
-        code=found.code,
-        rule=found.name,
-        severity=found.severity,
-        message=shown(found.message, 1000),
-        hint=shown(hint, 1000) if hint else None,
-        means=rule_of(found.code).summary,
+        code=diagnostic.code,
+        rule=diagnostic.name,
+        severity=diagnostic.severity,
+        message=printable(diagnostic.message, 1000),
+        hint=printable(hint, 1000) if hint else None,
+        means=rule_of(diagnostic.code).summary,
         layer=None if node is None or places is None else places.keys[node],
-        port=None if found.location.port is None else shown(found.location.port),
-        line=found.location.line,
+        port=None if diagnostic.location.port is None else printable(diagnostic.location.port),
+        line=diagnostic.location.line,
     )
 
 
@@ -237,7 +237,7 @@ def _facts(opened: OpenedFile) -> tuple[tuple[str, str], ...]:
     nodes = list(opened.places.keys)
     constants = {(node.op.offset, node.op.size) for node in nodes if isinstance(node.op, Const)}
     stored = sum(size for _, size in constants)
-    facts = [("name", shown(loaded.document.name)), ("IR version", str(loaded.version))]
+    facts = [("name", printable(loaded.document.name)), ("IR version", str(loaded.version))]
     facts.append(("layers", f"{len(nodes):,}, {len(constants):,} distinct constants with {stored:,} bytes"))
     if report is not None:
         facts.append(("checked", f"{report.layers_checked:,} layers, {report.layers_not_checked:,} not checked"))

@@ -27,7 +27,7 @@ from ir_exec.report.text import format_remainder
 from ir_exec.runtime.arguments import Inputs
 from ir_exec.types import STRING, Array, ElementType
 from ir_exec.view.data import ErrorView, Section, TimeView, ValuesView, VerdictView
-from ir_exec.view.text import LayerPlaces, shown
+from ir_exec.view.text import LayerPlaces, printable
 
 __all__ = [
     "AnyComparison",
@@ -66,7 +66,7 @@ def comparison_of(report: AnyComparison | str | os.PathLike[str]) -> AnyComparis
             return form.model_validate_json(content)
         except ValidationError:
             continue
-    return _parsed(report, content, Comparison, "compare")
+    return _parse_report(report, content, Comparison, "compare")
 
 
 def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
@@ -75,7 +75,7 @@ def profile_of(report: Profile | str | os.PathLike[str]) -> Profile:
     Raises:
         ParseError: If the file is not such a report.
     """
-    return report if isinstance(report, Profile) else _parsed(report, _content(report), Profile, "profile")
+    return report if isinstance(report, Profile) else _parse_report(report, _content(report), Profile, "profile")
 
 
 def _content(path: str | os.PathLike[str]) -> bytes:
@@ -86,7 +86,7 @@ def _content(path: str | os.PathLike[str]) -> bytes:
         raise ParseError(message, code=Code.unreadable_path) from None
 
 
-def _parsed(path: str | os.PathLike[str], content: bytes, form: type[AnyReport], command: str) -> AnyReport:
+def _parse_report(path: str | os.PathLike[str], content: bytes, form: type[AnyReport], command: str) -> AnyReport:
     try:
         return form.model_validate_json(content)
     except ValidationError as error:
@@ -100,18 +100,18 @@ def errors_of(report: AnyComparison, places: LayerPlaces) -> dict[Node, ErrorVie
     """The errors of each layer in a comparison; for a comparison of many inputs, those of its worst item."""
     if isinstance(report, QuantizationReport):
         return _effects_of(report, places)
-    found: dict[Node, ErrorView] = {}
+    errors: dict[Node, ErrorView] = {}
     for layer, note in _layers_with_text(report):
         node = places.of_path(layer.path, layer.layer_id)
         if node is not None:
-            found[node] = ErrorView(
+            errors[node] = ErrorView(
                 status=layer.status,
                 own=_without_texts(layer.own),
                 carried=_without_texts(layer.carried),
-                partner=None if layer.partner is None else shown(layer.partner),
-                note=None if note is None else shown(note, 1000),
+                partner=None if layer.partner is None else printable(layer.partner),
+                note=None if note is None else printable(note, 1000),
             )
-    return found
+    return errors
 
 
 _NOTABLE = 0.1
@@ -121,20 +121,24 @@ _NOTABLE = 0.1
 def _effects_of(report: QuantizationReport, places: LayerPlaces) -> dict[Node, ErrorView]:
     """The loss of the outputs for the layers of each weight and for each FakeQuantize; layers to keep are wrong."""
     greatest = max((float(layer.effect.loss) for layer in report.layers if layer.effect is not None), default=0.0)
-    found: dict[Node, ErrorView] = {}
-    for one in report.layers:
-        loss = 0.0 if one.effect is None else float(one.effect.loss)
+    errors: dict[Node, ErrorView] = {}
+    for effect in report.layers:
+        loss = 0.0 if effect.effect is None else float(effect.effect.loss)
         status = "carried" if loss > _NOTABLE * greatest else "close" if loss else "equal"
-        effect_text = "not run by itself" if one.effect is None else loss_text(one.effect)
-        note = f"{one.format}, alone: {effect_text}; {one.plain_bytes:,} -> {one.bytes:,} bytes"
-        if one.kept:
-            status, note = "wrong", f"{note}; keep in {one.keep_as}"
-        error = ErrorView(status=status if one.effect is not None or one.kept else "skipped", note=shown(note, 1000))
-        first = places.of_path(one.path, one.layer_ids[0]) if one.layer_ids else None
+        effect_text = "not run by itself" if effect.effect is None else loss_text(effect.effect)
+        note = f"{effect.format}, alone: {effect_text}; {effect.plain_bytes:,} -> {effect.bytes:,} bytes"
+        if effect.kept:
+            status, note = "wrong", f"{note}; keep in {effect.keep_as}"
+        error = ErrorView(
+            status=status if effect.effect is not None or effect.kept else "skipped", note=printable(note, 1000)
+        )
+        first = places.of_path(effect.path, effect.layer_ids[0]) if effect.layer_ids else None
         scope = None if first is None else places.scopes[first]
-        ids = {*one.layer_ids}
-        found |= {node: error for node, around in places.scopes.items() if around == scope and node.id in ids}
-    return found
+        ids = {*effect.layer_ids}
+        errors |= {
+            node: error for node, layer_scope in places.scopes.items() if layer_scope == scope and node.id in ids
+        }
+    return errors
 
 
 def layers_in(report: AnyComparison) -> int:
@@ -157,19 +161,21 @@ def _layers_with_text(report: Comparison | Comparisons) -> list[tuple[ComparedLa
     return layers
 
 
-def _without_texts(found: Difference | None) -> Difference | None:
+def _without_texts(difference: Difference | None) -> Difference | None:
     """The difference, with printable and truncated texts."""
-    if found is None:
+    if difference is None:
         return None
     changes: dict[str, Any] = {
-        name: shown(text) for name in ("ours", "reference", "problem") if isinstance(text := getattr(found, name), str)
+        name: printable(text)
+        for name in ("ours", "reference", "problem")
+        if isinstance(text := getattr(difference, name), str)
     }
-    return found.model_copy(update=changes) if changes else found
+    return difference.model_copy(update=changes) if changes else difference
 
 
 def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
     """The time of each layer in a profile."""
-    found: dict[Node, TimeView] = {}
+    times: dict[Node, TimeView] = {}
     for layer in report.layers:
         node = places.of_path(layer.path, layer.layer_id)
         if node is None:
@@ -180,11 +186,11 @@ def times_of(report: Profile, places: LayerPlaces) -> dict[Node, TimeView]:
         if layer.of_peak:
             notes.append(f"{layer.of_peak:.0%} of the machine's peak")
         if layer.openvino:
-            notes.append(f"in OpenVINO {shown(layer.openvino)}")
-        found[node] = TimeView(
+            notes.append(f"in OpenVINO {printable(layer.openvino)}")
+        times[node] = TimeView(
             seconds=layer.seconds, calls=layer.calls, bytes=layer.memory, note=", ".join(notes) or None
         )
-    return found
+    return times
 
 
 def section_of_comparison(report: AnyComparison) -> Section:
@@ -199,22 +205,22 @@ def section_of_comparison(report: AnyComparison) -> Section:
         if len(lines) > _MOST_LINES:
             lines[_MOST_LINES - 1 :] = format_remainder(len(lines), _MOST_LINES - 1)
     reference = report.reference_title if isinstance(report, Comparison) else report.reference
-    heading = f"{shown(report.model)} against {shown(reference)}"
-    return Section(heading=heading, lines=tuple([shown(line, 1000) for line in lines[:_MOST_LINES]]))
+    heading = f"{printable(report.model)} against {printable(reference)}"
+    return Section(heading=heading, lines=tuple([printable(line, 1000) for line in lines[:_MOST_LINES]]))
 
 
 def verdict_of(report: AnyComparison, places: LayerPlaces) -> VerdictView:
     """The first line of a report, and the layer that it is about."""
     if isinstance(report, QuantizationReport):
-        return VerdictView(text=shown(report.headline, 1000), good=report.is_within)
+        return VerdictView(text=printable(report.headline, 1000), good=report.is_within)
     if isinstance(report, Comparisons):
         text = str(report).split("\n", 1)[0]
         wrong = next((layer.layer for layer in report.worst_layers() if layer.layer.status == "wrong"), None)
-        place = None if wrong is None else (wrong.path, wrong.layer_id)
+        layer_key = None if wrong is None else (wrong.path, wrong.layer_id)
     else:
-        text, place = headline(report), _faulty_layer(report)
-    node = None if place is None else places.of_path(*place)
-    return VerdictView(text=shown(text, 1000), layer=None if node is None else places.keys[node], good=report.equal)
+        text, layer_key = headline(report), _faulty_layer(report)
+    node = None if layer_key is None else places.of_path(*layer_key)
+    return VerdictView(text=printable(text, 1000), layer=None if node is None else places.keys[node], good=report.equal)
 
 
 def _faulty_layer(report: Comparison) -> tuple[str, str] | None:
@@ -238,7 +244,7 @@ def section_of_profile(report: Profile) -> Section:
     lines += [
         f"{layer.share:6.1%}  {layer.seconds * 1e3:9.4f} ms  {layer.path}" for layer in slowest(report)[:_LONGEST]
     ]
-    return Section(heading="Time", lines=tuple([shown(line) for line in lines]))
+    return Section(heading="Time", lines=tuple([printable(line) for line in lines]))
 
 
 _BINS = 32
@@ -246,9 +252,9 @@ _FIRST = 8
 
 
 def values_of_run(
-    model: Model, inputs: Inputs, found: dict[Value, ValuesView], progress: Callable[[str], None] | None = None
+    model: Model, inputs: Inputs, statistics: dict[Value, ValuesView], progress: Callable[[str], None] | None = None
 ) -> None:
-    """Record the statistics of every value of a run in `found`.
+    """Record the statistics of every value of a run in `statistics`.
 
     Raises:
         IRError: The errors of a run, after recording the values computed before the error.
@@ -258,10 +264,10 @@ def values_of_run(
         if progress is not None:
             progress(visit.path)
         for value, array in zip(visit.node.outputs, visit.outputs, strict=False):
-            before = found.get(value)
+            before = statistics.get(value)
             if before is not None and isinstance(visit.node.op, Const):
                 continue  # the constants of a body are equal in all iterations
-            found[value] = values_of(array, visit, runs=1 if before is None else before.runs + 1)
+            statistics[value] = values_of(array, visit, runs=1 if before is None else before.runs + 1)
 
     Walker(model).run(inputs, visit)
 
@@ -269,7 +275,7 @@ def values_of_run(
 def values_of(array: Array, visit: Visit, runs: int = 1) -> ValuesView:
     """The statistics of an array that a layer has computed."""
     if ElementType.of(array) in STRING:
-        texts = tuple([shown(str(text), 60) for text in array.reshape(-1)[:_FIRST]])
+        texts = tuple([printable(str(text), 60) for text in array.reshape(-1)[:_FIRST]])
         return ValuesView(shape=array.shape, elements=array.size, first=texts, runs=runs)
     facts = facts_of(array)
     limits = _limits(array, visit.node)
@@ -304,19 +310,19 @@ def values_of(array: Array, visit: Visit, runs: int = 1) -> ValuesView:
 
 def _limits(array: Array, node: Node) -> set[float]:
     """The values of saturated elements: the limits of short element types, and those of Clamp."""
-    kind = ElementType.of(array)
-    found: set[float] = set()
+    element_type = ElementType.of(array)
+    limits: set[float] = set()
     if isinstance(node.op, Clamp):
-        found |= {node.op.min, node.op.max}
-    if kind.name in ("f16", "bf16") or kind.name.startswith("f8"):
+        limits |= {node.op.min, node.op.max}
+    if element_type.name in ("f16", "bf16") or element_type.name.startswith("f8"):
         most = float(as_numbers(_greatest(array)))
-        found |= {most, -most}
-    elif kind.name in ("i8", "i4"):
-        bits = int(kind.name[1:])
-        found |= {float(2 ** (bits - 1) - 1), float(-(2 ** (bits - 1)))}
-    elif kind.name in ("u8", "u4"):
-        found |= {float(2 ** int(kind.name[1:]) - 1)}
-    return found
+        limits |= {most, -most}
+    elif element_type.name in ("i8", "i4"):
+        bits = int(element_type.name[1:])
+        limits |= {float(2 ** (bits - 1) - 1), float(-(2 ** (bits - 1)))}
+    elif element_type.name in ("u8", "u4"):
+        limits |= {float(2 ** int(element_type.name[1:]) - 1)}
+    return limits
 
 
 def _greatest(array: Array) -> Array:

@@ -10,7 +10,7 @@ from ir_exec.errors import Location
 from ir_exec.graph import Graph, Node
 from ir_exec.report.text import truncate
 
-__all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "LayerPlaces", "shown", "source_of_layers"]
+__all__ = ["LONGEST_NAME", "LONGEST_SOURCE", "LayerPlaces", "printable", "source_of_layers"]
 
 LONGEST_NAME = 400
 """Maximum characters of a name, an attribute, or a line."""
@@ -19,7 +19,7 @@ LONGEST_SOURCE = 6000
 """Maximum characters of the source of a layer."""
 
 
-def shown(text: str, most: int = LONGEST_NAME) -> str:
+def printable(text: str, most: int = LONGEST_NAME) -> str:
     """The text without invisible characters, truncated if too long."""
     return truncate(text, most)
 
@@ -27,23 +27,25 @@ def shown(text: str, most: int = LONGEST_NAME) -> str:
 def source_of_layers(raw: bytes, lines: Sequence[int]) -> dict[int, str]:
     """The source of each layer by the line of its element, up to the end of the element or its first body."""
     text = raw.decode("utf-8", "replace").split("\n")
-    found: dict[int, str] = {}
+    sources: dict[int, str] = {}
     starts = sorted({line for line in lines if 0 < line <= len(text)})
     for start, following in zip(starts, [*starts[1:], len(text) + 1], strict=True):
-        taken: list[str] = []
+        lines_of_layer: list[str] = []
         length = 0
         margin = len(text[start - 1]) - len(text[start - 1].lstrip())
         # A layer without layers inside ends with its element, or before the next layer.
         for line in text[start - 1 : max(following - 1, start)]:
             length += len(line) + 1
-            taken.append(shown(line[min(margin, len(line) - len(line.lstrip())) :].rstrip("\r").replace("\t", "    ")))
+            lines_of_layer.append(
+                printable(line[min(margin, len(line) - len(line.lstrip())) :].rstrip("\r").replace("\t", "    "))
+            )
             if "</layer>" in line:
                 break
             if length > LONGEST_SOURCE:
-                taken.append("...")
+                lines_of_layer.append("...")
                 break
-        found[start] = "\n".join(taken)
-    return found
+        sources[start] = "\n".join(lines_of_layer)
+    return sources
 
 
 _PORT = re.compile(r":\d+$")
@@ -65,10 +67,10 @@ class LayerPlaces:
         self._by_location: dict[tuple[str | None, str | None, str | None], list[Node]] = defaultdict(list)
         self._add(graph, "", ())
 
-    def _add(self, graph: Graph, around: str, scope: tuple[str, ...]) -> None:
+    def _add(self, graph: Graph, prefix: str, scope: tuple[str, ...]) -> None:
         holders = graph.holder_names()
         for node in (*graph.nodes, *graph.unreachable):
-            key = f"{around}{node.id}"
+            key = f"{prefix}{node.id}"
             if key in self.by_key:
                 key = f"{key}@{node.layer.line}"
             self.keys[node] = key
@@ -85,7 +87,7 @@ class LayerPlaces:
 
     def of_location(self, location: Location) -> Node | None:
         """The layer of a finding. Of several with the same id, name and type, the last that starts before its line."""
-        found = self._by_location.get((location.layer_id, location.layer_name, location.layer_type), [])
+        candidates = self._by_location.get((location.layer_id, location.layer_name, location.layer_type), [])
         line = location.line
-        before = [node for node in found if line is not None and node.layer.line <= line]
-        return max(before, key=lambda node: node.layer.line) if before else found[0] if found else None
+        before = [node for node in candidates if line is not None and node.layer.line <= line]
+        return max(before, key=lambda node: node.layer.line) if before else candidates[0] if candidates else None

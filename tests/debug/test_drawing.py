@@ -74,10 +74,10 @@ def test_a_mask_is_as_long_as_past_and_new_tokens() -> None:
     new = build.gather(np.ones((30, 2, 4), np.float32), ids, np.int64(0))
     present = build.concat([past, build.transpose(new, np.int64([0, 2, 1, 3]))], 2)
     network = build.model([build.result(present), build.result(build.reduce_sum(mask, np.int64([1])))])
-    found = {name: array.shape for name, array in drawn_inputs(network, 0).items()}
-    assert found == {"input_ids": (2, 8), "attention_mask": (2, 16), "past_key_values.0.key": (2, 2, 8, 4)}
-    wanted = drawn_inputs(network, 0, {"attention_mask": "2,5"})
-    assert wanted["attention_mask"].shape == (2, 5)
+    drawn_shapes = {name: array.shape for name, array in drawn_inputs(network, 0).items()}
+    assert drawn_shapes == {"input_ids": (2, 8), "attention_mask": (2, 16), "past_key_values.0.key": (2, 2, 8, 4)}
+    arrays = drawn_inputs(network, 0, {"attention_mask": "2,5"})
+    assert arrays["attention_mask"].shape == (2, 5)
 
 
 def test_within_what_is_declared() -> None:
@@ -98,9 +98,9 @@ def test_what_is_given_stays_and_others_follow() -> None:
     net.result(net.op("MatMul", first, second, transpose_a=True, transpose_b=False))
     model = read(net)
     a, b = (port.name for port in model.inputs)
-    given = np.ones((7, 4), np.float32)
-    drawn = drawn_inputs(model, 0, given={a: given})
-    assert drawn[a] is given
+    array = np.ones((7, 4), np.float32)
+    drawn = drawn_inputs(model, 0, given={a: array})
+    assert drawn[a] is array
     assert drawn[b].shape == (7, 8)
 
 
@@ -157,14 +157,14 @@ def dim(x: Value, axis: int) -> Value:
     return build.gather(build.shape_of(x, output_type="i64"), np.int64([axis]), np.int64(0))
 
 
-def convolved(x: Value, channels: int, kernel: int, stride: int, pad: int = 0) -> Value:
+def convolve(x: Value, channels: int, kernel: int, stride: int, pad: int = 0) -> Value:
     weights = np.ones((4, channels, kernel, kernel), np.float32)
     return build.convolution(
         x, weights, strides=[stride] * 2, pads_begin=[pad] * 2, pads_end=[pad] * 2, dilations=[1, 1]
     )
 
 
-def strided(count: int) -> Model:
+def make_strided_sound(count: int) -> Model:
     """A sound that is shortened by strides of 4, down to one frame."""
     value = build.parameter("?,1,?", "f32", name="sound")
     channels, options = 1, {"strides": [4], "pads_begin": [0], "pads_end": [0], "dilations": [1]}
@@ -181,7 +181,7 @@ def with_positions(count: int) -> Model:
     return model(build.add(build.transpose(patches, np.int64([0, 2, 1])), np.ones((1, count, 4), np.float32)))
 
 
-def encoded(features: int) -> Model:
+def encode_points(features: int) -> Model:
     """Points with sines and cosines of them, before a layer that says how many dimensions they have."""
     value = build.parameter("?,?", "f32", name="points")
     parts = [value, *[part for scale in (1, 2, 4) for part in (build.sin(build.multiply(value, np.float32(scale))),)]]
@@ -191,14 +191,22 @@ def encoded(features: int) -> Model:
 def grid(count: int) -> Model:
     """An image of patches by 8, both ways, with a table of positions."""
     value = build.parameter("?,3,?,?", "f32", name="image")
-    patches = build.reshape(convolved(value, 3, 8, 8), np.int64([0, 4, -1]), special_zero=True)
+    patches = build.reshape(convolve(value, 3, 8, 8), np.int64([0, 4, -1]), special_zero=True)
     return model(build.add(patches, np.ones((1, 1, count), np.float32)))
 
 
 @pytest.mark.broad
 @pytest.mark.parametrize(
     "network",
-    [strided(5), with_positions(300), with_positions(50), encoded(3), encoded(41), grid(4 * 7), grid(100)],
+    [
+        make_strided_sound(5),
+        with_positions(300),
+        with_positions(50),
+        encode_points(3),
+        encode_points(41),
+        grid(4 * 7),
+        grid(100),
+    ],
     ids=["a stack of strides", "many positions", "positions", "few features", "features", "patches", "many patches"],
 )
 def test_sizes_that_are_far_away(network: Model) -> None:
@@ -224,7 +232,7 @@ def windows(x: Value, size: int) -> Model:
     return model(build.reshape(x, build.concat([dim(x, 0), np.int64([4]), *sides], 0), special_zero=False))
 
 
-def doubled(x: Value) -> Value:
+def double(x: Value) -> Value:
     return build.interpolate(
         x,
         np.float32([2, 2]),
@@ -238,23 +246,23 @@ def doubled(x: Value) -> Value:
 
 def levels(count: int, down: Callable[[Value], Value]) -> Model:
     """A U-Net: each level is joined with what comes up from the next."""
-    value, skipped = convolved(image(), 3, 3, 1, 1), []
+    value, skipped = convolve(image(), 3, 3, 1, 1), []
     for _ in range(count):
         skipped.append(value)
         value = down(value)
     for other in reversed(skipped):
-        value = convolved(build.concat([doubled(value), other], 1), 8, 3, 1, 1)
+        value = convolve(build.concat([double(value), other], 1), 8, 3, 1, 1)
     return model(value)
 
 
-def pooled(rounding: str) -> Callable[[Value], Value]:
+def make_pooling(rounding: str) -> Callable[[Value], Value]:
     options = {"strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0], "kernel": [2, 2], "exclude_pad": True}
     return lambda x: build.avg_pool(x, **options, rounding_type=rounding)
 
 
-def merged() -> Model:
+def merge_columns() -> Model:
     """The even columns beside the odd ones."""
-    x = convolved(image(), 3, 2, 2)
+    x = convolve(image(), 3, 2, 2)
     parts = [build.slice(x, *map(np.int64, ([first], [2**31 - 1], [2], [2]))) for first in (0, 1)]
     return model(build.concat(parts, 1))
 
@@ -274,35 +282,35 @@ def divisors() -> Model:
 
 FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
     "windows of patches": (
-        lambda: windows(convolved(image(), 3, 4, 4), 4),
+        lambda: windows(convolve(image(), 3, 4, 4), 4),
         "multiples of 16 plus 0 to 3 from 16",
         "floor(image[2] / 16)",
     ),
     "windows of 7": (
-        lambda: windows(convolved(image(), 3, 4, 4), 7),
+        lambda: windows(convolve(image(), 3, 4, 4), 7),
         "multiples of 28 plus 0 to 3 from 28",
         "floor(image[2] / 28)",
     ),
     "windows of pairs": (
-        lambda: windows(convolved(image(), 3, 2, 2), 8),
+        lambda: windows(convolve(image(), 3, 2, 2), 8),
         "multiples of 16 plus 0 or 1 from 16",
         "floor(image[2] / 16)",
     ),
     "windows of patches with margins": (
-        lambda: windows(convolved(image(), 3, 7, 4, 3), 4),
+        lambda: windows(convolve(image(), 3, 7, 4, 3), 4),
         "multiples of 16 plus 0 or 13 to 15",
         "floor((image[2] + 3) / 16)",
     ),
     "windows behind two strides": (
-        lambda: windows(convolved(convolved(image(), 3, 3, 2, 1), 4, 3, 2, 1), 4),
+        lambda: windows(convolve(convolve(image(), 3, 3, 2, 1), 4, 3, 2, 1), 4),
         "multiples of 16 plus 0 or 13 to 15",
         "floor((image[2] + 3) / 16)",
     ),
-    "even and odd": (merged, "multiples of 4 plus 0 or 1 from 4", "floor(image[2] / 4)"),
-    "two levels": (lambda: levels(2, lambda x: convolved(x, 4, 3, 2, 1)), "multiples of 4", "image[2]"),
-    "three levels": (lambda: levels(3, lambda x: convolved(x, 4, 3, 2, 1)), "multiples of 8", "image[2]"),
-    "pooled, rounded up": (lambda: levels(2, pooled("ceil")), "multiples of 4", "image[2]"),
-    "pooled, rounded down": (lambda: levels(2, pooled("floor")), "multiples of 4", "image[2]"),
+    "even and odd": (merge_columns, "multiples of 4 plus 0 or 1 from 4", "floor(image[2] / 4)"),
+    "two levels": (lambda: levels(2, lambda x: convolve(x, 4, 3, 2, 1)), "multiples of 4", "image[2]"),
+    "three levels": (lambda: levels(3, lambda x: convolve(x, 4, 3, 2, 1)), "multiples of 8", "image[2]"),
+    "pooled, rounded up": (lambda: levels(2, make_pooling("ceil")), "multiples of 4", "image[2]"),
+    "pooled, rounded down": (lambda: levels(2, make_pooling("floor")), "multiples of 4", "image[2]"),
     "blocks": (
         lambda: model(build.space_to_depth(image(), mode="blocks_first", block_size=4)),
         "multiples of 4",
@@ -313,14 +321,14 @@ FITTED: dict[str, tuple[Callable[[], Model], str, str | None]] = {
 }
 
 
-def takes(found: InputDim, size: int) -> bool:
+def takes(dim: InputDim, size: int) -> bool:
     """What the report says in its fields."""
-    if size in found.also or (size == 1 and found.one):
+    if size in dim.also or (size == 1 and dim.one):
         return True
-    if found.kind == "listed" or (found.least is not None and size < found.least):
+    if dim.kind == "listed" or (dim.least is not None and size < dim.least):
         return False
-    is_high = found.most is not None and size > found.most
-    return not is_high and size % found.step in (found.offsets or (found.offset,))
+    is_high = dim.most is not None and size > dim.most
+    return not is_high and size % dim.step in (dim.offsets or (dim.offset,))
 
 
 @pytest.mark.broad(keep=4)
@@ -330,8 +338,8 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
     network = make()
     report = shapes(network)
     axis = 2 if len(report.inputs) == 4 else 1
-    found = report.inputs[axis]
-    assert str(found) == text
+    dim = report.inputs[axis]
+    assert str(dim) == text
     network.save(tmp_path / "network.xml")
     core = ov.Core()
     theirs = core.read_model(tmp_path / "network.xml")
@@ -343,9 +351,9 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
             theirs.reshape({0: ov.PartialShape(shape)})
             (result,) = core.compile_model(theirs, "CPU")(np.ones(shape, np.float32)).values()
         except RuntimeError:
-            assert not takes(found, size), size
+            assert not takes(dim, size), size
             continue
-        assert takes(found, size), size
+        assert takes(dim, size), size
         if formula is not None:
             assert report.outputs[2].formula == formula
             value = formula.replace("image[2]", str(size)).replace("/", "//").replace("floor", "")
@@ -356,14 +364,14 @@ def test_the_sizes_are_those_that_openvino_runs(name: str, tmp_path: Path) -> No
 def test_a_long_period() -> None:
     """Windows of 7 in the last of four levels, for images of one declared size."""
     x = build.parameter([1, 3, 224, 224], name="image")
-    value = convolved(x, 3, 4, 4)
+    value = convolve(x, 3, 4, 4)
     for _ in range(3):
-        value = convolved(value, 4, 2, 2)
-    found = shapes(windows(value, 7)).inputs[2]
-    assert str(found) == mentions(224, 0, 31, 224)
+        value = convolve(value, 4, 2, 2)
+    dim = shapes(windows(value, 7)).inputs[2]
+    assert str(dim) == mentions(224, 0, 31, 224)
 
 
 def test_nothing_is_told_of_sizes_that_were_not_looked_at() -> None:
-    found = shapes(windows(convolved(image(), 3, 4, 4), 4)).inputs[2]
-    assert found.offsets == (0, 1, 2, 3)
-    assert (found.step, found.least, found.most, found.also) == (16, 16, None, ())
+    dim = shapes(windows(convolve(image(), 3, 4, 4), 4)).inputs[2]
+    assert dim.offsets == (0, 1, 2, 3)
+    assert (dim.step, dim.least, dim.most, dim.also) == (16, 16, None, ())

@@ -31,8 +31,8 @@ def test_the_policy_holds_the_hashes_of_its_scripts_and_styles() -> None:
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
-    held = re.findall(r"<(?:style|script|script type=\"module\")>(.*?)</(?:style|script)>", text, re.DOTALL)
-    digests = [b64encode(sha256(part.encode()).digest()).decode() for part in held]
+    contents = re.findall(r"<(?:style|script|script type=\"module\")>(.*?)</(?:style|script)>", text, re.DOTALL)
+    digests = [b64encode(sha256(part.encode()).digest()).decode() for part in contents]
     assert sorted(digests) == sorted(re.findall(r"sha256-([^']*)'", policy))
 
 
@@ -47,11 +47,11 @@ def test_the_data_come_out_as_they_went_in(text: str) -> None:
 
 def test_all_modules_are_in_the_page_after_what_they_import() -> None:
     assert sorted(MODULES) == sorted(path.stem for path in (HERE / "page").glob("*.js"))
-    for place, name in enumerate(MODULES):
+    for position, name in enumerate(MODULES):
         source = (HERE / "page" / f"{name}.js").read_text()
         imported = re.findall(r'^import .* from "\./(\w+)\.js";$', source, re.MULTILINE)
         assert len(imported) == source.count("import ")
-        assert set(imported) <= set(MODULES[:place])
+        assert set(imported) <= set(MODULES[:position])
 
 
 def test_no_two_modules_share_a_name() -> None:

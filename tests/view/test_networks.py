@@ -28,9 +28,9 @@ FILES = sorted(
 
 def layers_in(graph: GraphView) -> list[LayerView]:
     return [
-        found
+        inner_layer
         for layer in graph.layers
-        for found in (layer, *(inner for body in layer.bodies for inner in layers_in(body.graph)))
+        for inner_layer in (layer, *(inner for body in layer.bodies for inner in layers_in(body.graph)))
     ]
 
 
@@ -46,16 +46,20 @@ def test_every_file_makes_a_page_that_keeps_the_schema(path: Path) -> None:
     schema = json.loads((ROOT / "schemas" / "view.schema.json").read_text())
     jsonschema.validate(json.loads(page.model_dump_json(exclude_defaults=True)), schema)
     (network,) = page.networks
-    keys = [one.key for one in layers_in(network.graph)]
+    keys = [layer.key for layer in layers_in(network.graph)]
     assert len(keys) == len(set(keys))
-    assert [found.code for found in network.findings] == [found.code for found in report.diagnostics]
+    assert [diagnostic.code for diagnostic in network.findings] == [
+        diagnostic.code for diagnostic in report.diagnostics
+    ]
     # Of layers that share an id, the graph holds one.
     placed = [
-        found for found in report.diagnostics if found.location.layer_id and found.code != Code.duplicate_layer_id
+        diagnostic
+        for diagnostic in report.diagnostics
+        if diagnostic.location.layer_id and diagnostic.code != Code.duplicate_layer_id
     ]
     if keys:
-        assert sum(found.layer is not None for found in network.findings) >= len(placed)
-    assert {found.layer for found in network.findings} <= {*keys, None}
+        assert sum(diagnostic.layer is not None for diagnostic in network.findings) >= len(placed)
+    assert {diagnostic.layer for diagnostic in network.findings} <= {*keys, None}
 
 
 def test_the_schema_of_a_page_is_listed() -> None:
@@ -69,7 +73,7 @@ def test_types_that_are_declared_and_inferred() -> None:
     assert (first.outputs[0].declared, first.outputs[0].inferred) == ("f32[2,3]", "f32[2,3]")
     assert (second.outputs[0].declared, second.outputs[0].inferred) == ("f32[2,4]", "f32[2,3]")
     assert (second.inputs[0].layer, second.inputs[0].declared) == (0, "f32[2,3]")
-    (finding,) = [found for found in page.networks[0].findings if found.severity == "error"]
+    (finding,) = [shown_finding for shown_finding in page.networks[0].findings if shown_finding.severity == "error"]
     assert (finding.layer, finding.code, finding.rule) == ("1", "IR601", "declared-dims")
     assert finding.means
 
@@ -77,7 +81,7 @@ def test_types_that_are_declared_and_inferred() -> None:
 def test_known_values_and_what_is_computed_from_constants() -> None:
     layers = {layer.key: layer for layer in view(SAMPLES / "gnn_step.xml").networks[0].graph.layers}
     assert layers["6"].outputs[0].known == "[1, 0]"
-    assert {key for key, one in layers.items() if one.constant} == {"2", "4", "6", "14"}
+    assert {key for key, layer_view in layers.items() if layer_view.constant} == {"2", "4", "6", "14"}
     assert layers["6"].source is not None
     lines = (SAMPLES / "gnn_step.xml").read_text().split("\n")
     shown = layers["6"].source.split("\n")
@@ -88,10 +92,10 @@ def test_known_values_and_what_is_computed_from_constants() -> None:
 def test_long_and_unseen_texts_are_cut_and_escaped() -> None:
     name = "a\u202eb" + "x" * 100_000
     page = view(net([parameter(0, dims=(1,), name=name), result(1)], [(0, 0, 1, 0)]))
-    found = page.networks[0].graph.layers[0]
-    assert found.name.startswith("a\\u202ebxxx")
-    assert found.name.endswith("... (100,003 characters)")
-    assert len(found.name) < LONGEST_NAME + 50
+    layer = page.networks[0].graph.layers[0]
+    assert layer.name.startswith("a\\u202ebxxx")
+    assert layer.name.endswith("... (100,003 characters)")
+    assert len(layer.name) < LONGEST_NAME + 50
     assert len(html_of(page)) < 300_000
 
 
@@ -104,13 +108,13 @@ def test_a_page_of_several_files_shows_one_at_a_time() -> None:
     page = page_of_reports([*reports, check_model(SAMPLES / "nothing.xml")])
     assert page.arrangement == "one"
     assert [network.title for network in page.networks] == ["broken.xml", "gnn_step.xml", "nothing.xml"]
-    assert [found.code for found in page.networks[2].findings] == ["IR001"]
+    assert [finding.code for finding in page.networks[2].findings] == ["IR001"]
     assert page.networks[2].graph.layers == ()
 
 
 def test_a_model_in_memory_has_the_page_of_its_file() -> None:
     ours, theirs = view(ir_exec.read_model(SAMPLES / "gnn_step.xml")), view(SAMPLES / "gnn_step.xml")
     assert ours.networks[0].findings == theirs.networks[0].findings
-    for one, other in zip(ours.networks[0].graph.layers, theirs.networks[0].graph.layers, strict=True):
-        assert one.outputs == other.outputs
-        assert one.source is None
+    for first, other in zip(ours.networks[0].graph.layers, theirs.networks[0].graph.layers, strict=True):
+        assert first.outputs == other.outputs
+        assert first.source is None

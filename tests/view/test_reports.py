@@ -29,7 +29,7 @@ def layers_of(page: PageView) -> dict[str, LayerView]:
 
 
 @pytest.fixture
-def changed(tmp_path: Path) -> Path:
+def changed_sample(tmp_path: Path) -> Path:
     """The sample, its sums of messages made products."""
     path = tmp_path / "changed.xml"
     path.write_text(GNN.read_text().replace('reduction="sum"', 'reduction="prod"'))
@@ -53,14 +53,14 @@ def longer(tmp_path: Path) -> Path:
     return path
 
 
-def test_errors_of_a_comparison(changed: Path, tmp_path: Path) -> None:
-    report = compare(GNN, changed, INPUTS)
+def test_errors_of_a_comparison(changed_sample: Path, tmp_path: Path) -> None:
+    report = compare(GNN, changed_sample, INPUTS)
     file = tmp_path / "report.json"
     file.write_text(report.model_dump_json())
-    for given in (report, file):
-        page = view(GNN, compare=given)
+    for source in (report, file):
+        page = view(GNN, compare=source)
         assert page.colour == "error"
-        errors = {key: one.error.status for key, one in layers_of(page).items() if one.error}
+        errors = {key: layer.error.status for key, layer in layers_of(page).items() if layer.error}
         assert [key for key, status in errors.items() if status == "wrong"] == ["12"]
         assert errors["16"] == "carried"
         assert page.sections[0].lines[0] == mentions(12)
@@ -74,13 +74,13 @@ def test_times_of_a_profile(tmp_path: Path) -> None:
     file = tmp_path / "report.json"
     file.write_text(report.model_dump_json())
     page = view(GNN, profile=file)
-    times = {key: one.time.seconds for key, one in layers_of(page).items() if one.time}
+    times = {key: layer_view.time.seconds for key, layer_view in layers_of(page).items() if layer_view.time}
     assert times == {layer.layer_id: layer.seconds for layer in report.layers}
     assert page.colour == "time"
 
 
-def test_reports_of_other_networks_and_other_files_are_refused(changed: Path, tmp_path: Path) -> None:
-    report = compare(GNN, changed, INPUTS)
+def test_reports_of_other_networks_and_other_files_are_refused(changed_sample: Path, tmp_path: Path) -> None:
+    report = compare(GNN, changed_sample, INPUTS)
     with pytest.raises(IRError, match=naming("cache_update.xml")):
         view(SAMPLES / "cache_update.xml", compare=report)
     for text in ("{", '{"model": 1}'):
@@ -93,15 +93,15 @@ def test_reports_of_other_networks_and_other_files_are_refused(changed: Path, tm
 
 def test_differences_are_shown_in_one_graph(longer: Path) -> None:
     page = view(GNN, diff=longer)
-    found = diff(GNN, longer)
+    differences = diff(GNN, longer)
     layers = layers_of(page)
-    changes = {key: one.change.kind for key, one in layers.items() if one.change}
-    assert sorted(key for key, kind in changes.items() if kind == "removed") == sorted(
-        one.layer_id for one in found.removed
+    changes = {key: layer_view.change.kind for key, layer_view in layers.items() if layer_view.change}
+    assert sorted(key for key, change_type in changes.items() if change_type == "removed") == sorted(
+        layer_view.layer_id for layer_view in differences.removed
     )
-    added = [layers[key] for key, kind in changes.items() if kind == "added"]
-    assert [(one.name, one.type) for one in added] == [("limit", "Clamp")]
-    assert all(one.key.startswith("other:") for one in added)
+    added = [layers[key] for key, change_type in changes.items() if change_type == "added"]
+    assert [(layer_view.name, layer_view.type) for layer_view in added] == [("limit", "Clamp")]
+    assert all(layer_view.key.startswith("other:") for layer_view in added)
     order = list(layers)
     (limit,) = added
     source = limit.inputs[0].layer
@@ -112,17 +112,17 @@ def test_differences_are_shown_in_one_graph(longer: Path) -> None:
     assert [reader.type for reader in readers] == ["Result"]
     # All edges of the first network are those of its file.
     before = layers_of(view(GNN))
-    for key, one in before.items():
-        sources = [list(before)[read.layer] for read in one.inputs if read.layer is not None]
+    for key, layer_view in before.items():
+        sources = [list(before)[read.layer] for read in layer_view.inputs if read.layer is not None]
         now = [order[read.layer] for read in layers[key].inputs if read.layer is not None]
         assert now[: len(sources)] == sources
-    assert page.sections[0].lines[0] == found.summary
+    assert page.sections[0].lines[0] == differences.summary
 
 
 def test_a_diff_that_is_known_is_not_made_again(longer: Path) -> None:
-    found = diff(GNN, longer).model_copy(update={"added": (), "removed": (), "changed": (), "consequences": ()})
-    page = view(GNN, diff=Other(longer, None, found))
-    assert not [one for one in layers_of(page).values() if one.change]
+    differences = diff(GNN, longer).model_copy(update={"added": (), "removed": (), "changed": (), "consequences": ()})
+    page = view(GNN, diff=Other(longer, None, differences))
+    assert not [layer for layer in layers_of(page).values() if layer.change]
 
 
 def test_an_execution_graph_beside_its_network(tmp_path: Path) -> None:
@@ -137,7 +137,9 @@ def test_an_execution_graph_beside_its_network(tmp_path: Path) -> None:
     names = {layer.key: layer.name for layer in ours.graph.layers}
     their_names = {layer.key: layer.name for layer in theirs.graph.layers}
     named = {
-        one for node in executed.values() for one in node.get_rt_info()["originalLayersNames"].astype(str).split(",")
+        original
+        for node in executed.values()
+        for original in node.get_rt_info()["originalLayersNames"].astype(str).split(",")
     }
     folded = set(names.values()) - named
     made_of = {
@@ -194,7 +196,7 @@ def layer_of(graph: GraphView, key: str) -> LayerView:
     return next(layer for layer in graph.layers if layer.key == key)
 
 
-def clamped(array: np.ndarray) -> LayerView:
+def show_clamped(array: np.ndarray) -> LayerView:
     inputs, outputs = [port(0, dims=array.shape)], [port(1, dims=array.shape)]
     clamp = layer(1, "Clamp", data='min="-1" max="2"', inputs=inputs, outputs=outputs)
     file = net([parameter(0, dims=array.shape), clamp, result(2)], [(0, 0, 1, 0), (1, 1, 2, 0)])
@@ -203,13 +205,13 @@ def clamped(array: np.ndarray) -> LayerView:
 
 def test_statistics_are_those_of_the_elements() -> None:
     array = np.array([[-5, 0, 0, 0.5, 2, 7, np.nan, np.inf]], np.float32)
-    values = clamped(array).outputs[0].values
+    values = show_clamped(array).outputs[0].values
     assert values is not None
     # An infinity is clamped as well.
-    found = np.array([-1, 0, 0, 0.5, 2, 2, 2])
+    elements = np.array([-1, 0, 0, 0.5, 2, 2, 2])
     assert (values.min, values.max, values.nans, values.infinities) == (-1, 2, 1, 0)
-    assert values.mean == pytest.approx(found.mean())
-    assert values.std == pytest.approx(found.std())
+    assert values.mean == pytest.approx(elements.mean())
+    assert values.std == pytest.approx(elements.std())
     assert (values.zeros, values.saturated, values.elements) == (2, 4, 8)
     assert values.shape == (1, 8)
     assert sum(values.histogram) == 7
@@ -267,10 +269,10 @@ def test_the_verdict_of_equal_models_names_no_layer() -> None:
     assert view(GNN).verdict is None
 
 
-def test_the_error_is_the_colour_where_there_is_one(changed: Path) -> None:
-    report = compare(GNN, changed, INPUTS)
+def test_the_error_is_the_colour_where_there_is_one(changed_sample: Path) -> None:
+    report = compare(GNN, changed_sample, INPUTS)
     assert view(GNN, inputs=INPUTS, compare=report, profile=profile(GNN, INPUTS, repeat=1)).colour == "error"
-    assert view(GNN, compare=report, diff=Other(changed, None, diff(GNN, changed))).colour == "error"
+    assert view(GNN, compare=report, diff=Other(changed_sample, None, diff(GNN, changed_sample))).colour == "error"
 
 
 @pytest.mark.parametrize("name", ["gnn_step.xml", "bert.xml", "cache_update.xml"])
@@ -282,10 +284,10 @@ def test_inputs_and_outputs_have_the_names_of_the_command_line(name: str) -> Non
     assert {layer.port for layer in layers if layer.type not in ("Parameter", "Result")} == {None}
 
 
-def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed: Path) -> None:
-    items = [ComparedItem(item="a", error=None, comparison=compare(GNN, changed, INPUTS))]
+def test_the_verdict_on_many_inputs_is_about_the_worst_layer(changed_sample: Path) -> None:
+    items = [ComparedItem(item="a", error=None, comparison=compare(GNN, changed_sample, INPUTS))]
     items.append(ComparedItem(item="b", error=None, comparison=compare(GNN, GNN, INPUTS)))
-    page = view(GNN, compare=Comparisons.of(str(GNN), str(changed), items))
+    page = view(GNN, compare=Comparisons.of(str(GNN), str(changed_sample), items))
     assert page.verdict is not None
     assert (page.verdict.layer, page.verdict.good, page.verdict.text) == ("12", False, mentions(1, 2))
 

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.broad
 NAMES = sorted(path.name for path in SAMPLES.glob("*.xml"))
 
 
-def wait_until(tab: Any, condition: str, given: Any = None) -> None:
+def wait_until(tab: Any, condition: str, argument: Any = None) -> None:
     """Wait for a condition, a function in JavaScript, at most 600 frames.
 
     Playwright's own way evaluates text in the page, which the page's policy forbids, where a condition does not hold at
@@ -37,7 +37,7 @@ def wait_until(tab: Any, condition: str, given: Any = None) -> None:
     """
     frames = "left => condition(given) || left === 0 ? done(left) : requestAnimationFrame(() => look(left - 1))"
     body = f"const condition = {condition}, look = {frames}; look(600);"
-    assert tab.evaluate(f"given => new Promise((done) => {{ {body} }})", given), condition
+    assert tab.evaluate(f"given => new Promise((done) => {{ {body} }})", argument), condition
 
 
 def select(tab: Any, layer: str) -> None:
@@ -48,8 +48,8 @@ def select(tab: Any, layer: str) -> None:
 
 def box_of(tab: Any, layer: str) -> dict[str, float]:
     """Where a layer is on the canvas."""
-    found: dict[str, float] = tab.evaluate("key => page.scenes[0].screenBox(page.networks[0].layers.get(key))", layer)
-    return found
+    box: dict[str, float] = tab.evaluate("key => page.scenes[0].screenBox(page.networks[0].layers.get(key))", layer)
+    return box
 
 
 def click(tab: Any, layer: str, *, count: int = 1) -> None:
@@ -69,8 +69,8 @@ def with_loop() -> bytes:
     outer = text.parameter("1,3")
     count, start = text.const(np.array(3, np.int64)), text.const(np.array(True))
     ties = [tied_input(2, x), tied_output(-1, going, purpose="execution_condition"), tied_output(3, end)]
-    (found,) = text.loop(1, "Loop", (count, start, outer), body, ties, [(end, x)])
-    text.result(found)
+    (output,) = text.loop(1, "Loop", (count, start, outer), body, ties, [(end, x)])
+    text.result(output)
     return text.file().xml
 
 
@@ -197,8 +197,8 @@ def test_layers_of_a_node_of_onnx_are_a_block(open_page: Opens) -> None:
     tab.click("#unfold")
     for name in ("stem/conv", "stem/conv/WithoutBiases"):
         assert box_of(tab, layers[name]) is not None
-    found = f"page.networks[0].layers.get({layers['stem/conv/WithoutBiases']!r}).group.node"
-    assert tab.evaluate(found) == "stem/conv"
+    node_expression = f"page.networks[0].layers.get({layers['stem/conv/WithoutBiases']!r}).group.node"
+    assert tab.evaluate(node_expression) == "stem/conv"
 
 
 def test_constants_are_folded_away_until_they_are_asked_for(open_page: Opens) -> None:
@@ -290,9 +290,9 @@ def test_boxes_of_layers_do_not_overlap(open_page: Opens) -> None:
             "page.scenes[0].layout.boxes.filter((box) => !box.inner.length && !box.item.children)"
             ".map((box) => [box.x, box.y, box.x + box.w, box.y + box.h])"
         )
-        found = np.array(sorted(boxes, key=lambda box: box[1]))
-        for index, (left, _, right, bottom) in enumerate(found):
-            below = found[index + 1 :]
+        sorted_boxes = np.array(sorted(boxes, key=lambda box: box[1]))
+        for index, (left, _, right, bottom) in enumerate(sorted_boxes):
+            below = sorted_boxes[index + 1 :]
             below = below[below[:, 1] < bottom - 0.5]
             assert not ((below[:, 0] < right - 0.5) & (below[:, 2] > left + 0.5)).any()
 

@@ -17,7 +17,7 @@ from ir_exec.debug.comparison.tolerances import Tolerance
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Advice", "advice_of", "computed_type", "judged"]
+__all__ = ["Advice", "advice_of", "computed_type", "find_agreements"]
 
 _ADVISERS: Mapping[str, str] = MappingProxyType(
     {
@@ -47,8 +47,8 @@ def advice_of(
     node: Node,
     inputs: Sequence[Array],
     position: int,
-    made: Array,
-    wanted: Array | None,
+    own_output: Array,
+    expected: Array | None,
     tolerance: Tolerance,
     partners: Sequence[str | None],
     *,
@@ -56,23 +56,27 @@ def advice_of(
 ) -> Advice:
     """Compute a layer with the reference's other methods, and compare the results with both sides.
 
-    One side is `made`, the other the value in the reference's run of the complete model.
+    One side is `own_output`, the other the value in the reference's run of the complete model.
 
     Args:
-        inputs: The inputs from which `made` was computed.
+        inputs: The inputs from which `own_output` was computed.
         partners: The names of the layer's outputs in the reference.
-        is_chain: True if `made` is the result of several layers.
+        is_chain: True if `own_output` is the result of several layers.
     """
     # OpenVINO computes a layer of IR alone. Other references compute a layer or a node of the reference, which may
     # differ from the model's layer and include the layers before it.
     is_own_layer = isinstance(reference, Adviser) and reference.fuses and not reference.shares_names
-    if not isinstance(reference, Adviser) or wanted is None or (is_chain and is_own_layer):
+    if not isinstance(reference, Adviser) or expected is None or (is_chain and is_own_layer):
         return Advice()
-    return judged(reference.opinions(node, inputs, partners), position, made, wanted, tolerance)
+    return find_agreements(reference.opinions(node, inputs, partners), position, own_output, expected, tolerance)
 
 
-def judged(
-    opinions: Mapping[str, Sequence[Array | None]], position: int, made: Array, wanted: Array, tolerance: Tolerance
+def find_agreements(
+    opinions: Mapping[str, Sequence[Array | None]],
+    position: int,
+    own_output: Array,
+    expected: Array,
+    tolerance: Tolerance,
 ) -> Advice:
     """Return the side that each second answer agrees with, omitting those that agree with both or neither."""
     notes, agree, confirm = [], False, False
@@ -80,7 +84,7 @@ def judged(
         array = arrays[position] if position < len(arrays) else None
         if array is None:
             continue
-        sides = {"ir_exec": made, "its run of the model": wanted}
+        sides = {"ir_exec": own_output, "its run of the model": expected}
         agrees = [name for name, side in sides.items() if difference(array, side, tolerance).is_within]
         if len(agrees) == 1:
             notes.append(f"{_ADVISERS.get(who, who)} agrees with {agrees[0]}")
@@ -94,7 +98,7 @@ def computed_type(array: Array) -> ElementType:
 
     OpenVINO's plugins compute f64 in f32.
     """
-    kind = ElementType.of(array)
-    if kind is ElementType.f64 and array.size and bool((array == array.astype(np.float32)).all()):
+    element_type = ElementType.of(array)
+    if element_type is ElementType.f64 and array.size and bool((array == array.astype(np.float32)).all()):
         return ElementType.f32
-    return kind
+    return element_type

@@ -143,7 +143,7 @@ def compare(
             device=device,
             hint=hint,
             timeout=timeout,
-            whole=lambda network, rows: compare(network, reference, rows[0], then=rows[1:], **again),
+            compare_complete=lambda network, rows: compare(network, reference, rows[0], then=rows[1:], **again),
         )
     options: dict[str, Any] = {"threads": threads, "precision": precision}
     record: Drawn | None = None
@@ -155,29 +155,29 @@ def compare(
     if isinstance(reference, Model) and inputs is not None:
         reference = reference.specialize_for(_for_reference(reference, model, inputs))
     settings_of_runtime: dict[str, Any] = {"device": device, "hint": hint, "timeout": timeout, "lowered": lowered}
-    found = _reference(model, reference, options, probe=probe, **settings_of_runtime)
-    found.notes += notes
-    with closing(found):
-        known = found.inputs() if inputs is None else {}
-        drawn = inputs is None and len(known) < len(model.inputs)
+    opened = _reference(model, reference, options, probe=probe, **settings_of_runtime)
+    opened.notes += notes
+    with closing(opened):
+        stored_inputs = opened.inputs() if inputs is None else {}
+        drawn = inputs is None and len(stored_inputs) < len(model.inputs)
         shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
         if drawn:
-            inputs, record = checked_inputs(model, seed, shapes, known, **options)
-        first = bind_inputs(known if inputs is None else inputs, model.inputs)
-        rows = [first, *(bind_inputs(one, model.inputs) for one in then)]
+            inputs, record = checked_inputs(model, seed, shapes, stored_inputs, **options)
+        first = bind_inputs(stored_inputs if inputs is None else inputs, model.inputs)
+        rows = [first, *(bind_inputs(arguments, model.inputs) for arguments in then)]
 
         def drawn_again(number: int) -> list[Array]:
-            again, _ = checked_inputs(model, seed + number, shapes, known, **options)
+            again, _ = checked_inputs(model, seed + number, shapes, stored_inputs, **options)
             return bind_inputs(again, model.inputs)
 
-        if isinstance(found, RecordingReference):
-            found.place(first)
+        if isinstance(opened, RecordingReference):
+            opened.locate_modules(first)
         draws_again = drawn and not then
         while len(rows) < (calls or 1):
             rows.append(drawn_again(len(rows)) if draws_again else rows[-1])
-        if len(rows) > 1 and isinstance(found, (TraceReference, ArraysReference)):
+        if len(rows) > 1 and isinstance(opened, (TraceReference, ArraysReference)):
             raise EvaluationError(
-                f"{found.title} has the values of one call",
+                f"{opened.title} has the values of one call",
                 expected=f"values of {len(rows)} calls",
                 code=Code.unknown_input,
             )
@@ -195,21 +195,21 @@ def compare(
         )
         name = model.graph.path or model.lowered_from or model.name
         has_state = any(isinstance(node.op, ReadsVariable) for node in model.graph.all_nodes())
-        further = drawn_again if draws_again and calls is None and not has_state and len(known) == 0 else None
-        compared = partial(compare_with, model, found, settings=settings, further=further, asked=pairs, name=name)
+        further = drawn_again if draws_again and calls is None and not has_state and len(stored_inputs) == 0 else None
+        compared = partial(compare_with, model, opened, settings=settings, further=further, asked=pairs, name=name)
         try:
             report = _with_precision_note(compared(rows, drawn=record), model, precision)
-            return found.explained(report) if isinstance(found, RecordingReference) else report
+            return opened.add_modules(report) if isinstance(opened, RecordingReference) else report
         except IRError as error:
-            if not draws_again or not isinstance(found, IRReference) or len(rows) > 1:
-                raise _explained_by_ports(error, model, found) from None
+            if not draws_again or not isinstance(opened, IRReference) or len(rows) > 1:
+                raise _explained_by_ports(error, model, opened) from None
             # The drawn sizes may be valid only for this model. Sizes valid for the reference may be valid for both.
             try:
-                sizes = _sizes_of(found.model, model, seed, shapes)
-                inputs, record = checked_inputs(model, seed, sizes, known, **options)
+                sizes = _sizes_of(opened.model, model, seed, shapes)
+                inputs, record = checked_inputs(model, seed, sizes, stored_inputs, **options)
                 return compared([bind_inputs(inputs, model.inputs)], drawn=record)
             except IRError:
-                raise _explained_by_ports(error, model, found) from None
+                raise _explained_by_ports(error, model, opened) from None
 
 
 _F16_NOTE = "ir_exec computes the 16-bit floats of the file in f32, onnxruntime in 16 bits: try --precision file"
@@ -246,12 +246,12 @@ def _complete_calls(
     """Return the model for the calls; inputs given by neither the caller nor a trace are drawn."""
     record: Drawn | None = None
     if inputs is None:
-        known: Mapping[str, Array] = {}
+        stored_inputs: Mapping[str, Array] = {}
         if isinstance(reference, Trace) or (isinstance(reference, (str, Path)) and Path(reference, INDEX).exists()):
-            known = TraceReference(reference).inputs()
+            stored_inputs = TraceReference(reference).inputs()
         shapes = None if shapes is None else {model.input(key).name: shape for key, shape in shapes.items()}
-        inputs, record = checked_inputs(model, seed, shapes, known, **options)
-        record = record if len(known) < len(model.inputs) else None
+        inputs, record = checked_inputs(model, seed, shapes, stored_inputs, **options)
+        record = record if len(stored_inputs) < len(model.inputs) else None
     return bind_calls(model, inputs, *then), record
 
 
@@ -276,8 +276,8 @@ _ALL = "*"
 """Key for every value without a specific tolerance, in place of the name of an output."""
 
 
-def _general(given: float | Mapping[str, float] | None) -> float | None:
-    return given.get(_ALL) if isinstance(given, Mapping) else given
+def _general(tolerance: float | Mapping[str, float] | None) -> float | None:
+    return tolerance.get(_ALL) if isinstance(tolerance, Mapping) else tolerance
 
 
 def _output_tolerances(
@@ -289,9 +289,11 @@ def _output_tolerances(
         for result, port in zip(model.graph.results, model.outputs, strict=True)
         for name in (*port.names, port.name)
     }
-    given = [one if isinstance(one, Mapping) else {} if one is None else {_ALL: one} for one in (rtol, atol)]
-    found: dict[Key, Tolerance] = {}
-    for name in dict.fromkeys(name for one in given for name in one if name != _ALL):
+    options = [
+        limits if isinstance(limits, Mapping) else {} if limits is None else {_ALL: limits} for limits in (rtol, atol)
+    ]
+    tolerances: dict[Key, Tolerance] = {}
+    for name in dict.fromkeys(name for limits in options for name in limits if name != _ALL):
         if name not in by_name:
             names = ", ".join(port.name for port in model.outputs)
             raise EvaluationError(
@@ -301,10 +303,10 @@ def _output_tolerances(
                 code=Code.unknown_input,
                 hint=suggested(name, by_name),
             )
-        relative, absolute = (one.get(name, one.get(_ALL, 0.0)) for one in given)
+        relative, absolute = (limits.get(name, limits.get(_ALL, 0.0)) for limits in options)
         value = by_name[name]
-        found[(), value.node.id, value.position] = Tolerance(rtol=relative, atol=absolute)
-    return found
+        tolerances[(), value.node.id, value.position] = Tolerance(rtol=relative, atol=absolute)
+    return tolerances
 
 
 def _name_of(metric: str | Metric) -> str:
@@ -395,9 +397,9 @@ def _reference(
     if path.is_dir() or path.suffix.lower() == ".npz":
         entries = list(entries_of(model))
         arrays = arrays_in(path, entries)
-        held = {name: array for name, array in arrays.items() if not isinstance(array, Path)}
-        if len(held) == len(arrays) and is_recording(model, held):
-            return RecordingReference(model, held, os.fspath(path))
+        in_memory = {name: array for name, array in arrays.items() if not isinstance(array, Path)}
+        if len(in_memory) == len(arrays) and is_recording(model, in_memory):
+            return RecordingReference(model, in_memory, os.fspath(path))
         return ArraysReference(arrays, os.fspath(path), outputs, kinds_of(entries))
     if path.suffix.lower() == ".xml" or path.exists():
         return IRReference(read_model(path), os.fspath(path), **options)

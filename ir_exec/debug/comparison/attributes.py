@@ -20,7 +20,7 @@ def other_attributes(model: Model, reference: Model, partners: Mapping[Key, Entr
     A layer of another type has the name `type`.
     """
     theirs = dict(_nodes(reference))
-    found = {}
+    differing = {}
     for (scope, layer_id), node in _nodes(model):
         partner = partners.get((scope, layer_id, 0))
         other = None if partner is None else theirs.get(partner.key[:2])
@@ -28,8 +28,8 @@ def other_attributes(model: Model, reference: Model, partners: Mapping[Key, Entr
             continue
         names = ("type",) if canonical(other.type) != canonical(node.type) else tuple(_differing(node, other))
         if names:
-            found[scope, layer_id] = names
-    return found
+            differing[scope, layer_id] = names
+    return differing
 
 
 def _nodes(model: Model) -> Iterator[tuple[Place, Node]]:

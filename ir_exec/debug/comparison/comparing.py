@@ -15,7 +15,7 @@ import numpy as np
 
 from ir_exec.codes import Code
 from ir_exec.debug.comparison.advice import advice_of
-from ir_exec.debug.comparison.contradictions import Suspect, contradicted
+from ir_exec.debug.comparison.contradictions import Suspect, find_contradicted
 from ir_exec.debug.comparison.discontinuities import jump_of, on_steps, reached_by_rounding
 from ir_exec.debug.comparison.faults import moves_values
 from ir_exec.debug.comparison.fusions import NOTE, Own, from_undoubted, in_doubt, is_doubtful
@@ -39,7 +39,7 @@ from ir_exec.debug.comparison.report import Comparison
 from ir_exec.debug.comparison.reporting import FindingsReporter
 from ir_exec.debug.comparison.rounded import same_storage
 from ir_exec.debug.comparison.same_engine import floor_of
-from ir_exec.debug.comparison.sensitivity import Untested, driven_values, untested
+from ir_exec.debug.comparison.sensitivity import Untested, driven_values, find_untested_reason
 from ir_exec.debug.comparison.value_comparer import MOST_INCLUDED
 from ir_exec.debug.inputs.record import Drawn
 from ir_exec.debug.precision.partners import FoldedWeights
@@ -95,7 +95,7 @@ def compare_with(
         message = f"{reference.title} has no value in common with the model: no tensor or layer names match"
         hint = "pair an output of the model with one of the reference: --map OURS=THEIRS"
         raise EvaluationError(message, code=Code.unknown_input, hint=hint)
-    wanted = {partner.key for partner in partners.values()}
+    partner_keys = {partner.key for partner in partners.values()}
     settings = replace(
         settings,
         is_same_engine=isinstance(reference, (IRReference, TraceReference)),
@@ -105,7 +105,7 @@ def compare_with(
     pending = list(calls)
     while pending:
         arrays = pending.pop(0)
-        reference.run(given_by_key(model, ours, theirs, partners, arrays), wanted, goes_on=comparing.calls > 0)
+        reference.run(given_by_key(model, ours, theirs, partners, arrays), partner_keys, goes_on=comparing.calls > 0)
         comparing.values.quantized = folded.judge(reference)
         comparing.values.settings = replace(comparing.values.settings, computes_in=reference.computes_in)
         comparing.run(arrays)
@@ -151,8 +151,8 @@ class _Comparing(FindingsReporter):
         self._frames.clear()
         # In this call, the reference's layers read the values that it assigned in the previous call.
         self._kept, self._assigned = self._assigned, {}
-        whole = self._is_same_iteration if isinstance(self._reference, IRReference) else None
-        outputs = self._walker.run(list(arrays), self.visit, whole=whole, goes_on=self.calls > 1)
+        skip_iteration = self._is_same_iteration if isinstance(self._reference, IRReference) else None
+        outputs = self._walker.run(list(arrays), self.visit, on_iteration=skip_iteration, goes_on=self.calls > 1)
         # If the outputs agree, a value may have another meaning in the reference: before a scale that was moved.
         if self._fuses or not self.values.differs(self.calls):
             self._clear_contradicted(arrays, outputs)
@@ -160,29 +160,29 @@ class _Comparing(FindingsReporter):
     def _clear_contradicted(self, arrays: Sequence[Array], outputs: Sequence[Array]) -> None:
         """Clear wrong layers of this call whose values in the reference cannot be those that it has used."""
         suspects = [
-            Suspect(self._nodes[place], [self._value(node, Where(), value.position) for value in node.outputs])
-            for place, known in self._found.items()
-            if known.layer.status == "wrong" and known.layer.call == self.calls and not place[0]
-            for node in [self._nodes[place]]
+            Suspect(self._nodes[layer_key], [self._value(node, Where(), value.position) for value in node.outputs])
+            for layer_key, findings in self._found.items()
+            if findings.layer.status == "wrong" and findings.layer.call == self.calls and not layer_key[0]
+            for node in [self._nodes[layer_key]]
         ]
         expected = [self._expected_output(result.values_in[0]) for result in self._model.graph.results]
         theirs = [array for array in expected if array is not None]
         if not suspects or len(theirs) < len(expected):
             return
         differs = self.values.differs(self.calls)
-        cleared = contradicted(self._walker, arrays, outputs, suspects, theirs, self.values.settings)
+        cleared = find_contradicted(self._walker, arrays, outputs, suspects, theirs, self.values.settings)
         for node, _ in suspects:
-            place: Place = ((), node.id)
-            known = self._found[place]
+            layer_key: Place = ((), node.id)
+            findings = self._found[layer_key]
             if not self._fuses:
                 # The layer whose value agrees again has the opposite error.
-                is_back = bool(cleared) and known.layer.carried is not None and known.layer.carried.is_within
-                self._compensated |= {place} if node in cleared or is_back else set()
+                is_back = bool(cleared) and findings.layer.carried is not None and findings.layer.carried.is_within
+                self._compensated |= {layer_key} if node in cleared or is_back else set()
             elif node in cleared:
-                note = f"{CONTRADICTION}; {known.layer.note}" if known.layer.note else CONTRADICTION
-                known.layer = known.layer.model_copy(update={"status": "reference", "note": note})
-            elif self._fuses and moves_values(node) and place not in self._confirmed and not differs:
-                known.layer = known.layer.model_copy(update={"status": "skipped", "note": NOTE})
+                note = f"{CONTRADICTION}; {findings.layer.note}" if findings.layer.note else CONTRADICTION
+                findings.layer = findings.layer.model_copy(update={"status": "reference", "note": note})
+            elif self._fuses and moves_values(node) and layer_key not in self._confirmed and not differs:
+                findings.layer = findings.layer.model_copy(update={"status": "skipped", "note": NOTE})
 
     def _expected_output(self, value: Value) -> Array | None:
         partner = self._partners.get(((), value.node.id, value.position))
@@ -255,8 +255,8 @@ class _Comparing(FindingsReporter):
         theirs = self._reference.iteration(Where(body.scope, where.iterations))
         if theirs is None or not body.is_same(values, theirs):
             return False
-        for node, known in body.layers:
-            known.ran(node, [values[value.number] for value in node.outputs])
+        for node, findings in body.layers:
+            findings.ran(node, [values[value.number] for value in node.outputs])
         return True
 
     def _body(self, graph: Graph, scope: tuple[str, ...], reference: IRReference) -> BodyPair | None:
@@ -268,10 +268,10 @@ class _Comparing(FindingsReporter):
                 if anchor is None or not anchor.same:
                     return None
             elif node.outputs:
-                known = self._found.get((scope, node.id))
-                if known is None or known.layer.status == "unmatched":
+                findings = self._found.get((scope, node.id))
+                if findings is None or findings.layer.status == "unmatched":
                     return None
-                layers.append((node, known))
+                layers.append((node, findings))
                 partners += [
                     (output.number, self._partners.get((scope, node.id, output.position))) for output in node.outputs
                 ]
@@ -285,15 +285,15 @@ class _Comparing(FindingsReporter):
 
         Outputs of the model are compared in every call.
         """
-        known = self._found.get((visit.where.scope, visit.node.id))
-        if known is None or known.layer.status == "unmatched" or self.values.settings.metrics:
+        findings = self._found.get((visit.where.scope, visit.node.id))
+        if findings is None or findings.layer.status == "unmatched" or self.values.settings.metrics:
             return False
         if not all(anchor.same for anchor in anchors) or any(value in self._outputs for value in visit.node.outputs):
             return False
         pairs = zip(visit.outputs, values, strict=False)
-        if not all(wanted is not None and self.values.is_same(ours, wanted) for ours, wanted in pairs):
+        if not all(expected is not None and self.values.is_same(ours, expected) for ours, expected in pairs):
             return False
-        known.ran(visit.node, visit.outputs)
+        findings.ran(visit.node, visit.outputs)
         return True
 
     def _layer(
@@ -307,14 +307,14 @@ class _Comparing(FindingsReporter):
         includes = tuple(dict.fromkeys(name for anchor in anchors for name in anchor.includes))
         layers = []
         is_read = [value.number not in visit.dying for value in node.outputs]
-        for position, (value, ours, wanted) in enumerate(zip(node.outputs, visit.outputs, values, strict=False)):
+        for position, (value, ours, expected) in enumerate(zip(node.outputs, visit.outputs, values, strict=False)):
             if any(is_read) and not is_read[position]:
                 continue  # no layer reads this output
             entry = self._entries[where.scope, node.id, position]
-            made = None if own is None else own[position]
-            layer, same = self.values.compared(visit, entry, ours, wanted, made, inputs, includes)
+            own_output = None if own is None else own[position]
+            layer, same = self.values.compare_output(visit, entry, ours, expected, own_output, inputs, includes)
             layers.append((position, layer))
-            anchor = self._anchor(node, entry, where, ours, wanted, made, same, includes)
+            anchor = self._anchor(node, entry, where, ours, expected, own_output, same, includes)
             if not same:
                 makes = layer.own is not None and layer.own.max_abs > 0
                 anchor.maker = visit.path if makes else maker_of(anchors)
@@ -331,7 +331,7 @@ class _Comparing(FindingsReporter):
             # With the same inputs, ir_exec is on the same side of each step in both files.
             may_step = bool(layer.includes) or not isinstance(self._reference, IRReference)
             # Results of several layers for the reference's inputs have the rounding of all of them.
-            noise = self.values.settings.chain([ElementType.f32]).rtol if layer.includes else 0.0
+            noise = self.values.settings.chain_tolerance([ElementType.f32]).rtol if layer.includes else 0.0
             note = self._step_note(node, inputs, own, values, tolerance, noise) if may_step else None
             if note is None and layer.includes:
                 # They may also be far from a step that the run is on.
@@ -342,17 +342,17 @@ class _Comparing(FindingsReporter):
             else:
                 layer = self._with_advice(layer, visit, inputs, position, own[position], values[position], tolerance)
         elif layer.status == "carried" and layer.own is not None and inputs is not None:
-            wanted = values[position]
+            expected = values[position]
             assert layer.carried is not None, "the status is carried"
-            assert wanted is not None, "the value was compared"
+            assert expected is not None, "the value was compared"
             jump = jump_of(
                 node,
                 visit.inputs,
                 inputs,
                 visit.outputs[position],
-                wanted,
+                expected,
                 layer.carried,
-                self.values.settings.carried,
+                self.values.settings.carried_tolerance,
                 maker_of(anchors),
             )
             if jump is not None:
@@ -368,8 +368,8 @@ class _Comparing(FindingsReporter):
         visit: Visit,
         inputs: Sequence[Array],
         position: int,
-        made: Array,
-        wanted: Array | None,
+        own_output: Array,
+        expected: Array | None,
         tolerance: Tolerance,
     ) -> ComparedLayer:
         """Return a wrong layer with the reference's other results for it, which may show a fault of the reference."""
@@ -379,21 +379,21 @@ class _Comparing(FindingsReporter):
             self._partners.get((visit.where.scope, visit.node.id, output.position)) for output in visit.node.outputs
         ]
         names = [None if partner is None else partner.layer_name for partner in partners]
-        found = advice_of(
+        advice = advice_of(
             self._reference,
             visit.node,
             inputs,
             position,
-            made,
-            wanted,
+            own_output,
+            expected,
             tolerance,
             names,
             is_chain=bool(layer.includes),
         )
-        if found.confirms:
+        if advice.confirms:
             self._confirmed.add((visit.where.scope, layer.layer_id))
-        status = "reference" if found.is_reference else layer.status
-        return layer.model_copy(update={"status": status, "note": found.note})
+        status = "reference" if advice.is_reference else layer.status
+        return layer.model_copy(update={"status": status, "note": advice.note})
 
     def _step_note(
         self,
@@ -440,11 +440,13 @@ class _Comparing(FindingsReporter):
             return None, None, None
         if isinstance(node.op, ReadsVariable) and (visit.where.scope or self.calls > 1):
             # The reference reads the value that it assigned before. It does not depend on this layer.
-            kept = None if visit.where.scope else self._kept.get(node.op.variable_id)
-            if kept is None:
+            assigned = None if visit.where.scope else self._kept.get(node.op.variable_id)
+            if assigned is None:
                 return None, None, None
-            kept = as_declared(kept, self._walker.wide.variables.get(node.op.variable_id, ElementType.of(kept)))
-            return [kept], [kept], None
+            assigned = as_declared(
+                assigned, self._walker.wide.variables.get(node.op.variable_id, ElementType.of(assigned))
+            )
+            return [assigned], [assigned], None
         if all(anchor.same for anchor in anchors):
             return visit.outputs, visit.inputs, None
         try:
@@ -460,41 +462,41 @@ class _Comparing(FindingsReporter):
         entry: Entry,
         where: Where,
         ours: Array,
-        wanted: Array | None,
-        made: Array | None,
+        expected: Array | None,
+        own_output: Array | None,
         same: bool,
         includes: tuple[str, ...],
     ) -> Anchor:
-        if same and wanted is not None:
+        if same and expected is not None:
             return SAME
-        if wanted is not None:
+        if expected is not None:
             partner = self._partners[entry.key]
-            return Anchor(lambda: self._loaded(partner.key, where.iterations), same)
+            return Anchor(lambda: self._load_value(partner.key, where.iterations), same)
         if isinstance(node.op, Const) or (isinstance(node.op, Parameter) and not where.scope):
             return Anchor(lambda: ours, True)
-        if made is None:
+        if own_output is None:
             return Anchor(lambda: ours, False, is_known=False)
         chain = (*includes, entry.path)[-MOST_INCLUDED:]
-        return Anchor(lambda: made, made is ours, includes=chain)
+        return Anchor(lambda: own_output, own_output is ours, includes=chain)
 
-    def _loaded(self, key: Key, iterations: tuple[int, ...]) -> Array:
+    def _load_value(self, key: Key, iterations: tuple[int, ...]) -> Array:
         array = self._reference.value(key, iterations)
         assert array is not None, "the value was already loaded"
         return array
 
     def _remember(self, layer: ComparedLayer, visit: Visit) -> None:
-        place = (visit.where.scope, layer.layer_id)
-        self._nodes[place] = visit.node
-        known = self._found.get(place)
-        if known is None:
-            self._found[place] = LayerFindings(layer, self._untested(visit))
+        layer_key = (visit.where.scope, layer.layer_id)
+        self._nodes[layer_key] = visit.node
+        findings = self._found.get(layer_key)
+        if findings is None:
+            self._found[layer_key] = LayerFindings(layer, self._find_untested_reason(visit))
             return
-        known.ran(visit.node, visit.outputs)
+        findings.ran(visit.node, visit.outputs)
         # The first call that shows a fault of a layer is kept: later calls may differ as a consequence.
-        is_first = layer.call == known.layer.call or layer.severity > known.layer.severity
-        if is_first and layer.rank > known.layer.rank:
-            known.layer = layer
+        is_first = layer.call == findings.layer.call or layer.severity > findings.layer.severity
+        if is_first and layer.rank > findings.layer.rank:
+            findings.layer = layer
 
-    def _untested(self, visit: Visit) -> Untested | None:
+    def _find_untested_reason(self, visit: Visit) -> Untested | None:
         driven = any(value in self._driven for value in visit.node.outputs)
-        return untested(visit.node, visit.outputs) if driven and visit.inputs else None
+        return find_untested_reason(visit.node, visit.outputs) if driven and visit.inputs else None

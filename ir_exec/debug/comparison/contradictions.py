@@ -19,7 +19,7 @@ from ir_exec.graph import Node
 from ir_exec.ops.infrastructure.values import ReadsVariable
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Suspect", "contradicted"]
+__all__ = ["Suspect", "find_contradicted"]
 
 _MOST_RUNS = 8
 """Maximum layers to run the model for."""
@@ -35,7 +35,7 @@ class Suspect(NamedTuple):
     values: Sequence[Array | None]
 
 
-def contradicted(
+def find_contradicted(
     walker: Walker,
     arrays: Sequence[Array],
     outputs: Sequence[Array],
@@ -54,16 +54,16 @@ def contradicted(
     if any(isinstance(node.op, ReadsVariable) for node in nodes):
         return []  # a further run would change the variables
     before = _errors(outputs, expected, walker, settings)
-    found = []
+    contradicted = []
     for suspect in suspects[:_MOST_RUNS]:
         try:
             others = _run_with(walker, arrays, {suspect.node: suspect.values})
         except (IRError, ValueError):
-            found.append(suspect.node)  # the next layers cannot have read this value
+            contradicted.append(suspect.node)  # the next layers cannot have read this value
             continue
         if _leads_away(before, _errors(others, expected, walker, settings)):
-            found.append(suspect.node)
-    return found
+            contradicted.append(suspect.node)
+    return contradicted
 
 
 def _run_with(walker: Walker, arrays: Sequence[Array], values: Mapping[Node, Sequence[Array | None]]) -> list[Array]:
@@ -84,7 +84,7 @@ def _errors(
 ) -> list[Difference]:
     ends = [result.values_in[0].node for result in walker.model.graph.results]
     return [
-        difference(ours, theirs, settings.carried((ElementType.of(ours), ElementType.of(theirs)), node))
+        difference(ours, theirs, settings.carried_tolerance((ElementType.of(ours), ElementType.of(theirs)), node))
         for node, ours, theirs in zip(ends, outputs, expected, strict=True)
     ]
 

@@ -40,35 +40,35 @@ def on_steps(
     """
     steps = None if node.op is None else node.op.steps
     coarse = max(noise / _NEAR, 0.0 if computes_in is None else _STEPS[computes_in.name])
-    for found, wanted in zip(ours, reference, strict=False):
-        if wanted is not None and found.shape != wanted.shape:
+    for output, expected in zip(ours, reference, strict=False):
+        if expected is not None and output.shape != expected.shape:
             return None
     if steps == "order":
         return _ties(node, inputs[0], ours, reference, coarse)
     if not ours or not reference or reference[0] is None:
         return None
-    found, wanted = ours[0], reference[0]
+    output, expected = ours[0], reference[0]
     with np.errstate(all="ignore"):
-        a, b = as_numbers(found), as_numbers(wanted)
+        a, b = as_numbers(output), as_numbers(expected)
         differs = (np.abs(a - b) > tolerance.atol + tolerance.rtol * np.abs(b)) & ~(np.isnan(a) & np.isnan(b))
         count = int(np.count_nonzero(differs))
-        if steps == "integers" and ElementType.of(inputs[0]).is_float and found.dtype.kind in "iu":
-            undefined = differs & _has_no_place(as_numbers(inputs[0]), found.dtype)
+        if steps == "integers" and ElementType.of(inputs[0]).is_float and output.dtype.kind in "iu":
+            undefined = differs & _has_no_place(as_numbers(inputs[0]), output.dtype)
             differs &= ~undefined
             if count and not differs.any():
-                return f"{count} of {found.size} elements are beyond the range of {ElementType.of(found)} (undefined)"
+                return f"{count} of {output.size} elements are beyond the range of {ElementType.of(output)} (undefined)"
         if steps == "levels":
-            excused = _quantized(node, inputs, a, b, coarse)
+            excused = _mask_quantization_ties(node, inputs, a, b, coarse)
         elif steps == "operands":
             excused = _near(inputs[0], inputs[1], coarse)
         elif steps is not None:
-            excused = _rounded(steps, inputs, a, b, coarse)
+            excused = _mask_rounding_ties(steps, inputs, a, b, coarse)
         else:
             return None
     if not count or bool((differs & ~np.broadcast_to(excused, differs.shape)).any()):
         return None
     apart = "" if steps == "operands" else "; one step apart"
-    return f"{count} of {found.size} elements are on a step{apart}"
+    return f"{count} of {output.size} elements are on a step{apart}"
 
 
 _STEPS = {"f64": 2.0**-52, "f16": 2.0**-10, "bf16": 2.0**-7}
@@ -82,9 +82,9 @@ def _step_of(array: Array, coarse: float) -> float:
 def _has_no_place(numbers: Array, dtype: np.dtype[Any]) -> Array:
     """Return a mask of numbers beyond the range of an integer type, whose conversion is undefined as in C++."""
     limits = np.iinfo(dtype)
-    whole = np.trunc(numbers)
+    truncated = np.trunc(numbers)
     # f64 cannot represent the greatest 64-bit integer, but the power of two above it.
-    return ~((whole >= float(limits.min)) & (whole < float(limits.max) + 1.0))
+    return ~((truncated >= float(limits.min)) & (truncated < float(limits.max) + 1.0))
 
 
 def _near(left: Array, right: Array, coarse: float) -> Array:
@@ -95,15 +95,15 @@ def _near(left: Array, right: Array, coarse: float) -> Array:
     return near
 
 
-def _rounded(steps: Steps, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
+def _mask_rounding_ties(steps: Steps, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
     """Return a mask of numbers near a rounding threshold whose results are at most one step apart."""
     numbers = as_numbers(inputs[0])
     unit: float | Array = 1.0
     if steps == "multiples":
         divisor = as_numbers(inputs[1])
         numbers, unit = numbers / divisor, np.abs(divisor)
-    place = numbers - 0.5 if steps == "halves" else numbers
-    gap = np.abs(place - np.rint(place))
+    distance = numbers - 0.5 if steps == "halves" else numbers
+    gap = np.abs(distance - np.rint(distance))
     if steps == "zero":
         gap = np.abs(numbers)
     near = gap <= _NEAR * _step_of(inputs[0], coarse) * np.maximum(np.abs(numbers), 1.0)
@@ -111,13 +111,13 @@ def _rounded(steps: Steps, inputs: Sequence[Array], ours: Array, reference: Arra
     return excused
 
 
-def _quantized(node: Node, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
+def _mask_quantization_ties(node: Node, inputs: Sequence[Array], ours: Array, reference: Array, coarse: float) -> Array:
     data, input_low, input_high, output_low, output_high = (as_numbers(array) for array in inputs)
     levels = getattr(node.op, "levels", 256)
-    place = (data - input_low) / (input_high - input_low) * (levels - 1)
+    level = (data - input_low) / (input_high - input_low) * (levels - 1)
     step = np.abs(output_high - output_low) / (levels - 1)
-    gap = np.abs(np.abs(place - np.rint(place)) - 0.5)
-    near = gap <= np.minimum(_NEAR / 4 * _step_of(inputs[0], coarse) * np.maximum(np.abs(place), levels), 0.5)
+    gap = np.abs(np.abs(level - np.rint(level)) - 0.5)
+    near = gap <= np.minimum(_NEAR / 4 * _step_of(inputs[0], coarse) * np.maximum(np.abs(level), levels), 0.5)
     excused: Array = near & (np.abs(ours - reference) <= step * (1 + 1e-3))
     return excused
 
@@ -258,7 +258,7 @@ def jump_of(
     inputs: Sequence[Array],
     theirs: Sequence[Array],
     output: Array,
-    wanted: Array,
+    expected: Array,
     carried: Difference,
     within: Callable[[Sequence[ElementType]], Tolerance],
     made_by: str | None,
@@ -277,14 +277,14 @@ def jump_of(
     for _, mine, other in apart:
         if not difference(mine, other, within((ElementType.of(mine), ElementType.of(other)))).is_within:
             return None
-    beyond = _beyond(output, wanted, carried)
-    found = []
+    beyond = _beyond(output, expected, carried)
+    jumps = []
     for position, mine, other in apart:
         if beyond is not None and mine.shape == beyond.shape:
             mine, other = mine[beyond], other[beyond]
         error = difference(mine, other, Tolerance())
-        found.append((error.max_ulp, error.max_abs, position))
-    max_ulp, max_abs, position = max(found)
+        jumps.append((error.max_ulp, error.max_abs, position))
+    max_ulp, max_abs, position = max(jumps)
     return Jump(
         count=carried.beyond_count,
         elements=carried.elements,
@@ -295,11 +295,11 @@ def jump_of(
     )
 
 
-def _beyond(output: Array, wanted: Array, carried: Difference) -> Array | None:
+def _beyond(output: Array, expected: Array, carried: Difference) -> Array | None:
     """Return a mask of the elements beyond the tolerance; None if the shapes differ."""
-    if output.shape != wanted.shape:
+    if output.shape != expected.shape:
         return None
-    a, b = as_numbers(output), as_numbers(wanted)
+    a, b = as_numbers(output), as_numbers(expected)
     with np.errstate(all="ignore"):
         equal = (a == b) | (np.isnan(a) & np.isnan(b))
         return np.asarray(~(np.abs(a - b) <= carried.atol + carried.rtol * np.abs(b)) & ~equal)

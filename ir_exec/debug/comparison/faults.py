@@ -22,7 +22,7 @@ def moves_values(node: Node) -> bool:
 
 
 def fault_of(
-    place: Place,
+    layer_key: Place,
     layer: ComparedLayer,
     node: Node,
     findings: Mapping[Place, LayerFindings],
@@ -43,7 +43,7 @@ def fault_of(
     """
     # Only another file or a second answer shows that a layer that moves values has moved them elsewhere.
     is_blamed = settings.is_same_engine or is_confirmed or not moves_values(node)
-    unseen = 0 if is_faulty_weight else _unseen_before(place, node, findings)
+    unseen = 0 if is_faulty_weight else _unseen_before(layer_key, node, findings)
     is_certain = is_faulty_weight or (is_blamed and not layer.includes and not unseen)
     own = layer.own
     # The value of the run agrees, so the reference has not computed its own from these inputs.
@@ -62,7 +62,7 @@ def fault_of(
         carried=layer.carried,
         call=layer.call,
         includes=layer.includes,
-        taken_by=takers(place) if isinstance(node.op, Const) else (),
+        taken_by=takers(layer_key) if isinstance(node.op, Const) else (),
         is_gross=gross,
         is_certain=is_certain,
         unseen=unseen,
@@ -77,18 +77,18 @@ def _agrees_again(layer: ComparedLayer) -> bool:
     return layer.own.problem is not None or layer.own.max_abs > 2 * layer.carried.max_abs
 
 
-def _unseen_before(place: Place, node: Node, findings: Mapping[Place, LayerFindings]) -> int:
+def _unseen_before(layer_key: Place, node: Node, findings: Mapping[Place, LayerFindings]) -> int:
     """Return the number of layers between this one and the nearest values of the reference.
 
     Constants of integers, such as axes and shapes, belong to the layer that reads them.
     """
-    scope, _ = place
+    scope, _ = layer_key
     pending, seen = [node], {node}
     while pending:
         for value in pending.pop().values_in:
             source = value.node
-            known = findings.get((scope, source.id))
-            is_unseen = known is not None and known.layer.status in ("unmatched", "skipped")
+            layer_findings = findings.get((scope, source.id))
+            is_unseen = layer_findings is not None and layer_findings.layer.status in ("unmatched", "skipped")
             if source in seen or not is_unseen or isinstance(source.op, Parameter):
                 continue
             if isinstance(source.op, Const) and not source.op.element_type.is_float:

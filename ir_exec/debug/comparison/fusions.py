@@ -50,24 +50,24 @@ def from_undoubted(
     anchors: Sequence[Anchor],
     values: Sequence[Array | None],
     settings: Settings,
-    found: MutableMapping[Place, LayerFindings],
+    findings: MutableMapping[Place, LayerFindings],
 ) -> Computed:
     """Compute a layer from the reference's values or, if these are doubtful and the result differs, from the model's.
 
     Args:
         values: The reference's outputs.
-        found: Findings, in which layers inside a fusion are marked as not comparable.
+        findings: Findings, in which layers inside a fusion are marked as not comparable.
     """
     own = compute(anchors)
     if all(anchor.other is None for anchor in anchors):
         return Computed(anchors, own, None, own[0])
-    is_seen = any(wanted is not None for wanted in values)
+    is_seen = any(expected is not None for expected in values)
     if is_seen and _agree(own[0], values, settings):
         return Computed(anchors, own, None, own[0])
     above = [anchor.other or anchor for anchor in anchors]
     trial = compute(above)
     if is_seen and _agree(trial[0], values, settings):
-        _skip(above, found)
+        _skip(above, findings)
         return Computed(above, trial, None, trial[0])
     return Computed(anchors, own, above, trial[0])
 
@@ -76,22 +76,22 @@ def _agree(outputs: Sequence[Array] | None, values: Sequence[Array | None], sett
     """Return True if all outputs with a value in the reference are within the tolerance of a chain of layers."""
     if outputs is None:
         return False
-    for made, wanted in zip(outputs, values, strict=False):
-        if wanted is None:
+    for output, expected in zip(outputs, values, strict=False):
+        if expected is None:
             continue
-        kinds = ElementType.of(made), ElementType.of(wanted)
-        if not difference(made, wanted, settings.chain(kinds)).is_within:
+        kinds = ElementType.of(output), ElementType.of(expected)
+        if not difference(output, expected, settings.chain_tolerance(kinds)).is_within:
             return False
     return True
 
 
-def _skip(anchors: Sequence[Anchor], found: MutableMapping[Place, LayerFindings]) -> None:
+def _skip(anchors: Sequence[Anchor], findings: MutableMapping[Place, LayerFindings]) -> None:
     """Mark the layers between these anchors and the reference's values as not comparable."""
-    for place in dict.fromkeys(place for anchor in anchors for place in anchor.inside):
-        known = found.get(place)
-        if known is not None and known.layer.status in _DOUBTED:
-            note = f"{NOTE}; {known.layer.note}" if known.layer.note else NOTE
-            known.layer = known.layer.model_copy(update={"status": "skipped", "note": note})
+    for layer_key in dict.fromkeys(layer_key for anchor in anchors for layer_key in anchor.inside):
+        layer_findings = findings.get(layer_key)
+        if layer_findings is not None and layer_findings.layer.status in _DOUBTED:
+            note = f"{NOTE}; {layer_findings.layer.note}" if layer_findings.layer.note else NOTE
+            layer_findings.layer = layer_findings.layer.model_copy(update={"status": "skipped", "note": note})
 
 
 def is_doubtful(layer: ComparedLayer, computed: Computed) -> bool:
@@ -102,14 +102,14 @@ def is_doubtful(layer: ComparedLayer, computed: Computed) -> bool:
 def in_doubt(visit: Visit, computed: Computed, frame: MutableMapping[int, Anchor]) -> None:
     """Store the results of the model's layers as alternatives to the doubtful anchors of a layer's outputs."""
     above = computed.above or computed.anchors
-    includes = dict.fromkeys(name for one in above for name in one.includes)
-    inside = dict.fromkeys(place for one in above for place in one.inside)
-    for value, made, ours in zip(visit.node.outputs, computed.other or (), visit.outputs, strict=False):
+    includes = dict.fromkeys(name for source in above for name in source.includes)
+    inside = dict.fromkeys(layer_key for source in above for layer_key in source.inside)
+    for value, output, ours in zip(visit.node.outputs, computed.other or (), visit.outputs, strict=False):
         anchor = frame.get(value.number)
         if anchor is not None and not anchor.same:
             anchor.other = Anchor(
-                lambda made=made: made,  # type: ignore[misc]  # bound now
-                made is ours,
+                lambda array=output: array,  # type: ignore[misc]  # bound now
+                output is ours,
                 includes=(*includes, visit.path)[-_MOST_INCLUDED:],
                 inside=(*inside, (visit.where.scope, visit.node.id)),
             )

@@ -77,7 +77,7 @@ def judged_outputs(
         explained: Outputs with an error that only the compression of the weights explains, by call.
         calls: The number of compared calls.
     """
-    found = []
+    judged = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
         value = result.values_in[0]
         key: Key = ((), value.node.id, value.position)
@@ -88,7 +88,7 @@ def judged_outputs(
             status = _status(error, (Where(), value.node.id, call) in on_steps)
             results.append((_SEVERITY[status], 0.0 if error is None else error.beyond, -call, status, error))
         _, _, negative, status, error = max(results, key=lambda result: result[:3])
-        found.append(
+        judged.append(
             ComparedOutput(
                 name=port.name,
                 path=value.node.name + (f":{value.position}" if len(value.node.outputs) > 1 else ""),
@@ -102,7 +102,7 @@ def judged_outputs(
                 call=-negative,
             )
         )
-    return found
+    return judged
 
 
 def _status(error: Difference | None, is_on_steps: bool) -> OutputStatus:
@@ -122,12 +122,12 @@ def elements_not_compared(model: Model, outputs: Sequence[ComparedOutput], layer
     """
     dead = {layer.layer_id for layer in layers if layer.untested == "not finite" and not layer.iterations}
     count = 0
-    for result, one in zip(model.graph.results, outputs, strict=True):
-        if one.error is None:
+    for result, output in zip(model.graph.results, outputs, strict=True):
+        if output.error is None:
             continue
-        kind = ElementType.parse(one.element_type or "dynamic")
-        is_dead = not kind.is_float and dead and _follows_from(result.values_in[0], dead)
-        count += one.error.elements if is_dead else one.error.not_finite
+        element_type = ElementType.parse(output.element_type or "dynamic")
+        is_dead = not element_type.is_float and dead and _follows_from(result.values_in[0], dead)
+        count += output.error.elements if is_dead else output.error.not_finite
     return count
 
 
@@ -135,19 +135,19 @@ def _follows_from(value: Value, dead: Collection[str]) -> bool:
     """Return True if the nearest upstream floating-point values all come from these layers."""
     if value.node.id in dead:
         return True
-    pending, seen, found = [one.node for one in value.node.values_in], set[Node](), False
+    pending, seen, has_dead_source = [source.node for source in value.node.values_in], set[Node](), False
     while pending:
         node = pending.pop()
         if node in seen or isinstance(node.op, Const):
             continue
         seen.add(node)
         if node.id in dead:
-            found = True
+            has_dead_source = True
         elif not node.values_in or any(output.declared.element_type.is_float for output in node.outputs):
             return False
         else:
-            pending += [one.node for one in node.values_in]
-    return found
+            pending += [source.node for source in node.values_in]
+    return has_dead_source
 
 
 def verdict_of(
@@ -170,23 +170,29 @@ def verdict_of(
         return "not compared" if reference.is_refused else "failed"
     matched = [output for output in outputs if output.status != "unmatched"]
     if not matched and reference.is_filtered:
-        known = [layer for layer in layers if layer.partner is not None]
-        compared = sum(layer.carried.compared for layer in known if layer.carried is not None)
-        if known and not compared and any(layer.carried.elements for layer in known if layer.carried is not None):
+        partnered = [layer for layer in layers if layer.partner is not None]
+        compared = sum(layer.carried.compared for layer in partnered if layer.carried is not None)
+        if (
+            partnered
+            and not compared
+            and any(layer.carried.elements for layer in partnered if layer.carried is not None)
+        ):
             return "not compared"
-        return "equal" if not faults and all(fits(one) or is_on_steps(one) for one in known) else "different"
+        return (
+            "equal" if not faults and all(fits(result) or is_on_steps(result) for result in partnered) else "different"
+        )
     if len(matched) < len(outputs) and not reference.is_filtered:
         return "different"
-    differ = [one for one in matched if one.status == "different"]
+    differ = [result for result in matched if result.status == "different"]
     if differ:
-        is_its_own = all(one.visible is not None and one.visible.is_within for one in differ)
+        is_its_own = all(result.visible is not None and result.visible.is_within for result in differ)
         is_its_own = is_its_own or any(layer.status == "reference" for layer in layers)
         # A fault before which the reference has no values may be where the reference contradicts itself.
         return "reference" if is_its_own and not any(fault.is_certain for fault in faults) else "different"
     if _failing(faults, "different in a layer", fail_on):
         return "different in a layer"
-    elements = sum(one.error.elements for one in matched if one.error is not None)
-    is_blind = not_compared and any(one.status == "not compared" for one in matched)
+    elements = sum(result.error.elements for result in matched if result.error is not None)
+    is_blind = not_compared and any(result.status == "not compared" for result in matched)
     return "not compared" if is_blind or (elements and not_compared >= elements) else "equal"
 
 
@@ -217,10 +223,10 @@ def _failing(faults: Sequence[LayerFault], verdict: Verdict, fail_on: FailOn) ->
 
 def _failing_alone(report: Comparison, fail_on: FailOn) -> list[str]:
     """Return the paths of the layers that count as wrong because of their runs alone on a device."""
-    found = report.isolation
-    if fail_on == "outputs" or found is None or found.verdict in ("right", "carried"):
+    isolation = report.isolation
+    if fail_on == "outputs" or isolation is None or isolation.verdict in ("right", "carried"):
         return []
-    parts = [*found.of_status("wrong", "refused", "crashed"), *found.fusions]
+    parts = [*isolation.of_status("wrong", "refused", "crashed"), *isolation.fusions]
     return [path for part in parts for path in part.layers] or [layer.path for layer in report.layers[-1:]]
 
 
@@ -245,8 +251,8 @@ def is_gross(
         is_chain: True if the error includes those of layers without a value in the reference.
         is_constant: True for a constant, whose elements are rounded one by one.
     """
-    kind = ElementType.dynamic if element_type is None else ElementType.parse(element_type)
-    if error.problem is not None or not kind.is_float:
+    declared = ElementType.dynamic if element_type is None else ElementType.parse(element_type)
+    if error.problem is not None or not declared.is_float:
         return True
     ours, reference = error.ours, error.reference
     if not isinstance(ours, float) or not isinstance(reference, float):
@@ -254,14 +260,14 @@ def is_gross(
     gap, size = abs(ours - reference), abs(reference)
     if not isfinite(gap):
         return True
-    asked = [one for one in (settings.given, *settings.outputs.values()) if one is not None]
-    if any(gap <= one.atol + one.rtol * size for one in asked):
+    asked = [tolerance for tolerance in (settings.user_tolerance, *settings.outputs.values()) if tolerance is not None]
+    if any(gap <= tolerance.atol + tolerance.rtol * size for tolerance in asked):
         return False
     factor = 1 if settings.is_same_engine else _BEYOND_ROUNDING
     allowed = factor * (error.atol + error.rtol * size)
     if is_constant and settings.is_same_engine and settings.weights is not None:
         return gap > relative_step([settings.weights]) * size + _LEAST_F16
-    least = _least_gross(kind, settings, is_chain=is_chain)
+    least = _least_gross(declared, settings, is_chain=is_chain)
     return gap > max(least * (_signal(error) + size), allowed if isfinite(allowed) else 0.0)
 
 
@@ -269,12 +275,12 @@ _LEAST_F16 = 2.0**-24
 """Smallest number of f16."""
 
 
-def _least_gross(kind: ElementType, settings: Settings, *, is_chain: bool) -> float:
+def _least_gross(element_type: ElementType, settings: Settings, *, is_chain: bool) -> float:
     """Return the relative error that rounding does not explain."""
     if settings.floor is not None and settings.weights is None:
         return settings.floor
     if not settings.is_same_engine:
-        return least_error([kind] if settings.computes_in is None else [kind, settings.computes_in])
+        return least_error([element_type] if settings.computes_in is None else [element_type, settings.computes_in])
     # The precisions of the files differ.
     short = settings.weights or ElementType.f16
     return least_error([short]) if is_chain else 2 * relative_step([short])

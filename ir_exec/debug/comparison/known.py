@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from ir_exec.debug.comparison.metrics import same_bits
 from ir_exec.debug.comparison.records import ComparedLayer, Unmatched
-from ir_exec.debug.comparison.sensitivity import Untested, untested
+from ir_exec.debug.comparison.sensitivity import Untested, find_untested_reason
 from ir_exec.debug.values.entries import Entry, Key
 from ir_exec.graph import Graph, Node
 from ir_exec.types import STRING, Array, ElementType, convert
@@ -70,11 +70,10 @@ class LayerFindings:
         """Count a further run, which may be the first that can show a fault."""
         self.runs += 1
         if self.untested is not None:
-            self.untested = untested(node, outputs)
+            self.untested = find_untested_reason(node, outputs)
 
-    @property
-    def counted(self) -> ComparedLayer:
-        """The layer with the number of its runs, and the reason why none of them can show a fault."""
+    def make_layer(self) -> ComparedLayer:
+        """Return the layer with the number of its runs, and the reason why none of them can show a fault."""
         agrees = self.layer.status in ("equal", "close", "unmatched")
         untested = self.untested if agrees else None
         if (self.layer.runs, self.layer.untested) == (self.runs, untested):
@@ -107,8 +106,8 @@ class Takers:
         self._graph = graph
         self._names: dict[tuple[str, ...], dict[str, dict[Node, None]]] = {}
 
-    def __call__(self, place: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
-        scope, layer_id = place
+    def __call__(self, layer_key: tuple[tuple[str, ...], str]) -> tuple[str, ...]:
+        scope, layer_id = layer_key
         if scope not in self._names:
             self._names[scope] = self._in_scope(scope)
         return tuple([node.name for node in self._names[scope].get(layer_id, ())])
@@ -118,18 +117,18 @@ class Takers:
         for step in range(0, len(scope), 2):
             node = next(node for node, name in graph.holder_names().items() if name == scope[step])
             graph = next(body.graph for body in node.bodies if body.name == scope[step + 1])
-        found: dict[str, dict[Node, None]] = defaultdict(dict)
+        readers: dict[str, dict[Node, None]] = defaultdict(dict)
         for node in graph.nodes:
             for value in node.values_in:
-                found[value.node.id][node] = None
-        return found
+                readers[value.node.id][node] = None
+        return readers
 
 
 def unmatched_of(
     ours: Sequence[Entry],
     theirs: Sequence[Entry],
     partners: Mapping[Key, Entry],
-    found: Mapping[tuple[tuple[str, ...], str], LayerFindings],
+    findings: Mapping[tuple[tuple[str, ...], str], LayerFindings],
 ) -> list[Unmatched]:
     """Return the values of either side without a partner; values that ran on neither side are omitted."""
     listed = []
@@ -138,8 +137,8 @@ def unmatched_of(
             why = "the reference has no matching layer or tensor"
             listed.append(Unmatched(side="model", path=entry.path, type=entry.type, why=why))
             continue
-        known = found.get((entry.scope, entry.layer_id))
-        if known is not None and known.layer.status == "unmatched":
+        layer_findings = findings.get((entry.scope, entry.layer_id))
+        if layer_findings is not None and layer_findings.layer.status == "unmatched":
             listed.append(
                 Unmatched(side="model", path=entry.path, type=entry.type, why="the reference has no value for it")
             )
@@ -160,7 +159,7 @@ def as_type_of(array: Array, other: Array) -> Array:
     """Return an array converted to the element type of another; raises ValueError if only one of them has strings."""
     if array.dtype == other.dtype:
         return array
-    kind = ElementType.of(other)
-    if kind in STRING or ElementType.of(array) in STRING:
-        raise ValueError(f"element type is {ElementType.of(array)}, expected {kind}")
-    return convert(array, kind)
+    element_type = ElementType.of(other)
+    if element_type in STRING or ElementType.of(array) in STRING:
+        raise ValueError(f"element type is {ElementType.of(array)}, expected {element_type}")
+    return convert(array, element_type)

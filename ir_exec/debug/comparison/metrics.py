@@ -154,7 +154,7 @@ def difference(
         problem = f"shape is {list(ours.shape)}, expected {list(reference.shape)}"
         return Difference(elements=size, beyond=1.0, beyond_count=max(size, 1), problem=problem)
     kinds = ElementType.of(ours), ElementType.of(reference)
-    if any(kind in STRING for kind in kinds):
+    if any(element_type in STRING for element_type in kinds):
         return _of_strings(ours, reference)
     if same_bits(ours, reference):
         return no_difference(ours, reference, metrics)
@@ -169,27 +169,27 @@ def difference(
         for start, (a, b) in pieces(ours, reference):
             numbers = as_numbers(b)
             sums.add(start, as_numbers(a), numbers, atol + tolerance.rtol * np.abs(numbers))
-    found = sums.result(ours, reference, atol, tolerance.rtol, custom)
-    sizes = None if found.is_within or not tolerance.terms or terms is None else terms()
+    error = sums.result(ours, reference, atol, tolerance.rtol, custom)
+    sizes = None if error.is_within or not tolerance.terms or terms is None else terms()
     if sizes is None or sizes.shape != ours.shape:
-        return found
+        return error
     sums = _Sums(relative_step(kinds))
     with np.errstate(all="ignore"):
         for start, (a, b, part) in pieces(ours, reference, sizes):
             numbers = as_numbers(b)
             limit = np.maximum(atol + tolerance.rtol * np.abs(numbers), tolerance.terms * part)
             sums.add(start, as_numbers(a), numbers, limit)
-    found = sums.result(ours, reference, atol, tolerance.rtol, custom)
-    allowed = 0.0 if found.worst is None else tolerance.terms * float(sizes[found.worst])
-    return found.model_copy(update={"atol": max(atol, allowed)})
+    error = sums.result(ours, reference, atol, tolerance.rtol, custom)
+    allowed = 0.0 if error.worst is None else tolerance.terms * float(sizes[error.worst])
+    return error.model_copy(update={"atol": max(atol, allowed)})
 
 
 def no_difference(ours: Array, reference: Array, metrics: Mapping[str, Metric] | None = None) -> Difference:
     """Return the difference of bit-identical values."""
-    found = _none_of(ours.size, not_finite_in(ours))
+    zero = _none_of(ours.size, not_finite_in(ours))
     if not metrics:
-        return found
-    return found.model_copy(update={"custom": _custom(ours, reference, metrics)})
+        return zero
+    return zero.model_copy(update={"custom": _custom(ours, reference, metrics)})
 
 
 @lru_cache(maxsize=256)
@@ -260,9 +260,9 @@ class _Sums:
             limit = np.where(is_finite, limit, 0.0)
         excess = np.where(equal, 0.0, error / np.maximum(limit, np.finfo(np.float64).tiny))
         self._beyond += int(np.count_nonzero((error > limit) & ~equal))
-        place = int(excess.argmax())
-        if excess[place] > self._worst[0]:
-            self._worst = float(excess[place]), start + place
+        worst = int(excess.argmax())
+        if excess[worst] > self._worst[0]:
+            self._worst = float(excess[worst]), start + worst
         self._max_abs = max(self._max_abs, float(error.max()))
         relative = np.where(error > 0, error / magnitude, 0.0)
         self._max_rel = max(self._max_rel, float(np.where(np.isnan(relative), np.inf, relative).max()))
@@ -282,9 +282,9 @@ class _Sums:
         """Add a chunk of finite elements, with fewer passes over them than `add`."""
         error, magnitude = np.abs(ours - reference), np.abs(reference)
         excess = error / np.maximum(limit, _TINY)
-        place = int(excess.argmax())
-        if excess[place] > self._worst[0]:
-            self._worst = float(excess[place]), start + place
+        worst = int(excess.argmax())
+        if excess[worst] > self._worst[0]:
+            self._worst = float(excess[worst]), start + worst
         self._beyond += int(np.count_nonzero(error > limit))
         self._max_abs = max(self._max_abs, float(error.max()))
         relative = np.divide(error, magnitude, out=np.zeros_like(error), where=error > 0)
@@ -352,12 +352,12 @@ def load_metric(name: str) -> Metric:
     """Return the metric `module:function`; EvaluationError (IR705) if it cannot be imported."""
     module, _, function = name.partition(":")
     try:
-        found = getattr(importlib.import_module(module), function)
+        metric = getattr(importlib.import_module(module), function)
     except Exception as error:  # a module is a program that can raise any exception
         raise EvaluationError(f"cannot import the metric {name!r}: {error}", code=Code.unknown_input) from None
-    if not callable(found):
+    if not callable(metric):
         raise EvaluationError(f"the metric {name!r} is not callable", code=Code.unknown_input)
-    return found  # type: ignore[no-any-return]  # its result is converted to a float
+    return metric  # type: ignore[no-any-return]  # its result is converted to a float
 
 
 @dataclass(frozen=True)
@@ -395,48 +395,52 @@ class Settings:
     fail_on: Literal["outputs", "layers"] = "outputs"
 
     @property
-    def given(self) -> Tolerance | None:
+    def user_tolerance(self) -> Tolerance | None:
         if self.rtol is None and self.atol is None:
             return None
         return Tolerance(rtol=self.rtol or 0.0, atol=self.atol or 0.0)
 
-    def own(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
-        if self.given is not None:
-            return self.given
+    def own_tolerance(self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType]) -> Tolerance:
+        if self.user_tolerance is not None:
+            return self.user_tolerance
         if isinstance(node.op, Const) and len(set(kinds)) == 1:
             return Tolerance()
-        return own_tolerance(node, inputs, self._computed(kinds))
+        return own_tolerance(node, inputs, self._types_computed_in(kinds))
 
-    def carried(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
-        if self.given is not None:
-            return self.given
-        if self.floor is not None and self.weights is None and len({kind for kind in kinds if kind.is_float}) < 2:
+    def carried_tolerance(self, kinds: Sequence[ElementType], node: Node | None = None) -> Tolerance:
+        if self.user_tolerance is not None:
+            return self.user_tolerance
+        if (
+            self.floor is not None
+            and self.weights is None
+            and len({element_type for element_type in kinds if element_type.is_float}) < 2
+        ):
             return same_engine_tolerance(kinds, self.floor, node)
-        computed = self._computed(kinds)
-        if self.weights is not None and any(kind.is_float for kind in kinds):
+        computed = self._types_computed_in(kinds)
+        if self.weights is not None and any(element_type.is_float for element_type in kinds):
             computed = [*computed, self.weights]
         return tolerance_of(computed, node)
 
-    def chain(self, kinds: Sequence[ElementType]) -> Tolerance:
+    def chain_tolerance(self, kinds: Sequence[ElementType]) -> Tolerance:
         """Return the tolerance for the own error of a chain of layers, which rounds like a complete model."""
-        return replace(self, weights=None, floor=None if self.weights else self.floor).carried(kinds)
+        return replace(self, weights=None, floor=None if self.weights else self.floor).carried_tolerance(kinds)
 
-    def _computed(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
-        if self.computes_in is None or not any(kind.is_float for kind in kinds):
+    def _types_computed_in(self, kinds: Sequence[ElementType]) -> Sequence[ElementType]:
+        if self.computes_in is None or not any(element_type.is_float for element_type in kinds):
             return kinds
         return [*kinds, self.computes_in]
 
 
-def difference_text(found: Difference) -> str:
+def difference_text(error: Difference) -> str:
     """Return a description of a difference in one line."""
-    if found.problem is not None:
-        return found.problem
-    text = f"max abs {format_number(found.max_abs)}, rel {format_number(found.max_rel)}"
-    if found.sqnr_db is not None:
-        text += f", SQNR {found.sqnr_db:.1f} dB"
-    text += f"; {found.beyond_count:,} of {found.elements:,} beyond the tolerance"
-    if found.worst is not None:
-        place = list(found.worst)
-        ours, reference = format_number_pair(found.ours, found.reference)
-        text += f"; at {place} {ours} instead of {reference}"
+    if error.problem is not None:
+        return error.problem
+    text = f"max abs {format_number(error.max_abs)}, rel {format_number(error.max_rel)}"
+    if error.sqnr_db is not None:
+        text += f", SQNR {error.sqnr_db:.1f} dB"
+    text += f"; {error.beyond_count:,} of {error.elements:,} beyond the tolerance"
+    if error.worst is not None:
+        position = list(error.worst)
+        ours, reference = format_number_pair(error.ours, error.reference)
+        text += f"; at {position} {ours} instead of {reference}"
     return text

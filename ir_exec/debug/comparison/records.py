@@ -152,8 +152,8 @@ class ComparedLayer(Record):
     @property
     def rank(self) -> tuple[int, float]:
         """Sort key of several runs of a layer, greatest for the worst: status, then fraction beyond the tolerance."""
-        found = self.own if self.status in ("wrong", "reference", "step") and self.jump is None else self.carried
-        return self.severity, found.beyond if found is not None else 0.0
+        error = self.own if self.status in ("wrong", "reference", "step") and self.jump is None else self.carried
+        return self.severity, error.beyond if error is not None else 0.0
 
 
 class LayerFault(Record):
@@ -370,10 +370,10 @@ class ComparisonRecord(TableRecord):
                 "call": layer.call,
                 "untested": layer.untested,
             }
-            for side, found in (("own", layer.own), ("carried", layer.carried)):
+            for side, error in (("own", layer.own), ("carried", layer.carried)):
                 for column in COLUMNS:
-                    row[f"{side}_{column}"] = None if found is None else getattr(found, column)
-                for name, number in (found.custom if found else {}).items():
+                    row[f"{side}_{column}"] = None if error is None else getattr(error, column)
+                for name, number in (error.custom if error else {}).items():
                     row[f"{side}_{name}"] = number
             if self.isolation is not None:
                 row["alone"] = layer.alone

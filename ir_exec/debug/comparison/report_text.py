@@ -20,8 +20,8 @@ __all__ = [
     "beyond",
     "brief",
     "counts",
+    "describe_drawn_inputs",
     "details",
-    "drawn",
     "first_line",
     "headline",
     "render",
@@ -66,18 +66,18 @@ def first_line(report: ComparisonRecord) -> str:
     if report.verdict == "not compared" and report.failure is not None:
         return f"not compared: {report.failure}"
     if report.verdict == "not compared":
-        return f"not compared: {_blind(report)}{calls}{_untested(report)}"
+        return f"not compared: {_blind(report)}{calls}{_count_untested(report)}"
     if report.verdict == "equal":
         weights = "" if report.weights is None else f"; {report.weights}"
-        weights += "".join(f"; {one}" for one in summary_of(report.quantized))
-        limits = weights + _not_compared(report) + _untested(report) + _beyond(report) + _inside_fusions(report)
+        weights += "".join(f"; {line}" for line in summary_of(report.quantized))
+        limits = weights + _not_compared(report) + _count_untested(report) + _beyond(report) + _inside_fusions(report)
         limits += _other_attributes(report)
-        return f"equal: {_agreement(report)}{calls}{_paired(report)}{limits}"
+        return f"equal: {_agreement(report)}{calls}{_count_paired(report)}{limits}"
     what = _differing(report)
     if report.verdict == "reference":
         return f"the reference differs from itself: {what}{calls}{_second_opinion(report)}{_not_compared(report)}"
     weights = "" if report.weights is None else f"; {report.weights}"
-    weights += "".join(f"; {one}" for one in summary_of(report.quantized))
+    weights += "".join(f"; {line}" for line in summary_of(report.quantized))
     if report.verdict == "different in a layer":
         return f"different in a layer: {_wrong_layers(report)}{weights}{_not_compared(report)}{calls}"
     return f"different: {what}{weights}{_not_compared(report)}{_cause(report)}"
@@ -87,16 +87,16 @@ def _agreement(report: ComparisonRecord) -> str:
     matched = [result for result in report.output_results if result.error is not None]
     if not matched:
         return "the reference has none of the outputs; all of its values agree"
-    errors = [one.error for one in matched if one.error is not None]
+    errors = [output.error for output in matched if output.error is not None]
     worst = max(errors, key=lambda error: error.max_abs)
-    if all(one.status in ("equal", "not compared") for one in matched):
+    if all(output.status in ("equal", "not compared") for output in matched):
         how = "to the bit"
     else:
         how = f"the largest error is {format_number(worst.max_abs)}"
         how += "" if worst.sqnr_db is None else f" (SQNR {min(_sqnrs(errors)):.1f} dB)"
-    if any(one.is_explained for one in matched):
+    if any(output.is_explained for output in matched):
         how += ", as the compression of the weights explains"
-    if any(one.status == "step" for one in matched):
+    if any(output.status == "step" for output in matched):
         how += ", except on steps and in ties"
     if report.computes_in is not None:
         how += f", within the tolerances of {report.computes_in}"
@@ -136,12 +136,12 @@ def _from_runtime(report: ComparisonRecord) -> str:
 
 def _second_opinion(report: ComparisonRecord) -> str:
     """Return the end of the first line for a reference whose second answer agrees with the model."""
-    region = _contradicted(report)
+    region = _list_contradictions(report)
     if region:
         return f"; its values of {_from_to(region)} do not lead to its outputs, so they are inside a fusion"
     layer = next((layer for layer in report.layers if layer.status == "reference"), None)
     if layer is not None:
-        return f"; {_named(layer)}: {layer.note}"
+        return f"; {_layer_title(layer)}: {layer.note}"
     if report.settings:
         return f"; it agrees without {' and '.join(report.settings)}"
     return "; it agrees if its intermediate values are outputs, so a fusion of the reference changes its result"
@@ -155,16 +155,16 @@ def _cause(report: ComparisonRecord) -> str:
         fault = report.first_fault
         more = f", and {len(report.faults) - 1} more" if len(report.faults) > 1 else ""
         if fault.taken_by:
-            return f"; {_named(fault)} has different values{more}"
+            return f"; {_layer_title(fault)} has different values{more}"
         call = f" in call {fault.call} of {report.calls}" if report.calls > 1 else ""
         if not fault.is_certain:
-            return f"; {_suspected(report, fault)}{call}{more}"
-        return f"; {_named(fault)} is the first wrong layer{call}{more}"
+            return f"; {_describe_suspect(report, fault)}{call}{more}"
+        return f"; {_layer_title(fault)} is the first wrong layer{call}{more}"
     first = next((layer for layer in report.layers if layer.path == report.first_carried), None)
     if first is None:
         return ""
     if first.status == "step":
-        return f"; no single layer is wrong: {_named(first)} has a step that amplifies small errors"
+        return f"; no single layer is wrong: {_layer_title(first)} has a step that amplifies small errors"
     return f"; no single layer is wrong: the carried error first exceeds the tolerance at {first.path}"
 
 
@@ -180,12 +180,12 @@ def _wrong_layers(report: ComparisonRecord) -> str:
     if fault is not None and count:
         error = "" if fault.own is None else f" ({brief(fault.own)})"
         if not fault.is_certain:
-            subject = f"{_suspected(report, fault)}{error}"
+            subject = f"{_describe_suspect(report, fault)}{error}"
         else:
-            subject = f"{_named(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
+            subject = f"{_layer_title(fault)} {'has different values' if fault.taken_by else 'is wrong'}{error}"
     else:
         layers = [layer for layer in report.layers if layer.path in report.failing]
-        name = _named(layers[0]) if layers else list_names(sorted(report.failing), _FEW)
+        name = _layer_title(layers[0]) if layers else list_names(sorted(report.failing), _FEW)
         subject, count = f"{name} is not right alone on the device", len(layers)
     more = f", and {count - 1} more" if count > 1 else ""
     if any(result.status == "not compared" for result in report.output_results):
@@ -193,9 +193,9 @@ def _wrong_layers(report: ComparisonRecord) -> str:
     return f"{subject}{more}, although {_agreement(report)}"
 
 
-def _suspected(report: ComparisonRecord, fault: LayerFault) -> str:
+def _describe_suspect(report: ComparisonRecord, fault: LayerFault) -> str:
     """Describe a fault that may be in a layer before the one that shows it."""
-    text = f"the fault is in or before {_named(fault)}"
+    text = f"the fault is in or before {_layer_title(fault)}"
     if not fault.unseen:
         return text
     text += f": {fault.unseen:,} {pluralize(fault.unseen, 'layer has', 'layers have')} no value in the reference"
@@ -209,7 +209,7 @@ def _is_source(layer: ComparedLayer) -> bool:
     return cls.is_parameter or issubclass(cls, Const)
 
 
-def _contradicted(report: ComparisonRecord) -> list[ComparedLayer]:
+def _list_contradictions(report: ComparisonRecord) -> list[ComparedLayer]:
     """Return the layers whose values in the reference do not lead to its outputs."""
     layers = [layer for layer in report.layers if layer.status == "reference" and layer.note is not None]
     return [layer for layer in layers if layer.note is not None and layer.note.startswith(CONTRADICTION)]
@@ -217,7 +217,7 @@ def _contradicted(report: ComparisonRecord) -> list[ComparedLayer]:
 
 def _from_to(layers: Sequence[ComparedLayer]) -> str:
     """Name a region by its first and its last layer."""
-    names = [_named(one) for one in (layers[0], layers[-1])]
+    names = [_layer_title(layer) for layer in (layers[0], layers[-1])]
     return names[0] if len(layers) == 1 else f"{len(layers)} layers from {names[0]} to {names[1]}"
 
 
@@ -228,12 +228,12 @@ def _other_attributes(report: ComparisonRecord) -> str:
         return ""
     more = f", and {len(layers) - 1} more layers" if len(layers) > 1 else ""
     names = ", ".join(layers[0].other_attributes)
-    return f"; these inputs do not show another {names} of {_named(layers[0])}{more}"
+    return f"; these inputs do not show another {names} of {_layer_title(layers[0])}{more}"
 
 
 def _inside_fusions(report: ComparisonRecord) -> str:
     """Return the end of the first line: values of the reference that contradict its outputs."""
-    region = _contradicted(report)
+    region = _list_contradictions(report)
     return f"; the reference differs from itself in {_from_to(region)}, inside a fusion" if region else ""
 
 
@@ -253,14 +253,14 @@ def _not_compared(report: ComparisonRecord) -> str:
     return f"; not compared: {report.not_compared:,} of {elements:,} elements, NaN or infinite on both sides"
 
 
-def _untested(report: ComparisonRecord) -> str:
+def _count_untested(report: ComparisonRecord) -> str:
     if not report.untested:
         return ""
     count = sum(layer.runs > 0 for layer in report.layers) + report.not_run
     return f"; not tested by these inputs: {report.untested:,} of {count:,} layers"
 
 
-def _paired(report: ComparisonRecord) -> str:
+def _count_paired(report: ComparisonRecord) -> str:
     """Return the end of the first line: the number of outputs that were paired without a common name."""
     count = sum(pairing.how != "asked" and pairing.end == "output" for pairing in report.pairings)
     return f"; {format_count(count, 'output')} paired without a common name" if count else ""
@@ -295,7 +295,7 @@ def beyond(report: ComparisonRecord) -> Iterator[str]:
     for fault in report.faults[:_MOST_LISTED]:
         note = f"; {fault.note}" if fault.note else ""
         text = "" if fault.own is None else difference_text(fault.own)
-        yield f"  beyond the tolerance: {_named(fault)}: {text}{note}"
+        yield f"  beyond the tolerance: {_layer_title(fault)}: {text}{note}"
     yield from format_remainder(len(report.faults), _MOST_LISTED, indent="  ")
 
 
@@ -306,7 +306,7 @@ def details(report: ComparisonRecord) -> Iterator[str]:
     if report.verdict == "equal":
         yield from beyond(report)
     for fault in () if report.verdict == "equal" else report.faults[:_MOST_LISTED]:
-        yield f"  {_named(fault)}"
+        yield f"  {_layer_title(fault)}"
         if fault.own is not None:
             yield f"    own error      {difference_text(fault.own)}"
         if fault.carried is not None:
@@ -322,32 +322,32 @@ def details(report: ComparisonRecord) -> Iterator[str]:
     yield from _modules(report)
     for layer in [layer for layer in report.layers if layer.status == "reference"][:_MOST_LISTED]:
         yield f"  the reference differs from itself: {layer.path} ({layer.type}): {layer.note}"
-    yield from _quantized(report)
+    yield from _quantized_lines(report)
     steps = [layer for layer in report.layers if layer.status == "step"]
     for layer in steps[:_MOST_LISTED]:
         yield f"  no fault: {layer.path} ({layer.type}): {layer.note}"
     failed = [layer for layer in report.layers if layer.status == "failed"]
     for layer in failed[:_MOST_LISTED]:
         yield f"  not judged: {layer.path} ({layer.type}): {layer.note}"
-    for one in report.pairings:
-        yield f"  paired: {one.end} {one.model} with {one.reference}: {_HOW[one.how]}"
+    for pairing in report.pairings:
+        yield f"  paired: {pairing.end} {pairing.model} with {pairing.reference}: {_HOW[pairing.how]}"
     for side, title in (("model", "without a partner"), ("reference", "only in the reference")):
-        listed = [one for one in report.unmatched if one.side == side]
+        listed = [pairing for pairing in report.unmatched if pairing.side == side]
         if listed:
-            names = [f"{one.path} ({one.type})" if one.type else one.path for one in listed]
+            names = [f"{pairing.path} ({pairing.type})" if pairing.type else pairing.path for pairing in listed]
             yield f"  {title}: {len(listed)}: {list_names(names, _FEW)}"
     for note in report.notes:
         yield f"  note: {note}"
 
 
-def _quantized(report: ComparisonRecord) -> Iterator[str]:
+def _quantized_lines(report: ComparisonRecord) -> Iterator[str]:
     """Yield lines for the compressed weights with the largest errors and the ranges that clip most."""
-    weights = sorted(report.quantized, key=lambda one: (not one.is_fault, _order(one.error.sqnr_db)))
+    weights = sorted(report.quantized, key=lambda weight: (not weight.is_fault, _order(weight.error.sqnr_db)))
     for weight in weights[:_MOST_LISTED]:
         yield f"  weight {weight.path}: {weight_line(weight)}"
-    ranges = sorted(report.ranges, key=lambda one: (-one.unexplained, -one.outside))
-    for one in ranges[:_MOST_LISTED]:
-        yield f"  range {one.path}: {range_line(one)}"
+    ranges = sorted(report.ranges, key=lambda counts: (-counts.unexplained, -counts.outside))
+    for range_note in ranges[:_MOST_LISTED]:
+        yield f"  range {range_note.path}: {range_line(range_note)}"
     more = len(weights[_MOST_LISTED:]), len(ranges[_MOST_LISTED:])
     if any(more):
         yield f"  ... {more[0]:,} more weights, {more[1]:,} more ranges"
@@ -361,12 +361,12 @@ def _modules(report: ComparisonRecord) -> Iterator[str]:
     """Yield the modules of a recording that are not equal, as a tree, and the module with the first fault."""
     shown = [module for module in report.modules if module.status not in ("equal", "close", "unmatched")]
     if report.modules:
-        found = sum(bool(module.layers) for module in report.modules)
-        yield f"  modules: {found} of {len(report.modules)} found, {len(shown)} not equal"
+        matched = sum(bool(module.layers) for module in report.modules)
+        yield f"  modules: {matched} of {len(report.modules)} found, {len(shown)} not equal"
     if report.first_module is not None and report.first_fault is not None:
-        yield f"  first wrong module: {report.first_module}, wrong in {_named(report.first_fault)}"
-    paths = {one.path for one in shown}
-    for module in sorted(shown, key=lambda one: [_numbered(part) for part in one.path.split(".")]):
+        yield f"  first wrong module: {report.first_module}, wrong in {_layer_title(report.first_fault)}"
+    paths = {record.path for record in shown}
+    for module in sorted(shown, key=lambda record: [_numeric_key(part) for part in record.path.split(".")]):
         parts = module.path.split(".")
         above = [size for size in range(1, len(parts)) if ".".join(parts[:size]) in paths]
         name = ".".join(parts[above[-1] :] if above else parts)
@@ -375,24 +375,24 @@ def _modules(report: ComparisonRecord) -> Iterator[str]:
         yield f"    {'  ' * len(above)}{name}: {module.status}, own {own}, carried {carried}"
 
 
-def _numbered(part: str) -> tuple[int, str]:
+def _numeric_key(part: str) -> tuple[int, str]:
     return (int(part), "") if part.isdecimal() and part.isascii() else (-1, part)
 
 
 def counts(report: ComparisonRecord) -> str:
     """Return the number of layers with each status, and of layers that were not tested, in one line."""
     kinds = ("equal", "close", "step", "carried", "reference", "wrong", "failed", "skipped", "unmatched")
-    found = {kind: sum(layer.status == kind for layer in report.layers) for kind in kinds}
-    parts = join_counts(found)
+    numbers = {status: sum(layer.status == status for layer in report.layers) for status in kinds}
+    parts = join_counts(numbers)
     reasons: Counter[str] = Counter(layer.untested for layer in report.layers if layer.untested is not None)
     if report.not_run:
         reasons["not run"] = report.not_run
     if reasons:
         parts += "; not tested by these inputs: " + join_counts(reasons)
-    return f"{len(report.layers)} layers: {parts}{drawn(report.seed, report.inputs)}"
+    return f"{len(report.layers)} layers: {parts}{describe_drawn_inputs(report.seed, report.inputs)}"
 
 
-def drawn(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
+def describe_drawn_inputs(seed: int | None, shapes: Mapping[str, Sequence[int]]) -> str:
     """Return the end of a line with the seed and the shapes of drawn inputs; empty if no inputs were drawn."""
     if seed is None:
         return ""
@@ -411,5 +411,5 @@ def shown_layers(report: ComparisonRecord, every: bool = False) -> list[Compared
     return sorted(chosen, key=lambda layer: order[layer.status])
 
 
-def _named(layer: ComparedLayer | LayerFault) -> str:
+def _layer_title(layer: ComparedLayer | LayerFault) -> str:
     return f'layer {layer.layer_id} "{layer.path}" ({layer.type})'

@@ -66,13 +66,15 @@ class FindingsReporter:
         Args:
             more: Further fields of the report.
         """
-        layers = self._with_attributes([one.counted for one in self._found.values()])
-        wrong = [(place, layer) for place, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"]
+        layers = self._with_attributes([findings.make_layer() for findings in self._found.values()])
+        wrong = [
+            (layer_key, layer) for layer_key, layer in zip(self._found, layers, strict=True) if layer.status == "wrong"
+        ]
         inside = {scope[:depth] for (scope, _), _ in wrong for depth in range(1, len(scope), 2)}
         faults = [
-            self._fault(place, layer)
-            for place, layer in wrong
-            if inside.isdisjoint((*place[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
+            self._fault(layer_key, layer)
+            for layer_key, layer in wrong
+            if inside.isdisjoint((*layer_key[0], name) for name in holder_names(layer.layer_name, layer.layer_id))
         ]
         faults.sort(key=lambda fault: fault.call)
         seen = self.values.output_errors, self.values.visible_errors, self.values.output_shapes
@@ -97,7 +99,7 @@ class FindingsReporter:
             not_run=self.not_run(),
             first_fault=faults[0] if faults else None,
             faults=tuple(faults),
-            first_carried=min(beyond, key=lambda one: one.call).path if beyond else None,
+            first_carried=min(beyond, key=lambda layer: layer.call).path if beyond else None,
             layers=tuple(layers),
             outputs=tuple(entry.path for entry in ours if entry.output),
             unmatched=tuple(
@@ -124,18 +126,18 @@ class FindingsReporter:
         differing = other_attributes(self._model, self._reference.model, self._partners)
         pairs = zip(self._found, layers, strict=True)
         return [
-            layer.model_copy(update={"other_attributes": differing[place]})
-            if place in differing and (layer.status in ("equal", "close") or place in self._not_run)
+            layer.model_copy(update={"other_attributes": differing[layer_key]})
+            if layer_key in differing and (layer.status in ("equal", "close") or layer_key in self._not_run)
             else layer
-            for place, layer in pairs
+            for layer_key, layer in pairs
         ]
 
     def _add_attributes_not_run(self, reference: Model) -> None:
         """Add the layers of bodies that have not run with other attributes than in another file."""
         scopes = {scope for scope, _ in self._bodies_not_run()}
-        for place in other_attributes(self._model, reference, self._partners):
-            entry = self._entries.get((*place, 0))
-            if place[0] not in scopes or entry is None:
+        for layer_key in other_attributes(self._model, reference, self._partners):
+            entry = self._entries.get((*layer_key, 0))
+            if layer_key[0] not in scopes or entry is None:
                 continue
             layer = ComparedLayer(
                 layer_id=entry.layer_id,
@@ -148,8 +150,8 @@ class FindingsReporter:
                 runs=0,
                 note="not run",
             )
-            self._found[place] = LayerFindings(layer, runs=0)
-            self._not_run.add(place)
+            self._found[layer_key] = LayerFindings(layer, runs=0)
+            self._not_run.add(layer_key)
 
     def not_run(self) -> int:
         """Return the number of layers in bodies that have not run in any call."""
@@ -166,16 +168,16 @@ class FindingsReporter:
         scope = self._scopes.get(layer.path, ())
         return (Where(scope, layer.iterations), layer.layer_id, layer.call) in self._on_steps
 
-    def _fault(self, place: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
-        weights = [weight for key, weight in self.values.quantized.items() if key[:2] == place]
+    def _fault(self, layer_key: tuple[tuple[str, ...], str], layer: ComparedLayer) -> LayerFault:
+        weights = [weight for key, weight in self.values.quantized.items() if key[:2] == layer_key]
         return fault_of(
-            place,
+            layer_key,
             layer,
-            self._nodes[place],
+            self._nodes[layer_key],
             self._found,
             self._takers,
             self.values.settings,
-            is_confirmed=place in self._confirmed,
-            is_compensated=place in self._compensated,
+            is_confirmed=layer_key in self._confirmed,
+            is_compensated=layer_key in self._compensated,
             is_faulty_weight=self.values.settings.is_same_engine and any(weight.is_fault for weight in weights),
         )

@@ -66,23 +66,23 @@ def rounded_to(wide: Array, short: Array) -> ElementType | None:
     if wide.shape != short.shape or not wide.size:
         return None
     kinds = ElementType.of(wide), ElementType.of(short)
-    if any(kind in STRING or not kind.is_float for kind in kinds):
+    if any(element_type in STRING or not element_type.is_float for element_type in kinds):
         return None
-    return next((kind for kind in _SHORT if _is_rounded(wide, short, kind)), None)
+    return next((element_type for element_type in _SHORT if _is_rounded(wide, short, element_type)), None)
 
 
-def _is_rounded(wide: Array, short: Array, kind: ElementType) -> bool:
-    greatest = _GREATEST[kind]
+def _is_rounded(wide: Array, short: Array, element_type: ElementType) -> bool:
+    greatest = _GREATEST[element_type]
     with np.errstate(all="ignore"):
-        for _, (exact, found) in pieces(wide, short):
+        for _, (exact, stored) in pieces(wide, short):
             exact = convert(exact, ElementType.f32)
-            found = convert(found, ElementType.f32)
-            rounded = convert(convert(exact, kind), ElementType.f32)
-            differs = ~((rounded == found) | (np.isnan(rounded) & np.isnan(found)))
+            stored = convert(stored, ElementType.f32)
+            rounded = convert(convert(exact, element_type), ElementType.f32)
+            differs = ~((rounded == stored) | (np.isnan(rounded) & np.isnan(stored)))
             if not differs.any():
                 continue
-            beyond = (np.abs(exact) > greatest) & (np.abs(found) == greatest) & (np.sign(exact) == np.sign(found))
-            flushed = (found == 0) & (np.abs(exact) < _LEAST[kind])
+            beyond = (np.abs(exact) > greatest) & (np.abs(stored) == greatest) & (np.sign(exact) == np.sign(stored))
+            flushed = (stored == 0) & (np.abs(exact) < _LEAST[element_type])
             if bool((differs & ~beyond & ~flushed).any()):
                 return False
     return True
@@ -112,48 +112,50 @@ class RoundedWeights:
         self,
         key: Key,
         ours: Array,
-        wanted: Array,
-        found: Difference,
+        theirs: Array,
+        error: Difference,
         stored: tuple[ElementType | None, ElementType | None] = (None, None),
     ) -> bool:
         """Record a pair of constants and return True if one side is the other one rounded.
 
         Args:
-            found: The difference of both.
+            error: The difference of both.
             stored: The element types in the files; None for the types of the arrays. A constant stored in a longer type
                 counts as rounded only if many of its elements are: a few round numbers do not make it a copy.
         """
-        sides = (("reference", ours, wanted, stored[1]), ("model", wanted, ours, stored[0]))
-        for side, wide, short, kept in sides:
-            kind = rounded_to(wide, short)
-            if kind is not None and ((kept or ElementType.of(short)) is kind or _are_many(wide, short)):
-                self._found[key] = kind, side, found  # type: ignore[assignment]  # the literals above
+        sides = (("reference", ours, theirs, stored[1]), ("model", theirs, ours, stored[0]))
+        for side, wide, short, stored_type in sides:
+            short_type = rounded_to(wide, short)
+            if short_type is not None and (
+                (stored_type or ElementType.of(short)) is short_type or _are_many(wide, short)
+            ):
+                self._found[key] = short_type, side, error  # type: ignore[assignment]  # the literals above
                 return True
         return False
 
     @property
     def element_type(self) -> ElementType | None:
         """The shortest type; None if no constant is rounded."""
-        kinds = {kind for kind, _, _ in self._found.values()}
-        return next((kind for kind in reversed(_SHORT) if kind in kinds), None)
+        kinds = {short_type for short_type, _, _ in self._found.values()}
+        return next((short_type for short_type in reversed(_SHORT) if short_type in kinds), None)
 
     def note(self) -> WeightsNote | None:
         """Return a note on all rounded constants; None if no constant is rounded."""
-        kind = self.element_type
-        if kind is None:
+        short_type = self.element_type
+        if short_type is None:
             return None
         sides: list[Side] = [side for _, side, _ in self._found.values()]
         noise = signal = 0.0
-        for _, _, found in self._found.values():
-            part = (float(found.rmse) ** 2) * found.elements
-            if found.sqnr_db is not None:
+        for _, _, error in self._found.values():
+            part = (float(error.rmse) ** 2) * error.elements
+            if error.sqnr_db is not None:
                 noise += part
-                signal += part * 10 ** (float(found.sqnr_db) / 10)
+                signal += part * 10 ** (float(error.sqnr_db) / 10)
         return WeightsNote(
-            element_type=str(kind),
+            element_type=str(short_type),
             side="model" if 2 * sides.count("model") > len(sides) else "reference",
             count=len(sides),
-            elements=sum(found.elements for _, _, found in self._found.values()),
+            elements=sum(error.elements for _, _, error in self._found.values()),
             sqnr_db=10 * math.log10(signal / noise) if noise > 0 and signal > 0 else None,
         )
 

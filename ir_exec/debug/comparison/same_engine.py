@@ -49,7 +49,11 @@ def floor_of(
 def _short_types(entries: Sequence[Entry]) -> set[str]:
     """Return the element types of constants that round more than f32."""
     kinds = {entry.element_type for entry in entries if entry.is_constant and entry.element_type is not None}
-    return {kind for kind in kinds if ElementType.parse(kind).is_float and ElementType.parse(kind).bits < 32}
+    return {
+        element_type
+        for element_type in kinds
+        if ElementType.parse(element_type).is_float and ElementType.parse(element_type).bits < 32
+    }
 
 
 _MOST_SIGMAS = 4

@@ -12,7 +12,7 @@ from ir_exec.graph import Graph, Node, Value
 from ir_exec.ops.infrastructure.values import Const
 from ir_exec.types import STRING, Array, ElementType
 
-__all__ = ["Untested", "driven_values", "untested"]
+__all__ = ["Untested", "driven_values", "find_untested_reason"]
 
 Untested: TypeAlias = Literal["not finite", "constant", "saturated"]
 """not finite: every element is NaN or infinite. constant: all elements are equal. saturated: every element is at a
@@ -33,7 +33,7 @@ def driven_values(graph: Graph) -> frozenset[Value]:
     return frozenset(driven)
 
 
-def untested(node: Node, outputs: Sequence[Array]) -> Untested | None:
+def find_untested_reason(node: Node, outputs: Sequence[Array]) -> Untested | None:
     """Return the reason why no element of a layer's outputs can show a fault; None if one can.
 
     Args:
@@ -75,7 +75,7 @@ def _number_at(array: Array, position: int) -> float:
 def _consists_of(array: Array, numbers: Sequence[float]) -> bool:
     with np.errstate(all="ignore"):
         for _, (part,) in pieces(array):
-            found = as_numbers(part)
-            if not np.isin(found, numbers).all():
+            elements = as_numbers(part)
+            if not np.isin(elements, numbers).all():
                 return False
     return True

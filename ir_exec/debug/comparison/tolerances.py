@@ -62,7 +62,7 @@ def own_tolerance(node: Node, inputs: Sequence[Array], kinds: Sequence[ElementTy
     positions = accuracy.positions * (count_positions(node, inputs) if accuracy.positions else 0)
     return Tolerance(
         rtol=32 * step,
-        atol=accuracy.absolute * step + _flushed(step),
+        atol=accuracy.absolute * step + _flush_subnormal(step),
         scale=step * (16 + 4 * length + positions),
         terms=step * (accuracy.argument or 2 + length / 2),
     )
@@ -76,13 +76,13 @@ def tolerance_of(kinds: Sequence[ElementType], node: Node | None = None) -> Tole
     Args:
         node: The layer that computes the values, if known.
     """
-    if not any(kind.is_float for kind in kinds):
+    if not any(element_type.is_float for element_type in kinds):
         return Tolerance()
-    least = max(_CARRIED.get(kind.name, 0.3 if kind.is_float else 0.0) for kind in kinds)
+    least = max(_CARRIED.get(element_type.name, 0.3 if element_type.is_float else 0.0) for element_type in kinds)
     step = relative_step(kinds)
     absolute = 0.0 if node is None else _get_accuracy(node).absolute
     # Errors of the terms have no common direction.
-    return Tolerance(rtol=least, atol=absolute * step + _flushed(step), scale=least, terms=least / 10)
+    return Tolerance(rtol=least, atol=absolute * step + _flush_subnormal(step), scale=least, terms=least / 10)
 
 
 SAME_ENGINE = 1e-5
@@ -100,17 +100,17 @@ def same_engine_tolerance(kinds: Sequence[ElementType], floor: float, node: Node
         floor: The maximum error relative to the root mean square, such as `SAME_ENGINE`.
         node: The layer that computes the values, if known.
     """
-    if not any(kind.is_float for kind in kinds):
+    if not any(element_type.is_float for element_type in kinds):
         return Tolerance()
     step = relative_step(kinds)
     absolute = 0.0 if node is None else _get_accuracy(node).absolute
     floor = max(floor, 4 * step)
-    return Tolerance(rtol=floor, atol=absolute * step + _flushed(step), terms=floor / 10, rms=floor)
+    return Tolerance(rtol=floor, atol=absolute * step + _flush_subnormal(step), terms=floor / 10, rms=floor)
 
 
 def least_error(kinds: Sequence[ElementType]) -> float:
     """Return the relative error that rounding and approximations of one layer in these types do not explain."""
-    return max((_CARRIED.get(kind.name, 0.3) for kind in kinds if kind.is_float), default=0.0)
+    return max((_CARRIED.get(element_type.name, 0.3) for element_type in kinds if element_type.is_float), default=0.0)
 
 
 def _get_accuracy(node: Node) -> Accuracy:
@@ -119,8 +119,10 @@ def _get_accuracy(node: Node) -> Accuracy:
 
 def relative_step(kinds: Sequence[ElementType]) -> float:
     """Return the relative step of the coarsest of these types; 0 if none is a float."""
-    return max((_EPSILON.get(kind.name, 0.5) if kind.is_float else 0.0 for kind in kinds), default=0.0)
+    return max(
+        (_EPSILON.get(element_type.name, 0.5) if element_type.is_float else 0.0 for element_type in kinds), default=0.0
+    )
 
 
-def _flushed(step: float) -> float:
+def _flush_subnormal(step: float) -> float:
     return _SMALLEST_NORMAL if step >= _EPSILON["f32"] else 0.0

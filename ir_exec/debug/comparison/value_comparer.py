@@ -82,21 +82,21 @@ class ValueComparer:
         errors = [error for (_, number), error in self.output_errors.items() if number == call]
         return any(error is not None and not error.is_within for error in errors)
 
-    def is_same(self, ours: Array, wanted: Array) -> bool:
+    def is_same(self, ours: Array, theirs: Array) -> bool:
         """Return True if the reference's value is equal, directly or after rounding to the 16-bit type of the file."""
-        if same_bits(ours, wanted):
+        if same_bits(ours, theirs):
             return True
-        if not self._is_wide or ours.dtype == wanted.dtype or ours.shape != wanted.shape:
+        if not self._is_wide or ours.dtype == theirs.dtype or ours.shape != theirs.shape:
             return False
-        return same_bits(as_declared(ours, ElementType.of(wanted)), wanted)
+        return same_bits(as_declared(ours, ElementType.of(theirs)), theirs)
 
-    def compared(
+    def compare_output(
         self,
         visit: Visit,
         entry: Entry,
         ours: Array,
-        wanted: Array | None,
-        made: Array | None,
+        theirs: Array | None,
+        own_output: Array | None,
         inputs: Sequence[Array] | None,
         includes: tuple[str, ...],
     ) -> tuple[ComparedLayer, bool]:
@@ -113,62 +113,64 @@ class ValueComparer:
         output = (entry.key, self.call)
         if entry.output:
             self.output_shapes[entry.key] = ours.shape
-        if wanted is None:
+        if theirs is None:
             if entry.output:
                 self.output_errors[output] = None
             if entry.key in self._folded.parts:
-                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), made is ours
-            return ComparedLayer(**layer, status="unmatched"), made is ours
+                return ComparedLayer(**layer, status="skipped", note=self._folded.parts[entry.key]), own_output is ours
+            return ComparedLayer(**layer, status="unmatched"), own_output is ours
         settings = self.settings
-        kinds = ElementType.of(ours), computed_type(wanted)
-        same = self.is_same(ours, wanted)
+        kinds = ElementType.of(ours), computed_type(theirs)
+        same = self.is_same(ours, theirs)
         terms = partial(cancelling_terms, visit.node, visit.inputs)
         if same:
-            carried = no_difference(ours, wanted, settings.metrics)
+            carried = no_difference(ours, theirs, settings.metrics)
         else:
-            carried = difference(ours, wanted, settings.carried(kinds, visit.node), settings.metrics, terms)
+            carried = difference(ours, theirs, settings.carried_tolerance(kinds, visit.node), settings.metrics, terms)
         own = None
-        if made is not None and not isinstance(visit.node.op, Parameter):
+        if own_output is not None and not isinstance(visit.node.op, Parameter):
             own = carried
-            if made is not ours or not same:
+            if own_output is not ours or not same:
                 tolerance = self._own_tolerance(visit.node, inputs or (), kinds, includes)
                 own_terms = partial(cancelling_terms, visit.node, inputs or ())
-                own = difference(made, wanted, tolerance, settings.metrics, own_terms)
+                own = difference(own_output, theirs, tolerance, settings.metrics, own_terms)
         if entry.output:
             plain = self._reference.output(self._partners[entry.key].key)
-            tolerance = settings.outputs.get(entry.key, settings.carried(kinds, visit.node))
+            tolerance = settings.outputs.get(entry.key, settings.carried_tolerance(kinds, visit.node))
             error = carried
             if not same and entry.key in settings.outputs:
-                error = difference(ours, wanted, tolerance, settings.metrics)
-            if plain is not None and not same_bits(plain, wanted):
+                error = difference(ours, theirs, tolerance, settings.metrics)
+            if plain is not None and not same_bits(plain, theirs):
                 self.visible_errors[output] = error
                 error = difference(ours, plain, tolerance, settings.metrics, terms)
-            if not error.is_within and entry.key not in settings.outputs and settings.given is None:
-                error = self._explained(output, ours, wanted if plain is None else plain, error)
+            if not error.is_within and entry.key not in settings.outputs and settings.user_tolerance is None:
+                error = self._apply_compression_tolerance(output, ours, theirs if plain is None else plain, error)
             self.output_errors[output] = error
         status: Status = "equal" if same else "close" if carried.is_within else "carried"
         if own is not None and not own.is_within:
             status = "wrong"
-            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, wanted, own):
+            if isinstance(visit.node.op, Const) and self._is_rounded(visit.node.op, entry, ours, theirs, own):
                 status = "close"
-                own = carried = difference(ours, wanted, ROUNDED, settings.metrics)
+                own = carried = difference(ours, theirs, ROUNDED, settings.metrics)
         partner = self._partners[entry.key]
-        note = self._quantized(visit, entry, made, inputs)
-        if note is not None and made is not None:
-            own = difference(made, wanted, ROUNDED, settings.metrics)
-            carried = own if made is ours else carried
+        note = self._make_quantized_note(visit, entry, own_output, inputs)
+        if note is not None and own_output is not None:
+            own = difference(own_output, theirs, ROUNDED, settings.metrics)
+            carried = own if own_output is ours else carried
             status = "wrong" if note.is_fault else "close" if carried.is_within else "carried"
             layer["note"] = note.text
-        found = {
+        judgment = {
             "status": status,
             "own": own,
             "carried": carried,
             "partner": partner.path or None,
             "includes": includes[-MOST_INCLUDED:] if status == "wrong" else (),
         }
-        return ComparedLayer(**layer, **found), same
+        return ComparedLayer(**layer, **judgment), same
 
-    def _explained(self, output: tuple[Key, int], ours: Array, theirs: Array, error: Difference) -> Difference:
+    def _apply_compression_tolerance(
+        self, output: tuple[Key, int], ours: Array, theirs: Array, error: Difference
+    ) -> Difference:
         """Return the error of an output, within the tolerance if the compression of the weights explains it."""
         tolerance = compression_tolerance(list(self.quantized.values())) if self.settings.is_same_engine else None
         if tolerance is None:
@@ -179,27 +181,27 @@ class ValueComparer:
         self.explained.add(output)
         return explained
 
-    def _quantized(
-        self, visit: Visit, entry: Entry, made: Array | None, inputs: Sequence[Array] | None
+    def _make_quantized_note(
+        self, visit: Visit, entry: Entry, own_output: Array | None, inputs: Sequence[Array] | None
     ) -> QuantizedNote | None:
         """Return a note on a compressed weight or a range of FakeQuantize; None for all other values."""
         weight = self.quantized.get(entry.key)
         if weight is not None:
             return QuantizedNote(weight_line(weight), weight.is_fault)
         levels = getattr(visit.node.op, "levels", None)
-        if entry.key not in self._folded.passed or levels is None or made is None:
+        if entry.key not in self._folded.passed or levels is None or own_output is None:
             return None
         counter = self.ranges.setdefault(entry.key, RangeCounter(entry.path, entry.layer_id, int(levels)))
-        unexplained = counter.add(visit.inputs if inputs is None else inputs, made)
+        unexplained = counter.add(visit.inputs if inputs is None else inputs, own_output)
         return QuantizedNote(range_line(counter.result()), unexplained > 0)
 
-    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, wanted: Array, own: Difference) -> bool:
+    def _is_rounded(self, constant: Const, entry: Entry, ours: Array, theirs: Array, own: Difference) -> bool:
         """Return True for rounded weights of the reference, and adapt the tolerances to the shorter type."""
-        kind = self._partners[entry.key].element_type
-        stored = constant.element_type, None if kind is None else ElementType.parse(kind)
-        found = self.settings.given is None and self.rounded.add(entry.key, ours, wanted, own, stored)
+        partner_type = self._partners[entry.key].element_type
+        stored = constant.element_type, None if partner_type is None else ElementType.parse(partner_type)
+        is_rounded = self.settings.user_tolerance is None and self.rounded.add(entry.key, ours, theirs, own, stored)
         self.settings = replace(self.settings, weights=self.rounded.element_type)
-        return found
+        return is_rounded
 
     def _own_tolerance(
         self, node: Node, inputs: Sequence[Array], kinds: Sequence[ElementType], includes: Sequence[str]
@@ -209,5 +211,5 @@ class ValueComparer:
         Bodies of a layer may contain rounded weights, whose effect does not count as an own error.
         """
         if node.bodies and self.settings.weights is not None:
-            return self.settings.carried(kinds)
-        return self.settings.chain(kinds) if includes else self.settings.own(node, inputs, kinds)
+            return self.settings.carried_tolerance(kinds)
+        return self.settings.chain_tolerance(kinds) if includes else self.settings.own_tolerance(node, inputs, kinds)

@@ -63,13 +63,13 @@ def compare_isolated(
     device: str,
     hint: str,
     timeout: float,
-    whole: Callable[[Model, Sequence[Sequence[Array]]], Comparison],
+    compare_complete: Callable[[Model, Sequence[Sequence[Array]]], Comparison],
 ) -> Comparison:
     """Compare the whole model, and each part by itself.
 
     Args:
         block: The pattern of blocks, None for single layers.
-        whole: Compares calls of the whole model.
+        compare_complete: Compares calls of the whole model.
 
     Raises:
         EvaluationError: If the reference is not an engine or the device does not exist, and the errors of a run.
@@ -96,7 +96,7 @@ def compare_isolated(
         asker = Asker(asked)
         isolator = Isolator(model, asker, settings, block)
         try:
-            report = whole(model, rows)
+            report = compare_complete(model, rows)
         except IRError as error:
             name = model.graph.path or model.name
             sizes = {port.name: array.shape for port, array in zip(model.inputs, rows[0], strict=True)}
@@ -138,7 +138,7 @@ def _with_parts(
             # A larger group is a consequence of the smaller group that it contains.
             if group is not None and not any(set(fusion.layers) <= set(group.layers) for fusion in fusions):
                 fusions.append(_with_whole(group, report))
-    found = Isolation(
+    isolation = Isolation(
         device=device.title,
         version=device.version,
         block=block,
@@ -150,7 +150,7 @@ def _with_parts(
         networks=asker.networks,
         crashes=asker.crashes,
     )
-    return decide(_noted(report, found), report.verdict, settings.fail_on)
+    return decide(_add_notes(report, isolation), report.verdict, settings.fail_on)
 
 
 def _verdict(
@@ -174,8 +174,8 @@ def _verdict(
 def _with_whole(part: RunPart, report: Comparison) -> RunPart:
     """The part with the worst status of its layers in the whole run."""
     own = set(zip(part.layers, part.layer_ids, strict=True))
-    found = [layer.status for layer in report.layers if (layer.path, layer.layer_id) in own]
-    return part.model_copy(update={"whole": max(found, key=_SEVERITY.index)}) if found else part
+    statuses = [layer.status for layer in report.layers if (layer.path, layer.layer_id) in own]
+    return part.model_copy(update={"whole": max(statuses, key=_SEVERITY.index)}) if statuses else part
 
 
 def _suspects(model: Model, parts: Sequence[RunPart], ends: Sequence[Node], report: Comparison) -> list[Node]:
@@ -184,12 +184,12 @@ def _suspects(model: Model, parts: Sequence[RunPart], ends: Sequence[Node], repo
     The latter are left out if a layer that is wrong by itself explains the difference.
     """
     fine = [part for part in parts if part.status in ("right", "step")]
-    right = {place for part in fine for place in zip(part.layers, part.layer_ids, strict=True)}
+    right = {layer_key for part in fine for layer_key in zip(part.layers, part.layer_ids, strict=True)}
     wrong = {(layer.path, layer.layer_id) for layer in report.layers if layer.status in ("wrong", "reference")}
-    found = [node for node in model.graph.nodes if (node.name, node.id) in wrong & right]
+    suspects = [node for node in model.graph.nodes if (node.name, node.id) in wrong & right]
     if not any(part.status == "wrong" for part in parts):
-        found += [node for node in ends if (node.name, node.id) in right and node not in found]
-    return found
+        suspects += [node for node in ends if (node.name, node.id) in right and node not in suspects]
+    return suspects
 
 
 def _differing_ends(
@@ -213,28 +213,28 @@ def _differing_ends(
     differ, worst = [], None
     for node, port, ours, theirs in zip(ends, model.outputs, expected, answer.outputs, strict=True):
         kinds = [ElementType.of(ours), ElementType.of(theirs)]
-        error = difference(as_declared(ours, port.element_type), theirs, settings.carried(kinds, node))
+        error = difference(as_declared(ours, port.element_type), theirs, settings.carried_tolerance(kinds, node))
         worst = error if worst is None or error.beyond > worst.beyond else worst
         if not error.is_within:
             differ.append(node)
     return differ, worst
 
 
-def _noted(report: Comparison, found: Isolation) -> Comparison:
+def _add_notes(report: Comparison, isolation: Isolation) -> Comparison:
     """The comparison with the parts, and with a note for each layer that ran by itself.
 
     Layers missing from the comparison, for example because the whole model does not run, are added to it.
     """
-    single = {(part.layers[0], part.layer_ids[0]): part for part in found.parts if part.kind == "layer"}
+    single = {(part.layers[0], part.layer_ids[0]): part for part in isolation.parts if part.kind == "layer"}
     layers: list[ComparedLayer] = []
     for layer in report.layers:
         part = single.pop((layer.path, layer.layer_id), None)
-        layers.append(layer if part is None else _with_part(layer, part, found.device))
+        layers.append(layer if part is None else _with_part(layer, part, isolation.device))
     for (path, id), part in single.items():
         added = ComparedLayer(layer_id=id, layer_name=path, path=path, type=part.types[0], status="unmatched")
         if part.status not in ("left out", "not run"):
-            layers.append(_with_part(added, part, found.device))
-    return report.model_copy(update={"layers": tuple(layers), "isolation": found})
+            layers.append(_with_part(added, part, isolation.device))
+    return report.model_copy(update={"layers": tuple(layers), "isolation": isolation})
 
 
 def _with_part(layer: ComparedLayer, part: RunPart, device: str) -> ComparedLayer:

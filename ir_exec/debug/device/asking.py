@@ -91,8 +91,8 @@ class Asker:
             is_static: As for `Device.run`.
             fuses: As for `Device.run`.
         """
-        found = self._together([question], is_static=is_static, fuses=fuses)
-        return found[0] if isinstance(found, list) else found
+        answers = self._together([question], is_static=is_static, fuses=fuses)
+        return answers[0] if isinstance(answers, list) else answers
 
     def _together(
         self, questions: Sequence[PartQuestion], *, is_static: bool = False, fuses: bool = False
@@ -103,7 +103,7 @@ class Asker:
             inputs = [array for question in questions for array in question.inputs]
             try:
                 write_together([question.model for question in questions], [array.ndim for array in inputs], path)
-                found = iter(self.device.run(path, inputs, is_static=is_static, fuses=fuses))
+                outputs = iter(self.device.run(path, inputs, is_static=is_static, fuses=fuses))
             except IRError as error:
                 return PartAnswer(problem="refused", reason=error.message)
             except ChildRefused as error:
@@ -112,5 +112,6 @@ class Asker:
                 self.crashes += 1
                 return PartAnswer(problem="crashed", reason=str(error), is_late=error.is_late)
         return [
-            PartAnswer([next(found) for _ in question.model.outputs], together=len(questions)) for question in questions
+            PartAnswer([next(outputs) for _ in question.model.outputs], together=len(questions))
+            for question in questions
         ]

@@ -53,7 +53,7 @@ class Device(Protocol):
             ChildRefused: If the process reports an error.
         """
 
-    def fused(self, path: Path) -> list[str]:
+    def list_fused(self, path: Path) -> list[str]:
         """Return the names of the layers computed by each step, separated by commas; empty if the engine has none."""
 
     def close(self) -> None:
@@ -98,7 +98,9 @@ class OpenVINODevice:
         with tempfile.TemporaryDirectory(dir=self._folder.name) as name:
             folder = Path(name)
             stored = store_arrays(inputs, folder)
-            shapes = {str(place): str(list(array.shape)) for place, array in enumerate(inputs)} if is_static else {}
+            shapes = (
+                {str(position): str(list(array.shape)) for position, array in enumerate(inputs)} if is_static else {}
+            )
             answer = self._child.ask(
                 do="run",
                 xml=str(path),
@@ -110,9 +112,9 @@ class OpenVINODevice:
             )
             if answer["computes_in"] in ("f16", "bf16"):
                 self.computes_in = ElementType.parse(answer["computes_in"])
-            return [load_stored(one).copy() for one in answer["outputs"]]
+            return [load_stored(location).copy() for location in answer["outputs"]]
 
-    def fused(self, path: Path) -> list[str]:
+    def list_fused(self, path: Path) -> list[str]:
         answer = self._child.ask(do="fused", xml=str(path), bin=_weights_of(path), shapes={}, **self._request)
         names: list[str] = answer["fused"]
         return names
@@ -147,22 +149,22 @@ class ONNXRuntimeDevice:
         self._precision = precision
         self._child = Child("onnx_child.py", timeout)
         try:
-            found = self._child.ask(do="providers")
+            answer = self._child.ask(do="providers")
         except (ChildCrashed, ChildRefused) as error:
             self.close()
             raise EvaluationError(f"onnxruntime fails to start: {error}", code=Code.failed) from None
-        self.version: str = found["version"]
-        names = {name.removesuffix("ExecutionProvider"): name for name in found["providers"]}
-        wanted = {"GPU": "CUDA"}.get(device, device.removesuffix("ExecutionProvider"))
+        self.version: str = answer["version"]
+        names = {name.removesuffix("ExecutionProvider"): name for name in answer["providers"]}
+        provider = {"GPU": "CUDA"}.get(device, device.removesuffix("ExecutionProvider"))
         by_upper = {short.upper(): name for short, name in names.items()}
-        if wanted.upper() not in by_upper:
+        if provider.upper() not in by_upper:
             self.close()
             raise absent_device(device, sorted(names), "onnxruntime")
-        self._providers = list(dict.fromkeys([by_upper[wanted.upper()], "CPUExecutionProvider"]))
+        self._providers = list(dict.fromkeys([by_upper[provider.upper()], "CPUExecutionProvider"]))
 
     def run(self, path: Path, inputs: Sequence[Array], *, is_static: bool = False, fuses: bool = False) -> list[Array]:
         # Imported here because `onnx` is an optional dependency.
-        from ir_exec.engines.widening import widened
+        from ir_exec.engines.widening import widen_model
         from ir_exec.onnx.export.files import write_exported
         from ir_exec.onnx.export.lower import lower_model
 
@@ -173,7 +175,7 @@ class ONNXRuntimeDevice:
             folder = Path(name)
             try:
                 exported = lower_model(model, functions=False)
-                write_exported(widened(exported) if self._precision == "f32" else exported, folder / "network.onnx")
+                write_exported(widen_model(exported) if self._precision == "f32" else exported, folder / "network.onnx")
             except IRError as error:
                 raise ChildRefused(error.message) from None
             # A widened model takes f32 inputs instead of 16-bit floats.
@@ -195,7 +197,7 @@ class ONNXRuntimeDevice:
                 raise ChildRefused(f"onnxruntime returns no array for {missing[0]!r}")
             return [load_stored(answer["tensors"][output]).copy() for output in exported.outputs]
 
-    def fused(self, path: Path) -> list[str]:
+    def list_fused(self, path: Path) -> list[str]:
         return []
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from ir_exec.debug.comparison.metrics import Difference, Settings
 from ir_exec.debug.device.asking import Asker, PartQuestion
 from ir_exec.debug.device.parts import IsolatedPart, LeftOut, parts_of, scopes_of
 from ir_exec.debug.device.records import PartStatus, RunPart
-from ir_exec.debug.device.verdicts import PartCase, judged
+from ir_exec.debug.device.verdicts import PartCase, judge_again
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.errors import EvaluationError, IRError
 from ir_exec.graph import Node, Value
@@ -130,16 +130,16 @@ class Isolator:
         """Add a part to the batch, or record the reason why it is left out."""
         part = pending.part
         try:
-            made = part.network()
-            ports = zip(made.inputs, made.model.inputs, strict=True)
+            network = part.network()
+            ports = zip(network.inputs, network.model.inputs, strict=True)
             inputs = [as_declared(pending.given[value], port.element_type) for value, port in ports]
-            case = self._case(pending, visit, PartQuestion(made.model, inputs))
+            case = self._case(pending, visit, PartQuestion(network.model, inputs))
         except IRError as error:
             self._found[part] = _run_part(part, "left out", note=f"cannot be extracted: {error.message}")
             return
         self._found[part] = _run_part(part, "not run")
         self._batch.append((part, case))
-        constants = (node.op for node in made.model.graph.nodes)
+        constants = (node.op for node in network.model.graph.nodes)
         self._size += pending.size + sum(op.size for op in constants if isinstance(op, Const))
         if len(self._batch) >= BATCH_PARTS or self._size >= BATCH_BYTES:
             self._flush()
@@ -147,17 +147,17 @@ class Isolator:
     def _case(self, pending: _Pending, visit: Visit, question: PartQuestion) -> PartCase:
         """The part with its expected outputs for the inputs of the device, rounded to 16-bit floats if declared so."""
         part = pending.part
-        made = part.network()
-        rounded = dict(zip(made.inputs, question.inputs, strict=True))
+        network = part.network()
+        rounded = dict(zip(network.inputs, question.inputs, strict=True))
         is_same = all(pending.given[value].dtype == array.dtype for value, array in rounded.items())
         if len(part.nodes) > 1:
             if is_same:
-                return PartCase(question, [pending.made[value] for value in made.outputs])
-            walker = Walker(made.model, threads=self._settings.threads, precision=self._settings.precision)
+                return PartCase(question, [pending.made[value] for value in network.outputs])
+            walker = Walker(network.model, threads=self._settings.threads, precision=self._settings.precision)
             return PartCase(question, walker.run(list(question.inputs)))
-        positions = [value.position for value in made.outputs]
+        positions = [value.position for value in network.outputs]
         if is_same:
-            expected = [pending.made[value] for value in made.outputs]
+            expected = [pending.made[value] for value in network.outputs]
             return PartCase(question, expected, visit.node, visit.inputs, positions)
         arrays = [
             as_type_of(rounded[source(value)], array) if source(value) in rounded else array
@@ -170,8 +170,8 @@ class Isolator:
         batch, self._batch, self._size = self._batch, [], 0
         answers = self._asker.ask_all([case.question for _, case in batch])
         for (part, case), answer in zip(batch, answers, strict=True):
-            found = judged(case, answer, self._asker, self._settings)
-            self._found[part] = _run_part(part, found.status, found.error, found.note)
+            judgement = judge_again(case, answer, self._asker, self._settings)
+            self._found[part] = _run_part(part, judgement.status, judgement.error, judgement.note)
             part.forget()
 
 

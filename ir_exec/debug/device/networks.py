@@ -23,17 +23,17 @@ def with_constants(nodes: Iterable[Node], constant: Collection[Value]) -> list[N
     Args:
         constant: The values that depend only on weights.
     """
-    found: dict[Node, None] = {}
+    ordered: dict[Node, None] = {}
     for node in nodes:
         pending = [node]
         while pending:
-            one = pending[-1]
-            above = [value.node for value in one.values_in if value in constant and value.node not in found]
+            current = pending[-1]
+            above = [value.node for value in current.values_in if value in constant and value.node not in ordered]
             if above:
                 pending += above
             else:
-                found[pending.pop()] = None
-    return list(found)
+                ordered[pending.pop()] = None
+    return list(ordered)
 
 
 def part_network(
@@ -41,25 +41,25 @@ def part_network(
     nodes: Sequence[Node],
     outputs: Sequence[Value],
     constant: Collection[Value],
-    known: Mapping[Value, Array],
+    values: Mapping[Value, Array],
 ) -> Cut:
     """The model of these layers and their weights; other values that they read are its inputs.
 
     Args:
         nodes: The nodes in topological order.
         constant: The values that depend only on weights.
-        known: Values that become constants.
+        values: Values that become constants.
 
     Raises:
         IRError: The errors of building a graph.
     """
     own = with_constants(nodes, constant)
     keep = {node for node in own if not node.layer.is_constant}
-    around = dict.fromkeys(source(value).node for node in own for value in node.values_in)
-    order = [*(node for node in around if node not in keep), *(node for node in own if node in keep)]
+    inputs = dict.fromkeys(source(value).node for node in own for value in node.values_in)
+    order = [*(node for node in inputs if node not in keep), *(node for node in own if node in keep)]
     # A graph of only this part, because `cut` visits all nodes of a graph.
     graph = Graph(region.graph.name, order, [], [], [], [])
-    return cut(Region(region.model, graph, region.types, region.scope), keep, outputs, constants=known)
+    return cut(Region(region.model, graph, region.types, region.scope), keep, outputs, constants=values)
 
 
 def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) -> None:
@@ -81,11 +81,11 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
     pending = iter(ranks)
     for number, model in enumerate(models):
         document = model.current_document()
-        ids = {layer.id: str(next_id + place) for place, layer in enumerate(document.layers)}
+        ids = {layer.id: str(next_id + position) for position, layer in enumerate(document.layers)}
         next_id += len(ids)
         move = joined.starts[number]
         for layer in document.layers:
-            moved = _moved(layer, ids[layer.id], f"{number}/{layer.name}", move)
+            moved = _move_layer(layer, ids[layer.id], f"{number}/{layer.name}", move)
             layers.append(_without_limits(moved, next(pending)) if layer.is_parameter else moved)
         edges += [
             Edge(
@@ -97,11 +97,13 @@ def write_together(models: Sequence[Model], ranks: Sequence[int], path: Path) ->
             for edge in document.edges
         ]
     # The bit order of weights depends on the release that wrote the first document.
-    whole = models[0].current_document().changed(name="parts", layers=tuple(layers), edges=tuple(edges), path=None)
-    write_document(whole, joined, path)
+    joined_document = (
+        models[0].current_document().changed(name="parts", layers=tuple(layers), edges=tuple(edges), path=None)
+    )
+    write_document(joined_document, joined, path)
 
 
-def _moved(layer: Layer, id: str, name: str, move: int) -> Layer:
+def _move_layer(layer: Layer, id: str, name: str, move: int) -> Layer:
     """The layer with another id, name and offset of weights, and without tensor names."""
     outputs = tuple([port.changed(names=()) if port.names else port for port in layer.outputs])
     return _reading(layer, move).changed(id=id, name=name, outputs=outputs, output_names=())

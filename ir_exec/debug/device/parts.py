@@ -77,12 +77,12 @@ class IsolatedPart:
         if self._made is None:
             region = self.scope.region
             read = {source(value) for node in self.nodes for value in node.values_in}
-            known: dict[Value, Array] = {}
+            constants: dict[Value, Array] = {}
             for value in read:
                 array = None if value.node in self.inside or value in self.scope.constant else region.known(value)
                 if array is not None:
-                    known[value] = array
-            self._made = part_network(region, self.nodes, self.outputs, self.scope.constant, known)
+                    constants[value] = array
+            self._made = part_network(region, self.nodes, self.outputs, self.scope.constant, constants)
         return self._made
 
     def forget(self) -> None:
@@ -127,9 +127,9 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
         if reason is not None:
             left.append(LeftOut(node, path, reason))
             continue
-        found = None if prefix is None else prefix.match(path)
+        match = None if prefix is None else prefix.match(path)
         # Layers with the same name differ by id.
-        groups.setdefault((path, node.id) if found is None else (found[0], None), []).append(node)
+        groups.setdefault((path, node.id) if match is None else (match[0], None), []).append(node)
     parts = []
     for (name, id), nodes in groups.items():
         part = scope.part(name, nodes, is_single=id is not None)
@@ -143,16 +143,16 @@ def parts_of(scope: IsolationScope, block: str | None = None) -> tuple[list[Isol
 def _prefix(block: str) -> re.Pattern[str]:
     """The pattern of names that begin with a block. A block ends before a dot or a slash, or at the end of the name."""
     signs = {"**": ".*?", "*": "[^./]*", "?": "[^./]"}
-    text = "".join(signs.get(one, re.escape(one)) for one in re.split(r"(\*\*|[*?])", block.rstrip("./")))
+    text = "".join(signs.get(sign, re.escape(sign)) for sign in re.split(r"(\*\*|[*?])", block.rstrip("./")))
     return re.compile(rf"{text}(?=[./]|\Z)")
 
 
 def reason_to_leave_out(node: Node, scope: IsolationScope) -> str | None:
     """The reason why a layer cannot run by itself; None if it can."""
-    inside = [node, *(one for body in node.bodies for one in body.graph.all_nodes())]
-    if any(isinstance(one.op, (AssignsVariable, ReadsVariable)) for one in inside):
+    inside = [node, *(inner for body in node.bodies for inner in body.graph.all_nodes())]
+    if any(isinstance(inner.op, (AssignsVariable, ReadsVariable)) for inner in inside):
         return "keeps a variable"
-    if any(one.op is not None and not one.op.deterministic and is_counted(one) for one in inside):
+    if any(inner.op is not None and not inner.op.deterministic and is_counted(inner) for inner in inside):
         return "random numbers"
     if node.outputs and scope.constant.issuperset(node.outputs):
         return "depends only on weights, runs with the layers that read it"

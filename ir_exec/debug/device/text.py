@@ -26,20 +26,20 @@ _VERDICTS: dict[IsolationVerdict, str] = {
 _SHOWN: Sequence[PartStatus] = ("wrong", "crashed", "refused", "not run", "left out")
 
 
-def isolation_lines(found: Isolation) -> Iterator[str]:
+def isolation_lines(isolation: Isolation) -> Iterator[str]:
     """Yield the verdict, the counts, and the parts that are not right."""
-    noun = "layers" if found.block is None else "blocks and layers"
-    yield f"  by itself on {found.device}: {_VERDICTS[found.verdict]}"
-    counts = {status: len(found.of_status(status)) for status in ("right", "step", *_SHOWN)}
-    crashes = f", {found.crashes} crashes" if found.crashes else ""
-    runs = f"in {format_count(found.networks, 'run')}"
-    yield f"    {len(found.parts)} {noun}: {join_counts(counts)}; {runs}{crashes}"
-    for part in found.fusions[:_MOST_LISTED]:
+    noun = "layers" if isolation.block is None else "blocks and layers"
+    yield f"  by itself on {isolation.device}: {_VERDICTS[isolation.verdict]}"
+    counts = {status: len(isolation.of_status(status)) for status in ("right", "step", *_SHOWN)}
+    crashes = f", {isolation.crashes} crashes" if isolation.crashes else ""
+    runs = f"in {format_count(isolation.networks, 'run')}"
+    yield f"    {len(isolation.parts)} {noun}: {join_counts(counts)}; {runs}{crashes}"
+    for part in isolation.fusions[:_MOST_LISTED]:
         layers = [f"{path} ({type})" for path, type in zip(part.layers, part.types, strict=True)]
         yield f"    wrong together: {list_names(layers, _MOST_NAMES)}"
         yield f"      error        {'' if part.error is None else device_difference_text(part.error)}"
     for status in _SHOWN:
-        parts = found.of_status(status)
+        parts = isolation.of_status(status)
         if status == "left out":
             yield from _left_out(parts)
             continue
@@ -74,5 +74,5 @@ def _heading(part: RunPart) -> str:
 
 def _detail(part: RunPart) -> str:
     error = None if part.error is None or part.status in ("right", "left out") else device_difference_text(part.error)
-    whole = None if part.whole is None or part.status != "wrong" else f"in the whole run {part.whole}"
-    return "; ".join(filter(None, (error, part.note, whole)))
+    in_complete_run = None if part.whole is None or part.status != "wrong" else f"in the whole run {part.whole}"
+    return "; ".join(filter(None, (error, part.note, in_complete_run)))

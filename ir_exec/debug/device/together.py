@@ -71,25 +71,27 @@ class WrongTogether:
             return frozenset(layer for layer, depth in depths.items() if depth <= count)
 
         def is_wrong_below(upstream: Sequence[Node]) -> bool:
-            nodes = self._connected({*upstream, node}, node)
+            nodes = self._connected_layers({*upstream, node}, node)
             return len(nodes) > 1 and is_wrong(nodes)
 
         count = smallest_count(lambda count: is_wrong(to_depth(count)), max(depths.values()))
         if count is None:
             return None
         nodes = to_depth(count)
-        nearest = [one for one in reversed(self._scope.region.graph.nodes) if one in nodes and one is not node]
+        nearest = [
+            member for member in reversed(self._scope.region.graph.nodes) if member in nodes and member is not node
+        ]
         upstream = minimize(nearest, is_wrong_below, limit=_MOST_TRIALS).items
         if len(upstream) < len(nearest):
-            nodes = self._connected({*upstream, node}, node)
+            nodes = self._connected_layers({*upstream, node}, node)
         order = [node for node in self._scope.region.graph.nodes if node in nodes]
         self._values.clear()
         return RunPart(
             name=node.name,
             kind="fusion",
-            layers=tuple(one.name for one in order),
-            layer_ids=tuple(one.id for one in order),
-            types=tuple(one.type for one in order),
+            layers=tuple(member.name for member in order),
+            layer_ids=tuple(member.id for member in order),
+            types=tuple(member.type for member in order),
             status="wrong",
             error=judgements[nodes].error,
             note=judgements[nodes].note,
@@ -114,22 +116,22 @@ class WrongTogether:
         outputs = tuple(value for value in end.outputs if value in self._scope.readers)
         part = IsolatedPart(self._scope, end.name, tuple(order), outputs)
         try:
-            made = part.network()
-            missing = [value for value in (*made.inputs, *outputs) if value not in self._values]
+            network = part.network()
+            missing = [value for value in (*network.inputs, *outputs) if value not in self._values]
             if missing:
                 self._values |= values_at(self._scope.region, self._inputs, missing, threads=self._settings.threads)
             inputs = [
                 as_declared(self._values[value], port.element_type)
-                for value, port in zip(made.inputs, made.model.inputs, strict=True)
+                for value, port in zip(network.inputs, network.model.inputs, strict=True)
             ]
-            walker = Walker(made.model, threads=self._settings.threads, precision=self._settings.precision)
-            question = PartQuestion(made.model, inputs)
+            walker = Walker(network.model, threads=self._settings.threads, precision=self._settings.precision)
+            question = PartQuestion(network.model, inputs)
             case = PartCase(question, walker.run(inputs))
         except IRError as error:
             return Judgement("left out", note=error.message)
         return judgement(case, self._asker.ask(question, fuses=True), self._asker, self._settings)
 
-    def _connected(self, nodes: Collection[Node], end: Node) -> frozenset[Node]:
+    def _connected_layers(self, nodes: Collection[Node], end: Node) -> frozenset[Node]:
         """The layers that the last one depends on, directly or through the others."""
         connected, pending = {end}, [end]
         while pending:
@@ -149,12 +151,12 @@ class WrongTogether:
                 path = Path(folder, "network.xml")
                 try:
                     write_together([self._model], [array.ndim for array in self._inputs], path)
-                    steps = self._asker.device.fused(path)
+                    steps = self._asker.device.list_fused(path)
                 except (IRError, ChildCrashed, ChildRefused):
                     steps = []
-            known = {f"0/{name}" for name in names}
+            prefixed_names = {f"0/{name}" for name in names}
             for step in steps:
-                group = {names[name.removeprefix("0/")] for name in original_layers(step, known)}
+                group = {names[name.removeprefix("0/")] for name in original_layers(step, prefixed_names)}
                 if len(group) > 1:
                     self._groups.append(group)
         return self._groups

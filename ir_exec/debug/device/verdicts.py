@@ -17,7 +17,7 @@ from ir_exec.debug.device.records import PartStatus
 from ir_exec.graph import Node
 from ir_exec.types import Array, ElementType
 
-__all__ = ["Judgement", "PartCase", "judged"]
+__all__ = ["Judgement", "PartCase", "judge_again"]
 
 
 _NO_TOLERANCE = Tolerance()
@@ -56,23 +56,23 @@ class Judgement:
         return self.status in ("right", "step")
 
 
-def judged(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settings) -> Judgement:
+def judge_again(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settings) -> Judgement:
     """Judge an answer. A part that is wrong in a batch runs again alone, and again with static shapes."""
-    found = judgement(case, answer, asker, settings)
+    result = judgement(case, answer, asker, settings)
     note = None
-    if found.status == "wrong" and answer.together > 1:
+    if result.status == "wrong" and answer.together > 1:
         alone = judgement(case, asker.ask(case.question), asker, settings)
         if alone.is_right:
             note = "wrong in a batch with independent layers"
-        found = alone
-    if found.status in ("wrong", "refused") and case.question.is_open:
+        result = alone
+    if result.status in ("wrong", "refused") and case.question.is_open:
         static = judgement(case, asker.ask(case.question, is_static=True), asker, settings)
-        if found.status == "wrong" and static.is_right:
+        if result.status == "wrong" and static.is_right:
             note = "right with static shapes"
-        elif found.status == "refused" and static.status not in ("refused", "crashed"):
-            note, found = f"with static shapes, because the device rejects dynamic dims: {found.note}", static
-    notes = "; ".join(filter(None, (found.note, note)))
-    return replace(found, note=notes or None)
+        elif result.status == "refused" and static.status not in ("refused", "crashed"):
+            note, result = f"with static shapes, because the device rejects dynamic dims: {result.note}", static
+    notes = "; ".join(filter(None, (result.note, note)))
+    return replace(result, note=notes or None)
 
 
 def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settings) -> Judgement:
@@ -97,8 +97,8 @@ def judgement(case: PartCase, answer: PartAnswer, asker: Asker, settings: Settin
     count = max(case.positions, default=0) + 1
     ours = [case.expected[0]] * count
     theirs: list[Array | None] = [None] * count
-    for position, expected, found in zip(case.positions, case.expected, answer.outputs, strict=True):
-        ours[position], theirs[position] = expected, found
+    for position, expected, output in zip(case.positions, case.expected, answer.outputs, strict=True):
+        ours[position], theirs[position] = expected, output
     limit = Tolerance(worst.rtol, worst.atol)
     steps = on_steps(case.node, case.inputs, ours, theirs, limit, coarse)
     return Judgement("wrong" if steps is None else "step", worst, steps)
@@ -122,11 +122,11 @@ def _error(
     case: PartCase, number: int, ours: Array, theirs: Array, coarse: ElementType | None, settings: Settings
 ) -> Difference:
     kinds = [ElementType.of(ours), computed_type(theirs)]
-    if coarse is not None and any(kind.is_float for kind in kinds):
+    if coarse is not None and any(element_type.is_float for element_type in kinds):
         kinds.append(coarse)
     if case.node is None:
-        return difference(ours, theirs, settings.chain(kinds))
-    tolerance = settings.own(case.node, case.inputs, kinds)
+        return difference(ours, theirs, settings.chain_tolerance(kinds))
+    tolerance = settings.own_tolerance(case.node, case.inputs, kinds)
     least = case.least
     tolerance = replace(tolerance, rtol=max(tolerance.rtol, least.rtol), atol=max(tolerance.atol, least.atol))
     is_first = case.positions[number] == 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ir_exec.debug.comparison.metrics import Difference, Tolerance, difference, difference_text, same_bits
-from ir_exec.debug.comparison.pairing.structure import Side, is_generated, paired, plain_attributes
+from ir_exec.debug.comparison.pairing.structure import Side, is_generated, pair_layers, plain_attributes
 from ir_exec.debug.comparison.rounded import WeightsNote
 from ir_exec.debug.diffs.listing import opened
 from ir_exec.debug.diffs.stored import StoredWeights
@@ -258,7 +258,7 @@ class _Diff:
             is_touched: True if values from the enclosing graph differ.
         """
         mine, theirs = Side(a, self._weights[0]), Side(b, self._weights[1])
-        pairs = paired(mine, theirs)
+        pairs = pair_layers(mine, theirs)
         self._sources |= mine.sources | theirs.sources
         self._has_compressed_weights |= mine.has_compressed_weights or theirs.has_compressed_weights
         self.ranges += [_range(node, scope, side.weights) for side in (mine, theirs) for node in side.ranges]

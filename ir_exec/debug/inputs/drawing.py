@@ -55,19 +55,19 @@ class Drawer:
         model: Model,
         seed: int,
         shapes: Mapping[str, ShapeLike] | None = None,
-        given: Mapping[str, Array] | None = None,
+        arrays: Mapping[str, Array] | None = None,
     ) -> None:
         self._ports = model.inputs
         self._seed = seed
-        self._given = dict(given or {})
-        wanted = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
-        if unknown := sorted(wanted.keys() - {port.name for port in self._ports}):
+        self._given = dict(arrays or {})
+        requested = {name: as_shape(shape) for name, shape in (shapes or {}).items()}
+        if unknown := sorted(requested.keys() - {port.name for port in self._ports}):
             names = ", ".join(port.name for port in self._ports)
             raise EvaluationError(f"there is no input {unknown[0]!r}; the inputs are: {names}", code=Code.unknown_input)
-        known = {name: Shape(array.shape) for name, array in self._given.items()}
-        self._shapes = wanted | fitting_shapes(model, wanted | known)
+        from_arrays = {name: Shape(array.shape) for name, array in self._given.items()}
+        self._shapes = requested | fitting_shapes(model, requested | from_arrays)
         self.names = [port.name for port in model.outputs]
-        self.depends, self._roles = self._found_roles(model)
+        self.depends, self._roles = self._find_roles(model)
 
     @property
     def is_random(self) -> bool:
@@ -96,7 +96,7 @@ class Drawer:
         """The random stream of an input, independent of the other inputs."""
         return np.random.default_rng([self._seed, number, attempt])
 
-    def _found_roles(self, model: Model) -> tuple[Sequence[bool], Sequence[Role]]:
+    def _find_roles(self, model: Model) -> tuple[Sequence[bool], Sequence[Role]]:
         if not self.is_random:
             return [True] * len(self.names), [PLAIN] * len(self._ports)
         shapes = []
@@ -105,10 +105,10 @@ class Drawer:
             sizes = array.shape if array is not None else drawn_shape(port, self._shapes.get(port.name))
             shapes.append(Shape(sizes))
         values = [node.outputs[0] for node in model.graph.parameters]
-        given = {
+        input_types = {
             value: TensorType(model.types[value.number].element_type, shape)
             for value, shape in zip(values, shapes, strict=True)
         }
         types: dict[Value, TensorType] = {}
-        infer_types(model.graph, weights=model.weights, given=given, settle=inferred_or_declared, seen=types)
+        infer_types(model.graph, weights=model.weights, overrides=input_types, settle=inferred_or_declared, seen=types)
         return roles_of(model.graph, model.weights, types, self._ports, shapes, model.output_values)

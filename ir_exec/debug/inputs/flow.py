@@ -113,7 +113,7 @@ class Flow:
         """Return True if a value counts up along an axis."""
         return value in self._counting
 
-    def reached(self, value: Value | None) -> list[int]:
+    def inputs_of(self, value: Value | None) -> list[int]:
         """The numbers of all inputs whose elements a value depends on."""
         bits = self._reached.get(value, 0) if value is not None else 0
         return [number for number in range(bits.bit_length()) if bits >> number & 1]
@@ -122,8 +122,8 @@ class Flow:
         """The elements of a value, if inference computes them."""
         if value is None:
             return None
-        found = self.type(value).value
-        return None if found is None else np.asarray(found)
+        elements = self.type(value).value
+        return None if elements is None else np.asarray(elements)
 
     def _walk(self, graph: Graph) -> None:
         for node in graph.nodes:
@@ -147,10 +147,10 @@ class Flow:
     def _constant(self, node: Node) -> None:
         op, value = node.op, node.outputs[0]
         assert isinstance(op, Const), "the caller passes constants only"
-        kind = op.element_type
+        element_type = op.element_type
         if self._weights is None or not op.shape.is_static or not 0 < prod(op.shape.static) <= _MOST_CONSTANTS:
             return
-        if not (kind.is_float or kind.bits >= 8) or kind.dtype.kind in "OV":
+        if not (element_type.is_float or element_type.bits >= 8) or element_type.dtype.kind in "OV":
             return
         try:
             array = op.evaluate(weights=self._weights)
@@ -188,7 +188,7 @@ class Flow:
                 continue
             self._reached[inner] = self._reached.get(outer, 0)
             self._trails[inner] = self.trails(outer)
-            if (extent := self.extent(outer)) is not None and tie.parameter in body.ties.fixed:
+            if (extent := self.extent(outer)) is not None and tie.parameter in body.ties.invariant_parameters:
                 self._extents[inner] = extent
             if outer in self._counting and tie.part is None:
                 self._counting.add(inner)
@@ -234,26 +234,26 @@ class Flow:
 
     def _scale(self, node: Node) -> None:
         """Track products whose other factor is constant, or derives from shapes only."""
-        found: dict[int, Trail] = {}
+        scaled: dict[int, Trail] = {}
         for value in node.values_in:
             others = [other for other in node.values_in if other is not value]
             if not any(self._reached.get(other) for other in others):
-                found |= {number: Trail(one.points, is_scaled=True) for number, one in self.trails(value).items()}
-        self._trails[node.outputs[0]] = found
+                scaled |= {number: Trail(trail.points, is_scaled=True) for number, trail in self.trails(value).items()}
+        self._trails[node.outputs[0]] = scaled
 
     def _apply(self, node: Node, op: Op) -> None:
         value = node.outputs[0]
         operands = node.values_read
-        found = {}
+        results = {}
         for number in dict.fromkeys(number for operand in operands for number in self.trails(operand)):
             points, is_pure = self.image(node, number)
             if points is None or not (is_pure or op.is_idempotent or self._is_truth(op, points, value)):
                 continue
             trails = [self.trails(operand)[number] for operand in operands if number in self.trails(operand)]
             is_sum, is_scaled = any(trail.is_sum for trail in trails), any(trail.is_scaled for trail in trails)
-            found[number] = Trail(points, is_sum, is_scaled)
-        if found:
-            self._trails[value] = found
+            results[number] = Trail(points, is_sum, is_scaled)
+        if results:
+            self._trails[value] = results
         elif not self._reached.get(value):
             points, is_pure = self.image(node, None)
             if points is not None and is_pure:
@@ -298,24 +298,24 @@ class Flow:
         may_fill = op.neutral is not None or op.is_idempotent or op.is_data_movement
         if not is_pure and not (may_fill and any(array is not None for array in arrays)):
             return None, False
-        return self._evaluated(node, op, operands, arrays), is_pure
+        return self._evaluate_images(node, op, operands, arrays), is_pure
 
-    def _evaluated(self, node: Node, op: Op, operands: list[Value], arrays: list[Array | None]) -> Array | None:
+    def _evaluate_images(self, node: Node, op: Op, operands: list[Value], arrays: list[Array | None]) -> Array | None:
         """The result of the layer for the images of its operands; NaN where it depends on unknown operands."""
         rows = max(len(array) for array in arrays if array is not None)
-        known = [array for array in arrays if array is not None]
+        known_images = [array for array in arrays if array is not None]
         # One of several operands is selected: the result is known where another one is.
         fills = (0.0, 1.0) if op.is_data_movement else (op.neutral,)
         results = []
         for fill in fills:
             columns = []
-            for place, (value, array) in enumerate(zip(operands, arrays, strict=True)):
+            for position, (value, array) in enumerate(zip(operands, arrays, strict=True)):
                 if array is None:
                     # Without a neutral value, the operation is idempotent.
-                    array = known[0] if fill is None else np.full((1, 1), fill)
+                    array = known_images[0] if fill is None else np.full((1, 1), fill)
                 shape = [len(array), *[1] * len(operands)]
-                shape[place + 1] = array.shape[1]
-                columns.append(_typed(array[:rows], self.type(value).element_type, shape))
+                shape[position + 1] = array.shape[1]
+                columns.append(_convert_points(array[:rows], self.type(value).element_type, shape))
             if any(column is None for column in columns):
                 return None
             try:
@@ -328,10 +328,10 @@ class Flow:
         images = results[0]
         for other in results[1:]:
             images = np.where(images == other, images, np.nan)
-        unknown = [array for array in known if np.isnan(array).any()]
+        unknown = [array for array in known_images if np.isnan(array).any()]
         if unknown and not op.is_data_movement:
             images = np.where(np.isnan(unknown[0][:rows]).any(axis=1, keepdims=True), np.nan, images)
-        return _narrowed(images)
+        return _narrow_columns(images)
 
     def _with_types(self, node: Node, op: Op, columns: list[Any]) -> Iterator[Any]:
         """The arguments of an element-wise layer, with zeros for the inputs of which only the type matters."""
@@ -343,28 +343,28 @@ class Flow:
                 yield np.zeros(1, self.type(value).element_type.dtype)
 
 
-def _samples(kind: ElementType) -> Array:
+def _samples(element_type: ElementType) -> Array:
     """The samples that an element type can represent, as a column."""
-    if kind is ElementType.boolean:
+    if element_type is ElementType.boolean:
         count = 2
-    elif kind.is_known and not kind.is_float and not kind.is_signed:
+    elif element_type.is_known and not element_type.is_float and not element_type.is_signed:
         count = 3
     else:
         count = len(SAMPLES)
     return np.array(SAMPLES[:count])[:, None]
 
 
-def _typed(points: Array, kind: ElementType, shape: list[int]) -> Any:
+def _convert_points(points: Array, element_type: ElementType, shape: list[int]) -> Any:
     """Points converted to an element type; None for a type without numbers."""
-    if not kind.is_known or kind.dtype.kind in "OV":
+    if not element_type.is_known or element_type.dtype.kind in "OV":
         return None
     with np.errstate(all="ignore"):
         # Integers wrap: a cast of a negative float to an unsigned type is undefined.
-        clean = points if kind.is_float else np.where(np.isfinite(points), points, 0).astype(np.int64)
-        return clean.astype(kind.dtype).reshape(shape)
+        clean = points if element_type.is_float else np.where(np.isfinite(points), points, 0).astype(np.int64)
+        return clean.astype(element_type.dtype).reshape(shape)
 
 
-def _narrowed(images: Array) -> Array:
+def _narrow_columns(images: Array) -> Array:
     """The images, reduced to the columns with the extremes of the second sample if there are too many."""
     if images.shape[1] <= _WIDEST:
         return images

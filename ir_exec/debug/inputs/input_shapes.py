@@ -15,7 +15,7 @@ from math import isqrt, lcm
 
 from ir_exec.debug.inputs.patterns import Pattern, pattern_of
 from ir_exec.debug.inputs.probing import Outcome, OutOfProbesError, Prober, Sizes
-from ir_exec.debug.inputs.sizes import first_fit, repaired, with_size, without_needless
+from ir_exec.debug.inputs.sizes import first_fit, repair_sizes, with_size, without_needless
 
 __all__ = ["Directions", "Free", "SizeFindings", "explore"]
 
@@ -88,62 +88,62 @@ class SizeFindings:
 
 def explore(prober: Prober) -> SizeFindings:
     """Explore all dims, within the limit of probes."""
-    found = SizeFindings()
+    findings = SizeFindings()
     try:
-        _explore(prober, found)
+        _explore(prober, findings)
     except OutOfProbesError:
-        found.complete = False
-    return found
+        findings.complete = False
+    return findings
 
 
-def _explore(prober: Prober, found: SizeFindings) -> None:
-    found.base, found.refusal = first_fit(prober)
-    if found.base is None:
+def _explore(prober: Prober, findings: SizeFindings) -> None:
+    findings.base, findings.refusal = first_fit(prober)
+    if findings.base is None:
         return
-    prober.keep(found.base)
-    moves = _all_moves(prober, found, found.base.sizes)
-    found.base, stuck = _spread(prober, found.base, found.directions, moves)
-    prober.keep(found.base)
+    prober.keep(findings.base)
+    moves = _all_moves(prober, findings, findings.base.sizes)
+    findings.base, stuck = _spread(prober, findings.base, findings.directions, moves)
+    prober.keep(findings.base)
     if stuck:
         # Sizes that were equal, or 1, hid their ties.
-        moves = _all_moves(prober, found, found.base.sizes)
-    base = found.base.sizes
-    for outcomes in (found.fixed, found.because):
+        moves = _all_moves(prober, findings, findings.base.sizes)
+    base = findings.base.sizes
+    for outcomes in (findings.fixed, findings.because):
         for dim in outcomes:
             anew = prober(with_size(base, dim, base[dim] + 1))
             outcomes[dim] = outcomes[dim] if anew.fits else anew
-    found.at_least = set(_roomy(prober, found.directions, moves, base))
-    found.because |= {dim: prober(with_size(base, dim, base[dim] - 1)) for dim in found.at_least}
-    found.has_directions = True
-    for dim in found.directions.free:
-        found.free[dim] = _limits(prober, base, dim, found.directions, moves[dim])
-    found.ones.update(_ones(prober, found, base))
-    for dim, free in found.free.items():
-        found.free[dim] = _with_pattern(prober, base, free, found.directions)
+    findings.at_least = set(_roomy(prober, findings.directions, moves, base))
+    findings.because |= {dim: prober(with_size(base, dim, base[dim] - 1)) for dim in findings.at_least}
+    findings.has_directions = True
+    for dim in findings.directions.free:
+        findings.free[dim] = _limits(prober, base, dim, findings.directions, moves[dim])
+    findings.ones.update(_ones(prober, findings, base))
+    for dim, free in findings.free.items():
+        findings.free[dim] = _with_pattern(prober, base, free, findings.directions)
 
 
-def _all_moves(prober: Prober, found: SizeFindings, base: Sizes) -> dict[int, Sizes]:
+def _all_moves(prober: Prober, findings: SizeFindings, base: Sizes) -> dict[int, Sizes]:
     """Change each dim, and record the directions, the outcomes that tie dims, and the fixed dims."""
     moves: dict[int, Sizes] = {}
-    found.fixed.clear()
-    found.because.clear()
+    findings.fixed.clear()
+    findings.because.clear()
     last: set[int] = set()
     try:
         for dim in range(len(base)):
-            moved, refused = _moved(prober, base, dim)
+            moved, refused = _move_dim(prober, base, dim)
             if moved is not None:
                 moves[dim] = tuple([new - old for new, old in zip(moved, base, strict=True)])
                 if refused is not None:
-                    found.because[dim] = refused
+                    findings.because[dim] = refused
             elif refused is not None:
-                found.fixed[dim] = refused
-        found.at_most = set(_bounded(prober, moves, base))
+                findings.fixed[dim] = refused
+        findings.at_most = set(_find_bounded(prober, moves, base))
         together = [dim for move in moves.values() if len(_moving(move)) > 1 for dim in _moving(move)]
-        last = {dim for dim in together if base[dim] > 1 and prober(with_size(base, dim, 1)).fits} | found.at_most
+        last = {dim for dim in together if base[dim] > 1 and prober(with_size(base, dim, 1)).fits} | findings.at_most
     finally:
-        found.directions = solved_directions(moves, len(base), last)
-        found.at_most &= found.directions.tied.keys()
-    for dim in found.directions.free:
+        findings.directions = solved_directions(moves, len(base), last)
+        findings.at_most &= findings.directions.tied.keys()
+    for dim in findings.directions.free:
         # A bound also changes alone, but the dim that it limits changes with it.
         moves[dim] = next((move for move in moves.values() if move[dim] and len(_moving(move)) > 1), moves.get(dim, ()))
     return moves
@@ -153,14 +153,14 @@ def _moving(move: Sizes) -> list[int]:
     return [dim for dim, part in enumerate(move) if part]
 
 
-def _bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
+def _find_bounded(prober: Prober, moves: dict[int, Sizes], base: Sizes) -> Iterator[int]:
     """The dims that another dim must follow when they grow but not when they shrink: indices into data."""
     for dim, move in moves.items():
         others = [other for other in _moving(move) if other != dim]
         if len(others) == 1 and move[dim] == move[others[0]] == 1 and base[dim] > 2:
             (other,) = others
             goes_alone = _moving(moves.get(other, ())) == [other]
-            smaller = [prober(with_size(base, one, base[one] - 1)).fits for one in (dim, other)]
+            smaller = [prober(with_size(base, index, base[index] - 1)).fits for index in (dim, other)]
             if goes_alone and smaller == [True, False]:
                 yield dim
 
@@ -183,30 +183,30 @@ def _spread(
     all.
     """
     free = set(directions.free)
-    taken = prober.of_constants() | {1, 2, 3, 4}
-    taken |= {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
+    used_sizes = prober.of_constants() | {1, 2, 3, 4}
+    used_sizes |= {size for dim, size in enumerate(base.sizes) if dim not in free | directions.tied.keys()}
     stuck = []
     for dim in directions.free:
         step = abs(moves[dim][dim])
-        if step > 1 and prober.declared(dim).is_static:
+        if step > 1 and prober.declared_dim(dim).is_static:
             # The divisor of one dim may depend on another dim: the sizes of the file are the safest then.
             continue
         along = _direction(directions, dim, step, len(base.sizes))
-        sizes = _distinctive(base.sizes, along, dim, taken)
-        outcome = next((one for one in map(prober, sizes) if one.fits), None)
-        if outcome is None and base.sizes[dim] in taken:
+        sizes = _distinctive(base.sizes, along, dim, used_sizes)
+        outcome = next((outcome_fitting for outcome_fitting in map(prober, sizes) if outcome_fitting.fits), None)
+        if outcome is None and base.sizes[dim] in used_sizes:
             stuck.append(dim)
         base = outcome or base
-        taken |= {base.sizes[one] for one, part in enumerate(along) if part}
+        used_sizes |= {base.sizes[outcome_fitting] for outcome_fitting, part in enumerate(along) if part}
     return base, stuck
 
 
-def _distinctive(base: Sizes, along: Sizes, dim: int, taken: set[int]) -> Iterator[Sizes]:
+def _distinctive(base: Sizes, along: Sizes, dim: int, used_sizes: set[int]) -> Iterator[Sizes]:
     """A few nearby sizes along a direction that give a dim a size not yet taken; primes first."""
     moving = _moving(along)
 
     def is_fresh(sizes: Sizes) -> bool:
-        return sizes[dim] not in taken and all(sizes[one] > 1 for one in moving)
+        return sizes[dim] not in used_sizes and all(sizes[index] > 1 for index in moving)
 
     fresh = [sizes for steps in range(_MOST_SPREADS) if is_fresh(sizes := sizes_at(base, along, steps))]
     fresh.sort(key=lambda sizes: not _is_prime(sizes[dim]))
@@ -219,11 +219,11 @@ def _is_prime(number: int) -> bool:
     return number > 1 and all(number % part for part in range(2, isqrt(number) + 1))
 
 
-def _ones(prober: Prober, found: SizeFindings, base: Sizes) -> Iterator[int]:
+def _ones(prober: Prober, findings: SizeFindings, base: Sizes) -> Iterator[int]:
     """The dims that are broadcast if their size is 1."""
-    tied_to = {part for parts in found.directions.tied.values() for part in parts}
+    tied_to = {part for parts in findings.directions.tied.values() for part in parts}
     for dim, size in enumerate(base):
-        free = found.free.get(dim)
+        free = findings.free.get(dim)
         if (
             free is not None
             and dim not in tied_to
@@ -234,7 +234,7 @@ def _ones(prober: Prober, found: SizeFindings, base: Sizes) -> Iterator[int]:
             yield dim
 
 
-def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
+def _move_dim(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome | None]:
     """Accepted sizes after the least step of a dim, and the refusal when this dim changes alone."""
     alone = _first_refusal(prober, base, dim)
     odd: Sizes | None = None
@@ -251,10 +251,10 @@ def _moved(prober: Prober, base: Sizes, dim: int) -> tuple[Sizes | None, Outcome
         # If the same layer fails as before, only the same dims can help.
         among = None if first.place > farthest else helpers
         farthest = max(farthest, first.place)
-        outcome = repaired(prober, first, {dim}, size - base[dim], base, among)
+        outcome = repair_sizes(prober, first, {dim}, size - base[dim], base, among)
         if outcome.fits:
             return without_needless(prober, outcome, base, dim).sizes, alone
-        helpers |= {one for one, size in enumerate(outcome.sizes) if size != first.sizes[one]}
+        helpers |= {index for index, size in enumerate(outcome.sizes) if size != first.sizes[index]}
         if prober.meets_fixed(outcome, base):
             break
     return odd, alone
@@ -326,11 +326,11 @@ def solved_directions(moves: dict[int, Sizes], count: int, last: Collection[int]
 
 def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move: Sizes) -> Free:
     """The step and the limits of a free dim, together with the dims tied to it."""
-    whole = _whole(directions, dim)
+    whole_step = _whole_step(directions, dim)
     refused: list[Outcome] = []
-    steps = [step for step in _STEPS if step % whole == 0] or [whole]
-    known = abs(move[dim])
-    for step in dict.fromkeys([*sorted(step for step in steps if step < known), known]):
+    steps = [step for step in _STEPS if step % whole_step == 0] or [whole_step]
+    proven_step = abs(move[dim])
+    for step in dict.fromkeys([*sorted(step for step in steps if step < proven_step), proven_step]):
         along = _direction(directions, dim, step, len(base))
         tries = [sizes_at(base, along, steps) for steps in (1, -1)]
         outcomes = [prober(sizes) for sizes in tries if min(sizes) >= 1]
@@ -346,9 +346,9 @@ def _limits(prober: Prober, base: Sizes, dim: int, directions: Directions, move:
 
 def _with_pattern(prober: Prober, base: Sizes, free: Free, directions: Directions) -> Free:
     """The free dim, with the pattern of sizes near the base if not all sizes between its limits are accepted."""
-    whole = _whole(directions, free.dim)
-    unit = _direction(directions, free.dim, whole, len(base))
-    every = abs(free.along[free.dim]) // whole
+    whole_step = _whole_step(directions, free.dim)
+    unit = _direction(directions, free.dim, whole_step, len(base))
+    every = abs(free.along[free.dim]) // whole_step
     ends = free.most is not None
     if every == 1 and not ends and free.least is None:
         return free
@@ -358,7 +358,7 @@ def _with_pattern(prober: Prober, base: Sizes, free: Free, directions: Direction
     along = _direction(directions, free.dim, pattern.period, len(base))
     walk = _Walk(prober, base, along, free.dim)
     (least, below), (most, above) = walk.limit(-1), walk.limit(1)
-    refused = dict.fromkeys([*free.refused[:1], *(one for one in (below, above) if one is not None)])
+    refused = dict.fromkeys([*free.refused[:1], *(refusal for refusal in (below, above) if refusal is not None)])
     return Free(free.dim, along, least, most, tuple(refused), pattern)
 
 
@@ -367,7 +367,7 @@ def _slopes(directions: Directions, dim: int) -> dict[int, Fraction]:
     return {dim: Fraction(1)} | {other: parts[dim] for other, parts in directions.tied.items() if dim in parts}
 
 
-def _whole(directions: Directions, dim: int) -> int:
+def _whole_step(directions: Directions, dim: int) -> int:
     """The least step of a free dim that changes all other dims by whole numbers."""
     return lcm(*[slope.denominator for slope in _slopes(directions, dim).values()])
 

@@ -98,20 +98,20 @@ class Uses:
             return
         types = [None if value is None else flow.type(value) for value in node.inputs]
         for position, value in enumerate(node.inputs):
-            if value is None or not flow.reached(value):
+            if value is None or not flow.inputs_of(value):
                 continue
             declared = op.declared_input(position)
             if isinstance(declared.domain, AxisIndices):
                 self._indices(flow, node, value, declared.domain, types)
                 continue
             if declared.name in (*op.sized_by, *op.arranging_inputs):
-                self._hidden.update(flow.reached(value))
+                self._hidden.update(flow.inputs_of(value))
             if declared.domain is not None:
                 reader = _Reader(flow, node, op, types, value)
                 for number, trail in flow.trails(value).items():
                     for use in _evidence(reader, declared.domain, trail):
                         self._add(number, use, node)
-        for number, use in (*_masks(flow, node, op), *_compared(flow, node, op)):
+        for number, use in (*_masks(flow, node, op), *_compare_lengths(flow, node, op)):
             self._add(number, use, node)
 
     def _add(self, number: int, use: Use, node: Node) -> None:
@@ -124,7 +124,7 @@ class Uses:
             return
         limit = max(size.lo, 1) if size.is_static else size.lo
         followed = flow.trails(value)
-        self._hidden.update(number for number in flow.reached(value) if number not in followed)
+        self._hidden.update(number for number in flow.inputs_of(value) if number not in followed)
         for number, trail in followed.items():
             inside = None if trail.is_sum else _preimage(trail, 0, limit - 1, _NOT_NEGATIVE)
             if inside is None:
@@ -141,7 +141,7 @@ class Uses:
 
 def _name_indices(flow: Flow, node: Node, domain: AxisIndices, high: int) -> str:
     data = node.inputs[0]
-    is_table = domain.selects_slices and data is not None and not flow.reached(data)
+    is_table = domain.selects_slices and data is not None and not flow.inputs_of(data)
     return f"{'ids' if is_table else 'indices'} below {high + 1}"
 
 
@@ -318,7 +318,7 @@ def _hiding(points: np.ndarray[Any, Any], text: str) -> Iterator[Use]:
 def _factors(flow: Flow, node: Node) -> Iterator[tuple[int, Use]]:
     """Integers and booleans that are 0 or 1 when data are multiplied by them."""
     for value, other in (node.values_in, node.values_in[::-1]) if len(node.values_in) == 2 else ():
-        if flow.extent(other) is not None or not flow.reached(other):
+        if flow.extent(other) is not None or not flow.inputs_of(other):
             continue
         for number, trail in flow.trails(value).items():
             ends = trail.points[:2, :1].reshape(-1).tolist()
@@ -326,7 +326,7 @@ def _factors(flow: Flow, node: Node) -> Iterator[tuple[int, Use]]:
                 yield number, Use("weak mask", "mask that data are multiplied by", ends[1], ends[1])
 
 
-def _compared(flow: Flow, node: Node, op: Op) -> Iterator[tuple[int, Use]]:
+def _compare_lengths(flow: Flow, node: Node, op: Op) -> Iterator[tuple[int, Use]]:
     """Lengths: one number for each row, compared with a counting sequence."""
     if op.steps != "operands" or not op.monotone:
         return

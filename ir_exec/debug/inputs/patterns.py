@@ -48,7 +48,7 @@ def pattern_of(prober: Prober, base: Sizes, unit: Sizes, dim: int, every: int, *
     """
     scan = _Scan(prober, base, unit, dim)
     try:
-        return _found(scan, every, ends)
+        return _find_pattern(scan, every, ends)
     except OutOfProbesError:
         return None
 
@@ -65,7 +65,7 @@ class _Scan:
         sizes = tuple([size + steps * part for size, part in zip(self.base, self.unit, strict=True)])
         if min(sizes) < 1:
             return None
-        if self.prober.left < _LEFT:
+        if self.prober.remaining_share < _LEFT:
             raise OutOfProbesError
         return self.prober(sizes)
 
@@ -84,7 +84,7 @@ class _Scan:
             steps -= 1
 
 
-def _found(scan: _Scan, every: int, ends: bool) -> Pattern | None:
+def _find_pattern(scan: _Scan, every: int, ends: bool) -> Pattern | None:
     if scan.unit[scan.dim] < 1:
         return None
     if not ends:
@@ -94,15 +94,15 @@ def _found(scan: _Scan, every: int, ends: bool) -> Pattern | None:
     row: list[bool] = []
     for reach in _REACHES:
         row += [scan.fits(step) for step in range(len(row), reach)]
-        period = next((one for one in range(2, reach // 2 + 1) if row[one:] == row[:-one]), 0)
+        period = next((length for length in range(2, reach // 2 + 1) if row[length:] == row[:-length]), 0)
         if period:
             return _pattern(scan, period, [step for step in range(period) if row[step]])
-    known = next((step for step in range(0, len(row), every) if not row[step]), len(row))
-    if not any(fits for step, fits in enumerate(row) if step >= known or step % every):
+    first_refused = next((step for step in range(0, len(row), every) if not row[step]), len(row))
+    if not any(fits for step, fits in enumerate(row) if step >= first_refused or step % every):
         return None
     below = [step for step in scan.below() if scan.fits(step)]
     sizes = sorted(scan.size(step) for step in [*below, *[step for step, fits in enumerate(row) if fits]])
-    return Pattern(0, (), None, tuple(sizes), scan.size(len(row) - 1), _seen(scan, range(len(row))))
+    return Pattern(0, (), None, tuple(sizes), scan.size(len(row) - 1), _list_accepted(scan, range(len(row))))
 
 
 def _pattern(scan: _Scan, period: int, steps: Sequence[int]) -> Pattern | None:
@@ -127,10 +127,10 @@ def _pattern(scan: _Scan, period: int, steps: Sequence[int]) -> Pattern | None:
         least=None if least is None else scan.size(least),
         also=tuple(sorted(also)),
         reach=scan.size(2 * period),
-        seen=_seen(scan, range(2 * period)),
+        seen=_list_accepted(scan, range(2 * period)),
     )
 
 
-def _seen(scan: _Scan, steps: Sequence[int]) -> tuple[Outcome, ...]:
+def _list_accepted(scan: _Scan, steps: Sequence[int]) -> tuple[Outcome, ...]:
     outcomes = map(scan.at, steps)
     return tuple([outcome for outcome in outcomes if outcome is not None and outcome.fits])

@@ -99,12 +99,14 @@ class Prober:
         self._outcomes: dict[Sizes, Outcome] = {}
         self._above: dict[Node, list[int]] = {}
         self.inferred_layers = 0
-        given = {
+        input_types = {
             value: TensorType(type.element_type, Shape.unknown() if type.rank is None else Shape.of_rank(type.rank))
             for value, type in zip(self._inputs, types, strict=True)
         }
         # Values that do not depend on inputs are inferred once.
-        self._known = infer_types(self._graph, weights=self._weights, given=given, settle=inferred_or_declared)
+        self._known = infer_types(
+            self._graph, weights=self._weights, overrides=input_types, settle=inferred_or_declared
+        )
         self._below = replace(self._graph, nodes=_below(self._graph))
 
     @property
@@ -112,32 +114,32 @@ class Prober:
         return len(self._outcomes)
 
     @property
-    def left(self) -> float:
+    def remaining_share(self) -> float:
         """The remaining share of `MOST_LAYERS`."""
         return 1 - self.inferred_layers / MOST_LAYERS
 
-    def declared(self, dim: int) -> Dim:
-        place = self.dims[dim]
-        return self._declared[place.input].shape[place.axis]
+    def declared_dim(self, dim: int) -> Dim:
+        input_axis = self.dims[dim]
+        return self._declared[input_axis.input].shape[input_axis.axis]
 
     def of_constants(self) -> set[int]:
         """The sizes that derive from constants."""
-        found: set[int] = set()
+        sizes: set[int] = set()
         for node in self._graph.nodes:
             if isinstance(node.op, Const):
-                found |= sizes_of(node, self._known[node.outputs[0].number])
-        return found
+                sizes |= sizes_of(node, self._known[node.outputs[0].number])
+        return sizes
 
     def keep(self, outcome: Outcome) -> None:
         """Reuse the types of an outcome in later probes, for values whose inputs are equal."""
         self._known = outcome.types
 
-    def given(self, sizes: Sequence[int]) -> dict[int, Shape]:
+    def shapes_of(self, sizes: Sequence[int]) -> dict[int, Shape]:
         """The shapes of the inputs of known rank, by number."""
-        found: dict[int, list[int]] = {}
-        for place, size in zip(self.dims, sizes, strict=True):
-            found.setdefault(place.input, []).append(size)
-        return {number: Shape(dims) for number, dims in found.items()}
+        dims_by_input: dict[int, list[int]] = {}
+        for input_axis, size in zip(self.dims, sizes, strict=True):
+            dims_by_input.setdefault(input_axis.input, []).append(size)
+        return {number: Shape(dims) for number, dims in dims_by_input.items()}
 
     def __call__(self, sizes: Sizes) -> Outcome:
         """Infer the model with these sizes.
@@ -145,23 +147,23 @@ class Prober:
         Raises:
             OutOfProbesError: If the limit of probes is exceeded.
         """
-        found = self._outcomes.get(sizes)
-        if found is None:
+        outcome = self._outcomes.get(sizes)
+        if outcome is None:
             is_enough = len(self._outcomes) >= LEAST_PROBES or self.inferred_layers > _MOST_OF_LEAST
             if self.inferred_layers > MOST_LAYERS and is_enough:
                 raise OutOfProbesError
-            found = self._outcomes[sizes] = self._infer(sizes)
-        return found
+            outcome = self._outcomes[sizes] = self._infer(sizes)
+        return outcome
 
     def _infer(self, sizes: Sizes) -> Outcome:
-        shapes = self.given(sizes)
-        given = {}
+        shapes = self.shapes_of(sizes)
+        input_types = {}
         for number, (value, type) in enumerate(zip(self._inputs, self._declared, strict=True)):
-            known = self._known[value.number]
+            previous = self._known[value.number]
             new = TensorType(type.element_type, shapes.get(number, type.shape))
-            given[value] = known if known == new else new
+            input_types[value] = previous if previous == new else new
         seen = list(self._known)
-        for value, type in given.items():
+        for value, type in input_types.items():
             seen[value.number] = type
         count = 0
 
@@ -171,13 +173,15 @@ class Prober:
             if faults:
                 raise _StopError(node, faults[0])
             _check_values(node, seen)
-            found = inferred_or_declared(node, inferred, faults)
-            for value, type in zip(node.outputs, found, strict=False):
+            settled = inferred_or_declared(node, inferred, faults)
+            for value, type in zip(node.outputs, settled, strict=False):
                 seen[value.number] = type
-            return found
+            return settled
 
         try:
-            types = infer_types(self._below, weights=self._weights, given=given, settle=settle, known=self._known)
+            types = infer_types(
+                self._below, weights=self._weights, overrides=input_types, settle=settle, earlier=self._known
+            )
         except _StopError as stop:
             return Outcome(sizes, self._numbers[stop.node], stop.node, stop.error, seen)
         finally:
@@ -201,17 +205,17 @@ class Prober:
     def _find_above(self, node: Node) -> list[int]:
         distance = {node: 0}
         pending = deque([node])
-        found = []
+        dims = []
         while pending:
-            one = pending.popleft()
-            if one in self._parameters:
-                number = self._parameters[one]
-                found += [dim for dim, place in enumerate(self.dims) if place.input == number]
-            for value in one.values_in:
+            upstream = pending.popleft()
+            if upstream in self._parameters:
+                number = self._parameters[upstream]
+                dims += [dim for dim, input_axis in enumerate(self.dims) if input_axis.input == number]
+            for value in upstream.values_in:
                 if value.node not in distance:
-                    distance[value.node] = distance[one] + 1
+                    distance[value.node] = distance[upstream] + 1
                     pending.append(value.node)
-        return found
+        return dims
 
     def gaps(self, outcome: Outcome) -> list[int]:
         """The differences between input sizes of the failing layer, aligned at the last or at the first axis."""
@@ -220,24 +224,24 @@ class Prober:
             return []
         shapes = [outcome.types[value.number].shape for value in node.values_in]
         rows = [[dim.lo for dim in shape] for shape in shapes if shape.dims is not None and shape.is_static]
-        found: dict[int, None] = {}
+        differences: dict[int, None] = {}
         for first in rows:
             for second in rows:
                 pairs = zip(reversed(first), reversed(second), strict=False)
-                found.update(dict.fromkeys(a - b for a, b in pairs))
+                differences.update(dict.fromkeys(a - b for a, b in pairs))
                 pairs = zip(first, second, strict=False)
-                found.update(dict.fromkeys(a - b for a, b in pairs))
-        found.pop(0, None)
-        return list(found)
+                differences.update(dict.fromkeys(a - b for a, b in pairs))
+        differences.pop(0, None)
+        return list(differences)
 
 
 def _below(graph: Graph) -> list[Node]:
     """The layers that depend on the inputs, and the inputs."""
-    found = set(graph.parameters)
+    dependent = set(graph.parameters)
     for node in graph.nodes:
-        if any(value.node in found for value in node.values_in):
-            found.add(node)
-    return [node for node in graph.nodes if node in found]
+        if any(value.node in dependent for value in node.values_in):
+            dependent.add(node)
+    return [node for node in graph.nodes if node in dependent]
 
 
 def _check_values(node: Node, types: Types) -> None:

@@ -93,10 +93,10 @@ def _values(role: Role, array: Array) -> str:
     if role.kind in ("within", "image", "corners", "sorted"):
         return f"{role.low:.4g} to {role.high:.4g} ({role.text})"
     if role.kind == "plain":
-        kind = ElementType.of(array)
-        if kind in STRING:
+        element_type = ElementType.of(array)
+        if element_type in STRING:
             return "words"
-        if kind in BOOLEAN:
+        if element_type in BOOLEAN:
             return "false and true"
-        return "normal" if kind.is_float else "the whole range" if kind.bits <= 8 else "0 and 1"
+        return "normal" if element_type.is_float else "the whole range" if element_type.bits <= 8 else "0 and 1"
     return role.text

@@ -73,14 +73,14 @@ class Redraw:
         depends, names = self._drawer.depends, self._drawer.names
         if len(outputs) != len(names):
             # A list whose length the inputs of the run determine.
-            depends, names = [True] * len(outputs), [f"out{place}" for place in range(len(outputs))]
-        return self._judged(*judge(outputs, depends, names), seconds)
+            depends, names = [True] * len(outputs), [f"out{position}" for position in range(len(outputs))]
+        return self._judge_draw(*judge(outputs, depends, names), seconds)
 
     def again_after(self, error: IRError, seconds: float) -> bool:
         """Return True if the inputs were drawn again, after a run that ended with an error."""
-        return self._drawer.is_random and self._judged(_FAILED, f"the run fails: {error.message}", seconds)
+        return self._drawer.is_random and self._judge_draw(_FAILED, f"the run fails: {error.message}", seconds)
 
-    def _judged(self, score: int, problem: str | None, seconds: float) -> bool:
+    def _judge_draw(self, score: int, problem: str | None, seconds: float) -> bool:
         self._last = self.arrays
         self._seconds += seconds
         if problem is not None:
@@ -111,7 +111,7 @@ def judge(outputs: Sequence[Array], depends: Sequence[bool], names: Sequence[str
     nans: list[str] = []
     infinite: list[str] = []
     constant: list[str] = []
-    whole: list[str] = []
+    integers: list[str] = []
     for output, name, follows in zip(outputs, names, depends, strict=True):
         if not follows or not output.size or ElementType.of(output) in STRING:
             continue
@@ -122,25 +122,25 @@ def judge(outputs: Sequence[Array], depends: Sequence[bool], names: Sequence[str
         elif is_float and np.isinf(numbers).any():
             infinite.append(f"{name!r} is infinite{_share(np.isinf(numbers))}")
         elif output.size > 1 and (output == output.reshape(-1)[0]).all():
-            (constant if is_float else whole).append(f"{name!r} is constant")
+            (constant if is_float else integers).append(f"{name!r} is constant")
     count = sum(depends)
-    if len(constant) + len(whole) == count:
-        constant += whole
+    if len(constant) + len(integers) == count:
+        constant += integers
     problems = [*nans, *infinite, *constant]
     score = len(nans) * 10**6 + len(infinite) * 10**3 + len(constant)
     return score, f"output {', '.join(problems[:3])}{' and others' if len(problems) > 3 else ''}" if problems else None
 
 
-def _share(found: Any) -> str:
-    count = int(np.count_nonzero(found))
-    return "" if count == found.size else f" in {count:,} of {found.size:,} elements"
+def _share(mask: Any) -> str:
+    count = int(np.count_nonzero(mask))
+    return "" if count == mask.size else f" in {count:,} of {mask.size:,} elements"
 
 
 def checked_inputs(
     model: Model,
     seed: int,
     shapes: Mapping[str, ShapeLike] | None = None,
-    given: Mapping[str, Array] | None = None,
+    given_arrays: Mapping[str, Array] | None = None,
     *,
     threads: int | None = None,
     precision: Precision = "f32",
@@ -157,7 +157,7 @@ def checked_inputs(
     Raises:
         IRError: The errors of `drawn_inputs`.
     """
-    drawer = Drawer(model, seed, shapes, given)
+    drawer = Drawer(model, seed, shapes, given_arrays)
     redraw = Redraw(drawer)
     if not drawer.is_random:
         return redraw.arrays, redraw.drawn

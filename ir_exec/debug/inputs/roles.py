@@ -103,37 +103,37 @@ def roles_of(
     """
     uses = Uses(len(ports))
     flow = Flow(graph, weights, types, uses.visit)
-    return [end is None or bool(flow.reached(end)) for end in ends], [
+    return [end is None or bool(flow.inputs_of(end)) for end in ends], [
         _role(port, shape, uses.of(number), uses.is_hidden_index(number), shapes)
         for number, (port, shape) in enumerate(zip(ports, shapes, strict=True))
     ]
 
 
 def _role(port: ModelPort, shape: Shape, uses: Sequence[Use], hidden: bool, shapes: Sequence[Shape]) -> Role:
-    kind = port.element_type
-    if kind in STRING:
+    element_type = port.element_type
+    if element_type in STRING:
         return PLAIN
-    is_whole = not kind.is_float and kind.is_known
+    is_whole = not element_type.is_float and element_type.is_known
     best = min(uses, key=lambda use: _ORDER.index(use.kind), default=None)
-    named = _named(port, shape, shapes) if best is None or best.kind in _NAMED else None
+    named = _role_of_name(port, shape, shapes) if best is None or best.kind in _NAMED else None
     if best is not None:
         if best.kind == "probabilities" and (is_whole or (named is not None and named.kind == "mask")):
             return named or Role("mask", "mask whose elements are counted", 1, 1, layer=best.layer)
         if best.kind == "open index":
             return named if named is not None and named.kind == "counting" else Role("index", best.text)
-        found = _of_uses(best, [use for use in uses if use.kind == best.kind])
+        role = _of_uses(best, [use for use in uses if use.kind == best.kind])
         if best.kind == "index":
-            return _named_index(found, named, port)
+            return _named_index(role, named, port)
         if best.kind == "angle":
             if named is not None and named.kind in ("counting", "timestep"):
                 return named
-            return _angle(found, shape) if is_whole else PLAIN
+            return _angle(role, shape) if is_whole else PLAIN
         if best.kind == "weak mask":
-            return replace(found, kind="mask") if is_whole or (named is not None and named.kind == "mask") else PLAIN
-        return found
+            return replace(role, kind="mask") if is_whole or (named is not None and named.kind == "mask") else PLAIN
+        return role
     if named is not None:
         return named
-    if is_whole and kind not in BOOLEAN and kind.bits > 8:
+    if is_whole and element_type not in BOOLEAN and element_type.bits > 8:
         high = _SAFE if hidden else _FEW
         return Role("within", "small integers", 0, high, reason="type")
     return PLAIN
@@ -148,25 +148,25 @@ def _of_uses(best: Use, alike: Sequence[Use]) -> Role:
     return Role(best.kind, first.text, low, high, first.exact, first.layer)
 
 
-def _named_index(found: Role, named: Role | None, port: ModelPort) -> Role:
+def _named_index(role: Role, named: Role | None, port: ModelPort) -> Role:
     """The role of an index, refined by its name: positions count up, boxes have ordered corners."""
-    if found.text.startswith("ids ") and re.search(r"input_ids|tokens?$", port.name):
-        return replace(found, text=f"token {found.text}")
+    if role.text.startswith("ids ") and re.search(r"input_ids|tokens?$", port.name):
+        return replace(role, text=f"token {role.text}")
     if named is None or named.kind not in ("counting", "corners"):
-        return found
-    return replace(found, kind=named.kind, text=named.text)
+        return role
+    return replace(role, kind=named.kind, text=named.text)
 
 
-def _angle(found: Role, shape: Shape) -> Role:
+def _angle(role: Role, shape: Shape) -> Role:
     if (shape.rank or 0) > 1:
-        return replace(found, kind="counting", text="positions", low=0, high=_UNLIMITED)
-    return replace(found, kind="within", text="timesteps", low=1, high=_MOST_STEPS)
+        return replace(role, kind="counting", text="positions", low=0, high=_UNLIMITED)
+    return replace(role, kind="within", text="timesteps", low=1, high=_MOST_STEPS)
 
 
-def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | None:
+def _role_of_name(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | None:
     """The role that the name of an input suggests."""
-    kind = port.element_type
-    is_whole = kind.is_known and not kind.is_float
+    element_type = port.element_type
+    is_whole = element_type.is_known and not element_type.is_float
     names = [re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in sorted({port.name, *port.names})]
     for pattern, role in _NAMES:
         if not any(re.search(pattern, name.split(":")[0]) for name in names):
@@ -176,15 +176,15 @@ def _named(port: ModelPort, shape: Shape, shapes: Sequence[Shape]) -> Role | Non
         if role == "counting" and is_whole:
             text = "rows of beams" if "beam" in pattern else "positions"
             return Role("counting", text, 0, _UNLIMITED, reason="name")
-        if role == "timestep" and kind.is_known:
+        if role == "timestep" and element_type.is_known:
             return Role("within", "timesteps", 1, _MOST_STEPS, reason="name")
         if role == "index" and is_whole:
             return Role("index", "0 or 1 (types by their name)", 0, _SAFE, reason="name")
         if role == "lengths" and is_whole and (shape.rank or 0) <= 1:
             return Role("lengths", "lengths by their name", 1, _second_axis(shapes), reason="name")
         if role == "corners" and shape.dims and shape.dims[-1] == 4:
-            return Role("corners", "corners of boxes", 0, 1 if kind.is_float else _FEW, reason="name")
-        if role == "image" and kind.is_float and (shape.rank or 0) >= 3:
+            return Role("corners", "corners of boxes", 0, 1 if element_type.is_float else _FEW, reason="name")
+        if role == "image" and element_type.is_float and (shape.rank or 0) >= 3:
             return Role("image", "image", 0, 1, reason="name")
     return None
 

@@ -208,18 +208,18 @@ class _Shaping:
         self._model = model
         self._prober = Prober(model)
         ports = model.inputs
-        self._names = [f"{ports[place.input].name}[{place.axis}]" for place in self._prober.dims]
+        self._names = [f"{ports[input_axis.input].name}[{input_axis.axis}]" for input_axis in self._prober.dims]
 
     def report(self) -> ShapesReport:
-        found = explore(self._prober)
+        findings = explore(self._prober)
         notes = [f"input {port.name} has an unknown rank" for port in self._model.inputs if port.shape.rank is None]
         outputs: tuple[OutputDim, ...] = ()
-        complete = found.complete
-        if found.base is None:
-            if found.refusal is not None and found.refusal.error is not None:
-                notes.append(f"no accepted sizes were found: {_error_text(found.refusal.error)}")
+        complete = findings.complete
+        if findings.base is None:
+            if findings.refusal is not None and findings.refusal.error is not None:
+                notes.append(f"no accepted sizes were found: {_error_text(findings.refusal.error)}")
         else:
-            outputs, has_all = self._outputs(found, found.base)
+            outputs, has_all = self._outputs(findings, findings.base)
             complete = complete and has_all
         if self._model.is_partial:
             complete = False
@@ -230,51 +230,51 @@ class _Shaping:
             notes.append("the model exceeds the limit of probes; some dims or formulas were not explored")
         return ShapesReport(
             model=self._model.graph.path or self._model.name,
-            inputs=() if found.base is None else tuple(self._inputs(found, found.base)),
+            inputs=() if findings.base is None else tuple(self._inputs(findings, findings.base)),
             outputs=outputs,
             probes=self._prober.probes,
             complete=complete,
             notes=tuple(notes),
         )
 
-    def _inputs(self, found: SizeFindings, base: Outcome) -> Iterator[InputDim]:
-        for dim, place in enumerate(self._prober.dims):
+    def _inputs(self, findings: SizeFindings, base: Outcome) -> Iterator[InputDim]:
+        for dim, input_axis in enumerate(self._prober.dims):
             size = base.sizes[dim]
             about: dict[str, Any] = {}
             refused: Sequence[Outcome] = ()
-            kind: Kind = "fixed"
-            if dim in found.free:
-                free = found.free[dim]
-                kind, about = _along(free, size)
-                about["one"] = dim in found.ones and (about.get("least") or 1) > 1
+            dim_kind: Kind = "fixed"
+            if dim in findings.free:
+                free = findings.free[dim]
+                dim_kind, about = _along(free, size)
+                about["one"] = dim in findings.ones and (about.get("least") or 1) > 1
                 refused = free.refused
-            elif dim in found.directions.tied and found.has_directions:
-                kind = "tied"
-                parts = found.directions.tied[dim]
+            elif dim in findings.directions.tied and findings.has_directions:
+                dim_kind = "tied"
+                parts = findings.directions.tied[dim]
                 formula = self._formula(parts, Fraction(size), base)
-                about = {"formula": formula, "one": dim in found.ones}
-                about |= {"smaller": dim in found.at_most, "larger": dim in found.at_least}
-                if not found.ones.isdisjoint(parts) and list(parts.values()) == [1]:
+                about = {"formula": formula, "one": dim in findings.ones}
+                about |= {"smaller": dim in findings.at_most, "larger": dim in findings.at_least}
+                if not findings.ones.isdisjoint(parts) and list(parts.values()) == [1]:
                     about["other_one"] = True
-                refused = [found.because[dim]] if dim in found.because else ()
-            elif dim in found.fixed:
-                about, refused = {"one": dim in found.ones}, [found.fixed[dim]]
-            elif not found.complete:
-                kind = "unexplored"
+                refused = [findings.because[dim]] if dim in findings.because else ()
+            elif dim in findings.fixed:
+                about, refused = {"one": dim in findings.ones}, [findings.fixed[dim]]
+            elif not findings.complete:
+                dim_kind = "unexplored"
             yield InputDim(
                 name=self._names[dim],
-                input=self._model.inputs[place.input].name,
-                axis=place.axis,
-                declared=str(self._prober.declared(dim)),
-                kind=kind,
+                input=self._model.inputs[input_axis.input].name,
+                axis=input_axis.axis,
+                declared=str(self._prober.declared_dim(dim)),
+                kind=dim_kind,
                 size=size,
-                limits=tuple([self._limit(base, outcome, dim, is_tied=kind == "tied") for outcome in refused]),
+                limits=tuple([self._limit(base, outcome, dim, is_tied=dim_kind == "tied") for outcome in refused]),
                 **about,
             )
 
     def _formula(self, parts: Mapping[int, Fraction], size: Fraction, base: Outcome) -> str:
-        rest = size - sum(slope * base.sizes[other] for other, slope in parts.items())
-        return sum_text({self._names[other]: slope for other, slope in parts.items()}, rest)
+        constant = size - sum(slope * base.sizes[other] for other, slope in parts.items())
+        return sum_text({self._names[other]: slope for other, slope in parts.items()}, constant)
 
     def _limit(self, base: Outcome, outcome: Outcome, dim: int, *, is_tied: bool) -> Limit:
         error, node = outcome.error, outcome.node
@@ -294,25 +294,25 @@ class _Shaping:
             cause=None if cause is None else cause.sentence(node),
         )
 
-    def _outputs(self, found: SizeFindings, base: Outcome) -> tuple[tuple[OutputDim, ...], bool]:
+    def _outputs(self, findings: SizeFindings, base: Outcome) -> tuple[tuple[OutputDim, ...], bool]:
         """The dims of the outputs, and True if the number of probes was sufficient for their formulas."""
-        if not found.has_directions or found.free.keys() != set(found.directions.free):
+        if not findings.has_directions or findings.free.keys() != set(findings.directions.free):
             return tuple(self._dims_out(base, None, None)), False
         try:
-            lines = [_Line(self._prober, base, free) for free in found.free.values()]
-            mixed = self._mixed(base, list(found.free.values()))
+            lines = [_Line(self._prober, base, free) for free in findings.free.values()]
+            mixed = self._step_all_directions(base, list(findings.free.values()))
         except OutOfProbesError:
             return tuple(self._dims_out(base, None, None)), False
         return tuple(self._dims_out(base, lines, mixed)), True
 
-    def _mixed(self, base: Outcome, free: Sequence[Free]) -> Outcome | None:
+    def _step_all_directions(self, base: Outcome, free: Sequence[Free]) -> Outcome | None:
         """The outcome of a step in all directions at once, to verify that sizes are additive."""
         if len(free) < 2:
             return None
         sizes = list(base.sizes)
-        for one in free:
-            sign = -1 if one.most == 0 else 1
-            sizes = [size + sign * part for size, part in zip(sizes, one.along, strict=True)]
+        for direction in free:
+            sign = -1 if direction.most == 0 else 1
+            sizes = [size + sign * part for size, part in zip(sizes, direction.along, strict=True)]
         outcome = self._prober(tuple(sizes)) if min(sizes) >= 1 else None
         return outcome if outcome is not None and outcome.fits else None
 
@@ -343,8 +343,8 @@ class _Shaping:
             return None
         if mixed is not None:
             steps = {line.dim: mixed.sizes[line.dim] - base.sizes[line.dim] for line in moving}
-            wanted = size + sum(slope * steps[dim] for dim, slope in parts.items())
-            if _size(mixed, number, axis) != wanted:
+            expected = size + sum(slope * steps[dim] for dim, slope in parts.items())
+            if _size(mixed, number, axis) != expected:
                 return None
         return self._formula(parts, Fraction(size), base)
 
@@ -365,8 +365,8 @@ def _along(free: Free, size: int) -> tuple[Kind, dict[str, Any]]:
     if pattern is not None:
         about |= {"least": pattern.least, "offset": pattern.remainders[0], "also": pattern.also}
         about["offsets"] = pattern.remainders if len(pattern.remainders) > 1 else ()
-    kind: Kind = "multiple" if step > 1 else "any" if least is None and most is None else "range"
-    return kind, about
+    dim_kind: Kind = "multiple" if step > 1 else "any" if least is None and most is None else "range"
+    return dim_kind, about
 
 
 class _Line:
@@ -386,29 +386,32 @@ class _Line:
         self._farther = self._at(self._room)
 
     def _at(self, steps: int) -> Outcome:
-        found = zip(self._base.sizes, self._along, strict=True)
-        sizes = [size + self._sign * steps * part for size, part in found]
+        pairs = zip(self._base.sizes, self._along, strict=True)
+        sizes = [size + self._sign * steps * part for size, part in pairs]
         return self._prober(tuple(sizes)) if min(sizes) >= 1 else self._base
 
     def moves(self, number: int, axis: int) -> bool:
         size = _size(self._base, number, axis)
         seen = (self._near, self._far, self._farther)
-        return any(_size(one, number, axis) != size for one in seen if one is not None and one.fits)
+        return any(_size(outcome, number, axis) != size for outcome in seen if outcome is not None and outcome.fits)
 
     def slope(self, number: int, axis: int) -> Fraction | None:
         """The growth of an output per unit of the dim, None if it is not linear."""
         before = _size(self._base, number, axis)
         slopes = set()
-        for one in (self._near, self._far, self._farther):
-            if one is not None and one.fits and one is not self._base:
-                after = _size(one, number, axis)
+        for outcome in (self._near, self._far, self._farther):
+            if outcome is not None and outcome.fits and outcome is not self._base:
+                after = _size(outcome, number, axis)
                 if before is None or after is None:
                     return None
-                slopes.add(Fraction(after - before, one.sizes[self.dim] - self._base.sizes[self.dim]))
+                slopes.add(Fraction(after - before, outcome.sizes[self.dim] - self._base.sizes[self.dim]))
         if len(slopes) != 1:
             return None
         (slope,) = slopes
-        run = [(one.sizes[self.dim] - self._base.sizes[self.dim], _size(one, number, axis)) for one in self._between]
+        run = [
+            (outcome.sizes[self.dim] - self._base.sizes[self.dim], _size(outcome, number, axis))
+            for outcome in self._between
+        ]
         return slope if all(after == (before or 0) + steps * slope for steps, after in run) else None
 
     def stairs(self, name: str, number: int, axis: int) -> str | None:
@@ -430,25 +433,25 @@ class _Line:
             return None
         # At `base + first` the quotient is an integer.
         shift = -(base + first) % period
-        rest = start + 1 - (base + first + shift) // period
+        constant = start + 1 - (base + first + shift) // period
         for steps in {self._room, self._room // 2, self._room // 3, first - 1, first + period, 1, 2}:
             if 0 < steps <= self._room:
                 outcome = self._at(steps)
-                if not outcome.fits or _size(outcome, number, axis) != (base + steps + shift) // period + rest:
+                if not outcome.fits or _size(outcome, number, axis) != (base + steps + shift) // period + constant:
                     return None
-        return _floor(name, shift, period, rest)
+        return _floor(name, shift, period, constant)
 
     def _stairs_between(self, name: str, number: int, axis: int) -> str | None:
         """The formula with floor, found from probed sizes with several remainders."""
         outcomes = (self._base, self._near, self._far, self._farther, *self._between)
-        found = {
+        probed = {
             (outcome.sizes[self.dim], _size(outcome, number, axis))
             for outcome in outcomes
             if outcome is not None and outcome.fits
         }
-        pairs = [(size, out) for size, out in found if out is not None]
+        pairs = [(size, out) for size, out in probed if out is not None]
         (low, least), (high, most) = min(pairs), max(pairs)
-        if len(pairs) < len(found) or most <= least:
+        if len(pairs) < len(probed) or most <= least:
             return None
         period = round((high - low) / (most - least))
         for shift in range(period):
@@ -472,9 +475,9 @@ class _Line:
         return high
 
 
-def _floor(name: str, shift: int, period: int, rest: int) -> str:
+def _floor(name: str, shift: int, period: int, constant: int) -> str:
     inner = f"({name} + {shift})" if shift else name
-    return f"floor({inner} / {period})" + (f" {'+' if rest > 0 else '-'} {abs(rest)}" if rest else "")
+    return f"floor({inner} / {period})" + (f" {'+' if constant > 0 else '-'} {abs(constant)}" if constant else "")
 
 
 def _powers() -> Iterator[int]:
@@ -489,7 +492,7 @@ def _size(outcome: Outcome, number: int, axis: int) -> int | None:
     return dims[axis].lo if dims is not None and axis < len(dims) and dims[axis].is_static else None
 
 
-def sum_text(parts: Mapping[str, Fraction], rest: Fraction) -> str:
+def sum_text(parts: Mapping[str, Fraction], constant: Fraction) -> str:
     """`2 * a + b / 32 - 1`."""
     terms = []
     for name, slope in parts.items():
@@ -497,12 +500,12 @@ def sum_text(parts: Mapping[str, Fraction], rest: Fraction) -> str:
         text = name if size.numerator == 1 else f"{size.numerator} * {name}"
         text += f" / {size.denominator}" if size.denominator > 1 else ""
         terms.append((slope < 0, text))
-    if rest or not terms:
-        terms.append((rest < 0, str(abs(rest))))
+    if constant or not terms:
+        terms.append((constant < 0, str(abs(constant))))
     text = ("-" if terms[0][0] else "") + terms[0][1]
     return text + "".join(f" {'-' if negative else '+'} {term}" for negative, term in terms[1:])
 
 
 def _error_text(error: IRError) -> str:
-    place = error.location
-    return f'{place.layer_type} "{place.layer_name}": {error.message}' if place.layer_name else error.message
+    location = error.location
+    return f'{location.layer_type} "{location.layer_name}": {error.message}' if location.layer_name else error.message

@@ -13,7 +13,7 @@ from ir_exec.errors import IRError
 from ir_exec.model import Model
 from ir_exec.types import Shape
 
-__all__ = ["first_fit", "fitting_shapes", "repaired", "smallest", "with_size", "without_needless"]
+__all__ = ["first_fit", "fitting_shapes", "repair_sizes", "smallest", "with_size", "without_needless"]
 
 _GUESSES = ((5, 32), (5, 64), (1, 16), (2, 32), (2, 8), (1, 224), (1, 256), (1, 1), (4, 4))
 """Sizes of a dynamic first dim, and of other dynamic dims. Few constants are 5, and no small step leads from 5 to 1,
@@ -34,7 +34,7 @@ _SMALL = (*range(1, 17), 20, 24, 28, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 
 
 def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
     """The outcome of accepted sizes: declared sizes and guesses for dynamic dims. Else the outcome of the first try."""
-    open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared(dim).is_static]
+    open_dims = [dim for dim in range(len(prober.dims)) if not prober.declared_dim(dim).is_static]
     first: Outcome | None = None
     larger = _larger_batch(prober)
     if larger is not None and larger.fits:
@@ -43,13 +43,13 @@ def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
     for search in (False, True) if open_dims else (False,):
         for guess in guesses if not search else _SEARCHED:
             sizes = []
-            for dim, place in enumerate(prober.dims):
-                declared = prober.declared(dim)
-                wanted = guess[0] if place.axis == 0 else guess[1]
-                sizes.append(declared.lo if declared.is_static else min(max(wanted, declared.lo), declared.hi))
+            for dim, input_axis in enumerate(prober.dims):
+                declared = prober.declared_dim(dim)
+                guessed = guess[0] if input_axis.axis == 0 else guess[1]
+                sizes.append(declared.lo if declared.is_static else min(max(guessed, declared.lo), declared.hi))
             outcome = prober(tuple(sizes))
             first = first or outcome
-            outcome = repaired(prober, outcome, set(range(len(sizes))) - set(open_dims), None, search=search)
+            outcome = repair_sizes(prober, outcome, set(range(len(sizes))) - set(open_dims), None, search=search)
             if outcome.fits:
                 return outcome, None
     return None, first
@@ -57,17 +57,17 @@ def first_fit(prober: Prober) -> tuple[Outcome | None, Outcome | None]:
 
 def _larger_batch(prober: Prober) -> Outcome | None:
     """The declared sizes of a static model, with a batch larger than 1, because a size of 1 is broadcast."""
-    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
-    batch = [dim for dim, place in enumerate(prober.dims) if place.axis == 0 and declared[dim] == 1]
+    declared = [prober.declared_dim(dim) for dim in range(len(prober.dims))]
+    batch = [dim for dim, input_axis in enumerate(prober.dims) if input_axis.axis == 0 and declared[dim] == 1]
     if not batch or not all(dim.is_static for dim in declared):
         return None
     return prober(tuple([_GUESSES[0][0] if dim in batch else size.lo for dim, size in enumerate(declared)]))
 
 
-def repaired(
+def repair_sizes(
     prober: Prober,
     outcome: Outcome,
-    held: set[int],
+    fixed_dims: set[int],
     delta: int | None,
     base: Sizes | None = None,
     among: set[int] | None = None,
@@ -77,21 +77,21 @@ def repaired(
     """The outcome after changing further dims as long as inference progresses.
 
     Args:
-        held: Dims that keep their size.
+        fixed_dims: Dims that keep their size.
         among: The only dims that may change.
         search: True to try distant sizes as well.
     """
-    held = set(held)
+    fixed_dims = set(fixed_dims)
     if among is not None:
-        held |= set(range(len(outcome.sizes))) - among
-    fixed = set(held)
+        fixed_dims |= set(range(len(outcome.sizes))) - among
+    fixed = set(fixed_dims)
     while outcome.node is not None:
-        better = _one_repair(prober, outcome, held, delta, base)
+        better = _one_repair(prober, outcome, fixed_dims, delta, base)
         if better is None and search:
             better = _far_repair(prober, outcome, fixed)
         if better is None:
             return outcome
-        held.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
+        fixed_dims.update(dim for dim, size in enumerate(better.sizes) if size != outcome.sizes[dim])
         outcome = better
     return outcome
 
@@ -107,12 +107,12 @@ def without_needless(prober: Prober, outcome: Outcome, base: Sizes, start: int) 
 
 
 def _one_repair(
-    prober: Prober, outcome: Outcome, held: set[int], delta: int | None, base: Sizes | None
+    prober: Prober, outcome: Outcome, fixed_dims: set[int], delta: int | None, base: Sizes | None
 ) -> Outcome | None:
     """The outcome of changing one dim, or all dims similar to the changed ones, that passes the failing layer."""
     assert outcome.node is not None, "inference stopped at a layer"
     gaps = prober.gaps(outcome)
-    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in fixed_dims]
     alike: list[int] = []
     if base is not None:
         # Related dims mostly have the same size, and are at the same axis.
@@ -120,7 +120,7 @@ def _one_repair(
         sizes, axes = {base[dim] for dim in moved}, {prober.dims[dim].axis for dim in moved}
         candidates.sort(key=lambda dim: (base[dim] not in sizes, prober.dims[dim].axis not in axes))
         alike = [dim for dim in candidates if base[dim] in sizes and prober.dims[dim].axis in axes]
-    for dim, size in islice(_resized(outcome, candidates, gaps, delta, base), _MOST_MOVES):
+    for dim, size in islice(_propose_sizes(outcome, candidates, gaps, delta, base), _MOST_MOVES):
         better = prober(with_size(outcome.sizes, dim, size))
         if better.place > outcome.place:
             return better
@@ -131,14 +131,14 @@ def _one_repair(
     return None
 
 
-def _far_repair(prober: Prober, outcome: Outcome, held: set[int]) -> Outcome | None:
+def _far_repair(prober: Prober, outcome: Outcome, fixed_dims: set[int]) -> Outcome | None:
     """The outcome of distant sizes: found from the numbers that differ, or by growth."""
     assert outcome.node is not None, "inference stopped at a layer"
-    candidates = [dim for dim in prober.above(outcome.node) if dim not in held]
+    candidates = [dim for dim in prober.above(outcome.node) if dim not in fixed_dims]
     return met(prober, outcome, candidates) or grown(prober, outcome, candidates)
 
 
-def _resized(
+def _propose_sizes(
     outcome: Outcome, candidates: Sequence[int], gaps: Sequence[int], delta: int | None, base: Sizes | None
 ) -> Iterator[tuple[int, int]]:
     """Other sizes for dims: first those with the same or a proportional change, then those that close a gap."""
@@ -162,40 +162,40 @@ def with_size(sizes: Sizes, dim: int, size: int) -> Sizes:
 
 def smallest(prober: Prober, least: Sequence[int]) -> Sizes | None:
     """Accepted sizes, with dynamic dims as close to `least` as possible; None if no sizes are accepted."""
-    declared = [prober.declared(dim) for dim in range(len(prober.dims))]
-    held = {dim for dim, size in enumerate(declared) if size.is_static}
+    declared = [prober.declared_dim(dim) for dim in range(len(prober.dims))]
+    static_dims = {dim for dim, size in enumerate(declared) if size.is_static}
 
     def is_allowed(outcome: Outcome) -> bool:
         return outcome.fits and all(size in allowed for size, allowed in zip(outcome.sizes, declared, strict=True))
 
     def tries() -> Iterator[Outcome | None]:
         few = [min(size, 2) for size in least]
-        for wanted, search in ((least, False), (least, True), (few, False), ([1] * len(least), False)):
-            sizes = tuple([min(max(one.lo, size), one.hi) for one, size in zip(declared, wanted, strict=True)])
-            yield repaired(prober, prober(sizes), held, None, search=search)
+        for targets, search in ((least, False), (least, True), (few, False), ([1] * len(least), False)):
+            sizes = tuple([min(max(dim.lo, size), dim.hi) for dim, size in zip(declared, targets, strict=True)])
+            yield repair_sizes(prober, prober(sizes), static_dims, None, search=search)
         yield first_fit(prober)[0]
 
     best: Outcome | None = None
     try:
-        best = next((one for one in tries() if one is not None and is_allowed(one)), None)
+        best = next((attempt for attempt in tries() if attempt is not None and is_allowed(attempt)), None)
         if best is not None:
-            for dim in sorted(set(range(len(declared))) - held):
-                best = _smaller(prober, best, dim, held, least[dim], is_allowed)
-            best = _level(prober, best, held, is_allowed)
+            for dim in sorted(set(range(len(declared))) - static_dims):
+                best = _smaller(prober, best, dim, static_dims, least[dim], is_allowed)
+            best = _level(prober, best, static_dims, is_allowed)
     except OutOfProbesError:
         pass  # the best outcome up to here is sufficient
     return None if best is None else best.sizes
 
 
 def _smaller(
-    prober: Prober, best: Outcome, dim: int, held: set[int], least: int, is_allowed: Callable[[Outcome], bool]
+    prober: Prober, best: Outcome, dim: int, static_dims: set[int], least: int, is_allowed: Callable[[Outcome], bool]
 ) -> Outcome:
     """The accepted outcome with the smallest size of one dim and of the dims tied to it."""
     for size in _SMALL:
-        if not least <= size < best.sizes[dim] or size not in prober.declared(dim):
+        if not least <= size < best.sizes[dim] or size not in prober.declared_dim(dim):
             continue
         alone = prober(with_size(best.sizes, dim, size))
-        outcome = repaired(prober, alone, held | {dim}, size - best.sizes[dim], best.sizes)
+        outcome = repair_sizes(prober, alone, static_dims | {dim}, size - best.sizes[dim], best.sizes)
         if is_allowed(outcome) and all(new <= old for new, old in zip(outcome.sizes, best.sizes, strict=True)):
             return outcome
         if prober.meets_fixed(outcome, best.sizes):
@@ -203,17 +203,21 @@ def _smaller(
     return best
 
 
-def _level(prober: Prober, best: Outcome, held: set[int], is_allowed: Callable[[Outcome], bool]) -> Outcome:
+def _level(prober: Prober, best: Outcome, static_dims: set[int], is_allowed: Callable[[Outcome], bool]) -> Outcome:
     """The accepted outcome with one size for an axis of all inputs of one rank: a mask is as long as its audio."""
     ranks: dict[int, int] = {}
-    for place in prober.dims:
-        ranks[place.input] = max(ranks.get(place.input, 0), place.axis + 1)
-    places = dict.fromkeys((ranks[place.input], place.axis) for dim, place in enumerate(prober.dims) if dim not in held)
+    for input_axis in prober.dims:
+        ranks[input_axis.input] = max(ranks.get(input_axis.input, 0), input_axis.axis + 1)
+    places = dict.fromkeys(
+        (ranks[input_axis.input], input_axis.axis)
+        for dim, input_axis in enumerate(prober.dims)
+        if dim not in static_dims
+    )
     for rank, axis in places:
         dims = {
             dim
-            for dim, place in enumerate(prober.dims)
-            if dim not in held and place.axis == axis and ranks[place.input] == rank
+            for dim, input_axis in enumerate(prober.dims)
+            if dim not in static_dims and input_axis.axis == axis and ranks[input_axis.input] == rank
         }
         most = max(best.sizes[dim] for dim in dims)
         tried = prober(tuple([most if dim in dims else size for dim, size in enumerate(best.sizes)]))
@@ -231,26 +235,26 @@ def fitting_shapes(model: Model, shapes: Mapping[str, Shape]) -> dict[str, Shape
         shapes: Known shapes, instead of those of the file.
     """
     ports = model.inputs
-    known = [shapes.get(port.name, port.shape) for port in ports]
-    if all(shape.is_static for shape in known) or any(shape.rank is None for shape in known):
+    declared = [shapes.get(port.name, port.shape) for port in ports]
+    if all(shape.is_static for shape in declared) or any(shape.rank is None for shape in declared):
         return {}
     try:
-        prober = Prober(model, dict(enumerate(known)))
+        prober = Prober(model, dict(enumerate(declared)))
     except IRError:
         return {}
-    sizes = smallest(prober, usual_sizes(ports, known))
+    sizes = smallest(prober, usual_sizes(ports, declared))
     if sizes is None:
         return {}
-    found = prober.given(sizes)
-    longer = with_past(ports, found)
-    if longer is not None and all(map(_allows, known, [longer[number] for number in range(len(ports))])):
+    fitting = prober.shapes_of(sizes)
+    longer = with_past(ports, fitting)
+    if longer is not None and all(map(_allows, declared, [longer[number] for number in range(len(ports))])):
         try:
             outcome = prober(tuple([dim.lo for number in range(len(ports)) for dim in longer[number]]))
-            found = longer if outcome.fits else found
+            fitting = longer if outcome.fits else fitting
         except OutOfProbesError:
             pass  # the shapes without the longer masks are accepted as well
-    return {port.name: found[number] for number, port in enumerate(ports) if not known[number].is_static}
+    return {port.name: fitting[number] for number, port in enumerate(ports) if not declared[number].is_static}
 
 
-def _allows(declared: Shape, found: Shape) -> bool:
-    return all(size.lo in dim for dim, size in zip(declared, found, strict=True))
+def _allows(declared: Shape, static: Shape) -> bool:
+    return all(size.lo in dim for dim, size in zip(declared, static, strict=True))

@@ -27,9 +27,9 @@ def met(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcome 
     if node is None or _gap(node, outcome.types) in (None, 0):
         return None
     for dim in candidates:
-        found = _search(prober, outcome, dim, node)
-        if found is not None:
-            return found
+        match = _search(prober, outcome, dim, node)
+        if match is not None:
+            return match
     return None
 
 
@@ -84,7 +84,7 @@ def grown(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcom
     alone = [[dim] for dim in sorted(candidates, key=lambda dim: prober.dims[dim].axis == 0)]
     for group in [*[group for group in groups if len(group) > 1], *alone]:
         best, idle = outcome, 0
-        for sizes in _doubled(outcome.sizes, group):
+        for sizes in _double_sizes(outcome.sizes, group):
             tried = prober(sizes)
             if tried.place < best.place or idle >= _IDLE:
                 break
@@ -97,7 +97,7 @@ def grown(prober: Prober, outcome: Outcome, candidates: Sequence[int]) -> Outcom
     return None
 
 
-def _doubled(sizes: Sizes, group: Sequence[int]) -> Iterator[Sizes]:
+def _double_sizes(sizes: Sizes, group: Sequence[int]) -> Iterator[Sizes]:
     factor = 2
     while max(sizes[dim] for dim in group) * factor <= _LARGEST:
         yield tuple([size * factor if dim in group else size for dim, size in enumerate(sizes)])

@@ -22,15 +22,15 @@ def usual_sizes(ports: Sequence[ModelPort], shapes: Sequence[Shape]) -> list[int
     """Typical sizes of all dims. A mask of an image has the size of the image; a matrix of features has many rows."""
     usual = [_usual(port, shape) for port, shape in zip(ports, shapes, strict=True)]
     matrices = [
-        place
-        for place, (port, shape) in enumerate(zip(ports, shapes, strict=True))
+        number
+        for number, (port, shape) in enumerate(zip(ports, shapes, strict=True))
         if _is_float(port) and shape.dims is not None and len(shape.dims) == 2
     ]
     if max(map(len, usual), default=0) <= 2:
-        for place in matrices:
+        for number in matrices:
             # A single matrix with two dynamic dims may be audio.
-            if len(matrices) > 1 or shapes[place][1].is_static:
-                usual[place] = [_LENGTH, _LENGTH]
+            if len(matrices) > 1 or shapes[number][1].is_static:
+                usual[number] = [_LENGTH, _LENGTH]
     if any(_SIDE in sizes for sizes in usual):
         usual = [[_ROWS, _SIDE, _SIDE] if len(sizes) == 3 else sizes for sizes in usual]
     return [size for sizes in usual for size in sizes]
@@ -42,8 +42,8 @@ def _usual(port: ModelPort, shape: Shape) -> list[int]:
     if len(dims) == 1:
         return [_LENGTH if _LISTS.search(port.name) else _ROWS]
     sizes = [_ROWS if axis == 0 else _LENGTH for axis in range(len(dims))]
-    kind = port.element_type
-    if len(dims) != 4 or not (kind.is_known and (kind.is_float or kind.bits == 8)):
+    element_type = port.element_type
+    if len(dims) != 4 or not (element_type.is_known and (element_type.is_float or element_type.bits == 8)):
         return sizes
     few = [not dim.is_static or dim.lo in (1, _COLOURS) for dim in dims]
     is_open = [not dim.is_static for dim in dims]

@@ -24,14 +24,14 @@ SCALES = (1.0, 0.1, 3.0)
 """Scale of floats without a range, by attempt. Integers without a range are 0 or 1 after the first attempt."""
 
 
-def drawn_shape(port: ModelPort, wanted: Shape | None) -> tuple[int, ...]:
+def drawn_shape(port: ModelPort, requested: Shape | None) -> tuple[int, ...]:
     """The sizes of an input; dynamic dims have their least size, 1 or more.
 
     Raises:
         ShapeError: For an input of unknown rank without a shape.
         ResourceError: If the array does not fit into memory, or no array can have its shape.
     """
-    shape = port.shape if wanted is None else wanted
+    shape = port.shape if requested is None else requested
     if shape.dims is None:
         raise ShapeError(
             f"input {port.name!r} has no known rank", expected="a shape for it", code=Code.input_array_shape
@@ -52,7 +52,7 @@ def drawn_shape(port: ModelPort, wanted: Shape | None) -> tuple[int, ...]:
 
 
 def draw(
-    port: ModelPort, wanted: Shape | None, random: np.random.Generator, role: Role = PLAIN, attempt: int = 0
+    port: ModelPort, requested: Shape | None, random: np.random.Generator, role: Role = PLAIN, attempt: int = 0
 ) -> Array:
     """Random values for an input.
 
@@ -62,90 +62,92 @@ def draw(
     Raises:
         IRError: The errors of `drawn_shape`.
     """
-    sizes = drawn_shape(port, wanted)
-    kind = port.element_type if port.element_type.is_known else ElementType.f32
-    if kind in STRING:
+    sizes = drawn_shape(port, requested)
+    element_type = port.element_type if port.element_type.is_known else ElementType.f32
+    if element_type in STRING:
         return np.asarray(random.choice(_WORDS, sizes), object)
-    if kind in _RECORDS:
-        return random.integers(0, 2**kind.bits, sizes, np.uint8).view(kind.dtype)
-    if role.kind == "plain" or kind is ElementType.f8e8m0:
-        return _of_type(kind, sizes, random, attempt)
-    numbers = _DRAWN[role.kind](role, kind, sizes, random)
+    if element_type in _RECORDS:
+        return random.integers(0, 2**element_type.bits, sizes, np.uint8).view(element_type.dtype)
+    if role.kind == "plain" or element_type is ElementType.f8e8m0:
+        return _of_type(element_type, sizes, random, attempt)
+    numbers = _DRAWN[role.kind](role, element_type, sizes, random)
     if attempt and role.text == "small integers":
         numbers = numbers % 2
-    return np.asarray(numbers).astype(kind.dtype)
+    return np.asarray(numbers).astype(element_type.dtype)
 
 
-def _of_type(kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator, attempt: int) -> Array:
-    if kind in BOOLEAN:
+def _of_type(element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator, attempt: int) -> Array:
+    if element_type in BOOLEAN:
         return random.integers(0, 2, sizes).astype(np.bool_)
-    if kind is ElementType.f8e8m0:
-        return np.exp2(random.integers(-4, 5, sizes)).astype(kind.dtype)  # the type only has powers of two
-    if kind.is_float:
-        return (random.standard_normal(sizes) * SCALES[attempt % len(SCALES)]).astype(kind.dtype)
-    if kind.bits > 8:
-        return random.integers(0, 2, sizes).astype(kind.dtype)
-    lowest = -(2 ** (kind.bits - 1)) if kind.is_signed else 0
-    return random.integers(lowest, lowest + 2**kind.bits, sizes).astype(kind.dtype)
+    if element_type is ElementType.f8e8m0:
+        return np.exp2(random.integers(-4, 5, sizes)).astype(element_type.dtype)  # the type only has powers of two
+    if element_type.is_float:
+        return (random.standard_normal(sizes) * SCALES[attempt % len(SCALES)]).astype(element_type.dtype)
+    if element_type.bits > 8:
+        return random.integers(0, 2, sizes).astype(element_type.dtype)
+    lowest = -(2 ** (element_type.bits - 1)) if element_type.is_signed else 0
+    return random.integers(lowest, lowest + 2**element_type.bits, sizes).astype(element_type.dtype)
 
 
-def _between(low: float, high: float, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
-    if kind.is_float:
+def _between(
+    low: float, high: float, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator
+) -> Array:
+    if element_type.is_float:
         return random.uniform(low, high, sizes)
     return random.integers(math.ceil(low), math.floor(high) + 1, sizes)
 
 
-def _same(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _same(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     return np.full(sizes, role.low)
 
 
-def _within(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
-    return _between(role.low, role.high, kind, sizes, random)
+def _within(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+    return _between(role.low, role.high, element_type, sizes, random)
 
 
-def _indices(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _indices(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     return random.integers(int(role.low), int(role.high) + 1, sizes)
 
 
-def _counting(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _counting(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     count = np.arange(sizes[-1] if sizes else 1) % int(role.high - role.low + 1) + int(role.low)
     return np.broadcast_to(count if sizes else count[0], sizes)
 
 
-def _lengths(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _lengths(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     """Lengths in descending order, as packed sequences require; none is below half of the longest."""
     low, high = int(role.low), int(role.high)
-    found = np.sort(random.integers(max(low, (high + 1) // 2), high + 1, math.prod(sizes)))[::-1]
-    found[:1] = high
-    return found.reshape(sizes)
+    lengths = np.sort(random.integers(max(low, (high + 1) // 2), high + 1, math.prod(sizes)))[::-1]
+    lengths[:1] = high
+    return lengths.reshape(sizes)
 
 
-def _offsets(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _offsets(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     count = math.prod(sizes)
     return (np.arange(count) * int(role.high) // max(count, 1)).reshape(sizes)
 
 
-def _sorted(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
-    found = _between(role.low, role.high, kind, sizes, random)
-    return np.sort(found, axis=-1) if sizes else found
+def _sorted_values(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+    values = _between(role.low, role.high, element_type, sizes, random)
+    return np.sort(values, axis=-1) if sizes else values
 
 
-def _probabilities(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
-    found = random.uniform(0.1, 1, sizes)
-    return found / found.sum(axis=-1, keepdims=True) if sizes else np.ones(())
+def _probabilities(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+    weights = random.uniform(0.1, 1, sizes)
+    return weights / weights.sum(axis=-1, keepdims=True) if sizes else np.ones(())
 
 
-def _corners(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _corners(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     """Corners of boxes: the first half of the last axis is below the second half."""
     middle = (role.low + role.high) / 2
     half = sizes[-1] // 2 if sizes else 0
-    found = np.asarray(_between(middle, role.high, kind, sizes, random))
+    corners = np.asarray(_between(middle, role.high, element_type, sizes, random))
     if half:
-        found[..., :half] = _between(role.low, middle, kind, (*sizes[:-1], half), random)
-    return found
+        corners[..., :half] = _between(role.low, middle, element_type, (*sizes[:-1], half), random)
+    return corners
 
 
-def _exact(role: Role, kind: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
+def _exact(role: Role, element_type: ElementType, sizes: tuple[int, ...], random: np.random.Generator) -> Array:
     values = np.array(role.exact)
     return np.broadcast_to(values if sizes and values.size == sizes[-1] else values[:1].reshape(()), sizes)
 
@@ -156,7 +158,7 @@ _DRAWN: dict[str, Callable[[Role, ElementType, tuple[int, ...], np.random.Genera
     "counting": _counting,
     "lengths": _lengths,
     "offsets": _offsets,
-    "sorted": _sorted,
+    "sorted": _sorted_values,
     "probabilities": _probabilities,
     "corners": _corners,
     "within": _within,

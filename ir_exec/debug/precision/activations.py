@@ -48,7 +48,7 @@ def activation_powers(
             if axis is None:
                 continue
             data = convert(visit.inputs[1 - port], ElementType.f32)
-            others = tuple([one for one in range(data.ndim) if one != axis])
+            others = tuple([dim for dim in range(data.ndim) if dim != axis])
             total = np.square(data, dtype=np.float64).sum(axis=others)
             sums[weight.name] = sums.get(weight.name, np.zeros(1)) + total
             counts[weight.name] = counts.get(weight.name, 0) + data.size // max(data.shape[axis], 1)

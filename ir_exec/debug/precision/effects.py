@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from ir_exec.debug.comparison.report_text import drawn
+from ir_exec.debug.comparison.report_text import describe_drawn_inputs
 from ir_exec.debug.precision.losses import OutputLoss
 from ir_exec.debug.precision.ranges import QuantizedRange
 from ir_exec.report.numbers import format_count, format_number
@@ -170,7 +170,7 @@ class QuantizationReport(TableRecord):
         run = sum(layer.effect is not None for layer in self.layers)
         left = "" if self.complete else "; the others are ranked by an estimate, increase --time to run them"
         what = f"{run:,} of {len(self.layers):,} layers run by themselves, {self.runs:,} runs{left}"
-        return what + drawn(self.seed, self.inputs)
+        return what + describe_drawn_inputs(self.seed, self.inputs)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())

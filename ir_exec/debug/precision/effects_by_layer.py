@@ -83,17 +83,17 @@ def quantization_report(
         raise EvaluationError("keep_bits is", actual=keep_bits, expected="8 or 16")
     require_same_ports(model, other, "the quantized model", "the model before quantization")
     is_drawn = not calls
-    given = list(calls) if calls else [drawn_inputs(other, seed, shapes)]
-    model, rows, _ = bind_calls(model, *given)
-    other, _, _ = bind_calls(other, *given)
-    units = _units(model, other, given)
-    study = _Study(model, other, rows, given, units, progress)
+    all_inputs = list(calls) if calls else [drawn_inputs(other, seed, shapes)]
+    model, rows, _ = bind_calls(model, *all_inputs)
+    other, _, _ = bind_calls(other, *all_inputs)
+    units = _units(model, other, all_inputs)
+    study = _Study(model, other, rows, all_inputs, units, progress)
     deadline = None if seconds is None else start + seconds
     effects = study.effects(deadline)
     total = study.quantized_loss()
-    keep, kept, is_minimal = None, None, False
+    keep, loss_with_kept, is_minimal = None, None, False
     if max_loss is not None and float(total.loss) > max_loss and not study.is_stopped:
-        keep, kept, is_minimal = study.minimal_keep(effects, max_loss, keep_bits, deadline)
+        keep, loss_with_kept, is_minimal = study.minimal_keep(effects, max_loss, keep_bits, deadline)
     extra = {unit.effect.path: unit.extra_bytes(keep_bits) for unit in units}
     names = {unit.effect.path: unit.keep_as(keep_bits) for unit in units}
     layers = [
@@ -117,7 +117,7 @@ def quantization_report(
         max_loss=max_loss,
         keep_bits=keep_bits,
         keep=None if keep is None else tuple(layer.path for layer in layers if layer.path in keep),
-        kept=kept,
+        kept=loss_with_kept,
         minimal=is_minimal,
         bytes=stored,
         plain_bytes=sum(layer.plain_bytes for layer in layers),
@@ -146,7 +146,7 @@ class _Unit:
         """Return the change of its value by more bits; None for no change."""
         if self.effect.kind == "values":
             return None
-        return partial(_shortened, bits=self._bits(bits), axes=None if self.plain is None else self.plain.axes)
+        return partial(_shorten_weight, bits=self._bits(bits), axes=None if self.plain is None else self.plain.axes)
 
     def extra_bytes(self, bits: int) -> int:
         """The additional bytes for more bits."""
@@ -168,14 +168,14 @@ class _Unit:
         return 16 if self.effect.bytes >= self.elements else bits
 
 
-def _shortened(array: Array, bits: int, axes: tuple[int, ...] | None) -> Array:
+def _shorten_weight(array: Array, bits: int, axes: tuple[int, ...] | None) -> Array:
     """A weight in 16 bits, or in 8 bits with a scale for each channel."""
     numbers = convert(array, ElementType.f32)
     with np.errstate(over="ignore"):
         if bits == 16:
             return convert(convert(convert(numbers, ElementType.f16), ElementType.f32), ElementType.of(array))
-    found = encode(numbers, (array.ndim - 1,) if axes is None else axes, FORMATS["int8_asym"]).expand()
-    return convert(found, ElementType.of(array))
+    levels = encode(numbers, (array.ndim - 1,) if axes is None else axes, FORMATS["int8_asym"]).expand()
+    return convert(levels, ElementType.of(array))
 
 
 def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
@@ -186,17 +186,20 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
     folded.unfold(partners)
     folded.pass_through(partners)
     judged = folded.judge(reference)
-    chains = {((), value.node.id, value.position): one for value, one in find_compressed_weights(model.graph).items()}
+    chains = {
+        ((), value.node.id, value.position): judged_weight
+        for value, judged_weight in find_compressed_weights(model.graph).items()
+    }
     weights = {weight.node.id: weight for weight in plain_weights(plain)}
     powers = activation_powers(plain, calls)
-    found = [
-        _weight_unit(model, chains[key], one, partners[key], weights.get(partners[key].layer_id), powers)
-        for key, one in judged.items()
-        if key in chains and one.side == "model" and one.error.problem is None
+    units = [
+        _weight_unit(model, chains[key], judged_weight, partners[key], weights.get(partners[key].layer_id), powers)
+        for key, judged_weight in judged.items()
+        if key in chains and judged_weight.side == "model" and judged_weight.error.problem is None
     ]
-    found += _value_units(model, ours, partners, folded.passed)
-    if found:
-        return found
+    units += _value_units(model, ours, partners, folded.passed)
+    if units:
+        return units
     is_quantized = bool(chains) or any(entry.is_quantization for entry in ours)
     if not is_quantized:
         hint = "pass the quantized model first, and the plain model with --with"
@@ -209,7 +212,7 @@ def _units(model: Model, plain: Model, calls: Sequence[Inputs]) -> list[_Unit]:
 def _weight_unit(
     model: Model,
     weight: CompressedWeight,
-    one: QuantizedWeight,
+    compared: QuantizedWeight,
     partner: Entry,
     plain: PlainWeightConstant | None,
     powers: Mapping[str, Array],
@@ -218,30 +221,30 @@ def _weight_unit(
     array = decode_weight(weight, model.weights)
     readers = tuple([node.name for node in model.graph.nodes if weight.value in node.values_in])
     effect = LayerEffect(
-        path=one.path,
-        layer_ids=one.layer_ids,
+        path=compared.path,
+        layer_ids=compared.layer_ids,
         layers=readers,
-        format=one.format,
-        group_size=one.group_size,
-        weight_sqnr_db=one.error.sqnr_db,
-        bytes=one.bytes,
-        plain_bytes=one.partner_bytes,
-        estimate=_estimate(one, plain, powers),
+        format=compared.format,
+        group_size=compared.group_size,
+        weight_sqnr_db=compared.error.sqnr_db,
+        bytes=compared.bytes,
+        plain_bytes=compared.partner_bytes,
+        estimate=_estimate(compared, plain, powers),
     )
     return _Unit(
-        effect, (partner.scope, partner.layer_id), partial(_replaced, weight=array), plain, elements=array.size
+        effect, (partner.scope, partner.layer_id), partial(_replace_with, weight=array), plain, elements=array.size
     )
 
 
-def _replaced(array: Array, weight: Array) -> Array:
+def _replace_with(array: Array, weight: Array) -> Array:
     return convert(weight, ElementType.of(array))
 
 
-def _estimate(one: QuantizedWeight, plain: PlainWeightConstant | None, powers: Mapping[str, Array]) -> float | None:
+def _estimate(weight: QuantizedWeight, plain: PlainWeightConstant | None, powers: Mapping[str, Array]) -> float | None:
     """The noise of a weight relative to its power, multiplied by the spread of activations over channels."""
-    if one.error.sqnr_db is None:
+    if weight.error.sqnr_db is None:
         return 0.0
-    ratio = float(10 ** (-float(one.error.sqnr_db) / 10))
+    ratio = float(10 ** (-float(weight.error.sqnr_db) / 10))
     power = None if plain is None else powers.get(plain.name)
     if power is None or not power.size or not power.mean():
         return ratio
@@ -264,18 +267,18 @@ def _value_units(
         seen[partner.key] = None
         levels = int(vars(node.op)["levels"])
         counter = RangeCounter(entry.path, entry.layer_id, levels)
-        known = [limit for limit in limits if limit is not None]
+        constants = [limit for limit in limits if limit is not None]
         effect = LayerEffect(
             path=entry.path,
             layer_ids=(entry.layer_id,),
             kind="values",
-            layers=tuple([one.name for one in model.graph.nodes if node.outputs[0] in one.values_in]),
+            layers=tuple([reader.name for reader in model.graph.nodes if node.outputs[0] in reader.values_in]),
             format=f"{levels} levels",
         )
         yield _Unit(
             effect,
             (partner.scope, partner.layer_id),
-            partial(_quantized_values, node=node, limits=known, counter=counter),
+            partial(_quantized_values, node=node, limits=constants, counter=counter),
             counters=(counter,),
         )
 
@@ -286,9 +289,9 @@ def _limit(node: Node, model: Model) -> Array | None:
 
 def _quantized_values(array: Array, node: Node, limits: Sequence[Array], counter: RangeCounter) -> Array:
     assert node.op is not None
-    found = np.asarray(node.op.evaluate(array, *[convert(limit, ElementType.of(array)) for limit in limits]))
-    counter.add([array, *limits], found)
-    return found
+    quantized = np.asarray(node.op.evaluate(array, *[convert(limit, ElementType.of(array)) for limit in limits]))
+    counter.add([array, *limits], quantized)
+    return quantized
 
 
 class _Study:
@@ -316,16 +319,16 @@ class _Study:
 
     def _run(self, changes: Mapping[tuple[tuple[str, ...], str], Sequence[Change]]) -> list[list[Array]]:
         def visit(visit: Visit) -> list[Array] | None:
-            found = changes.get((visit.where.scope, visit.node.id))
-            if found is None:
+            layer_changes = changes.get((visit.where.scope, visit.node.id))
+            if layer_changes is None:
                 return None
             first, *others = visit.outputs
-            for change in found:
+            for change in layer_changes:
                 first = change(first)
             return [first, *others]
 
         self.runs += len(self._calls)
-        return [[np.array(one) for one in self._walker.run(list(row), visit)] for row in self._calls]
+        return [[np.array(output) for output in self._walker.run(list(row), visit)] for row in self._calls]
 
     def _loss(self, changes: Sequence[tuple[_Unit, Change]]) -> OutputLoss:
         by_place: dict[tuple[tuple[str, ...], str], list[Change]] = {}
@@ -357,11 +360,11 @@ class _Study:
         self._progress("the quantized model")
         walker = Walker(self._model, precision="f32")
         self.runs += len(self._rows)
-        return self._losses.of([[np.array(one) for one in walker.run(list(row))] for row in self._rows])
+        return self._losses.of([[np.array(output) for output in walker.run(list(row))] for row in self._rows])
 
     def effects(self, deadline: float | None) -> list[LayerEffect]:
         """The effect of each layer by itself, sorted by estimate, greatest first."""
-        found = []
+        results = []
         self._estimate_values()
         ordered = sorted(self._units, key=lambda unit: float(unit.effect.estimate or 0.0), reverse=True)
         for position, unit in enumerate(ordered):
@@ -369,8 +372,8 @@ class _Study:
             if position == 0 or not self._is_late(deadline):
                 self._progress(unit.effect.path)
                 effect = self._unless_stopped(partial(self._loss, [(unit, unit.change)]))
-            found.append(unit.effect.model_copy(update={"effect": effect}))
-        return found
+            results.append(unit.effect.model_copy(update={"effect": effect}))
+        return results
 
     def minimal_keep(
         self, effects: Sequence[LayerEffect], max_loss: float, bits: int, deadline: float | None
@@ -383,19 +386,19 @@ class _Study:
         order = sorted(ranks, key=ranks.__getitem__, reverse=True)
         units = {unit.effect.path: unit for unit in self._units}
 
-        def loss(kept: Collection[str]) -> OutputLoss:
-            self._progress(f"{len(kept):,} layers kept in {bits} bits")
-            whole = [(units[path], units[path].change) for path in order if path not in kept]
-            shortened = [(units[path], units[path].in_bits(bits)) for path in order if path in kept]
-            return self._loss([*whole, *((unit, change) for unit, change in shortened if change is not None)])
+        def loss(kept_paths: Collection[str]) -> OutputLoss:
+            self._progress(f"{len(kept_paths):,} layers kept in {bits} bits")
+            quantized = [(units[path], units[path].change) for path in order if path not in kept_paths]
+            shortened = [(units[path], units[path].in_bits(bits)) for path in order if path in kept_paths]
+            return self._loss([*quantized, *((unit, change) for unit, change in shortened if change is not None)])
 
         best = loss(order)
         if float(best.loss) > max_loss:
             return None, None, False
 
-        def holds(kept: Collection[str]) -> bool:
+        def holds(kept_paths: Collection[str]) -> bool:
             nonlocal best
-            less = None if self._is_late(deadline) else self._unless_stopped(partial(loss, kept))
+            less = None if self._is_late(deadline) else self._unless_stopped(partial(loss, kept_paths))
             if less is None:
                 raise SearchEnded
             is_sufficient = float(less.loss) <= max_loss

@@ -42,19 +42,19 @@ class OutputLoss(Record):
 
 def kinds_of_outputs(model: Model) -> list[LossKind]:
     """Return the kind of each output: logits by its name, probabilities of a SoftMax, or other values."""
-    found: list[LossKind] = []
+    kinds: list[LossKind] = []
     for result, port in zip(model.graph.results, model.outputs, strict=True):
-        kind: LossKind = "values"
+        loss_kind: LossKind = "values"
         shape = port.shape
         has_classes = shape.dims is not None and len(shape.dims) >= 2 and shape.dims[-1].lo != 1
         if has_classes and ElementType.parse(str(port.element_type)).is_float:
             names = " ".join((port.name, *port.names)).lower()
             if _find_source(result).op_class.is_distribution:
-                kind = "probabilities"
+                loss_kind = "probabilities"
             elif "logit" in names:
-                kind = "logits"
-        found.append(kind)
-    return found
+                loss_kind = "logits"
+        kinds.append(loss_kind)
+    return kinds
 
 
 def _keeps_elements(node: Node) -> bool:
@@ -82,63 +82,63 @@ class OutputLosses:
         Raises:
             EvaluationError: If an output has another shape, or if no output has numbers.
         """
-        found = [self._of_output(position, calls) for position in range(len(self._names))]
-        known = [one for one in found if one is not None]
-        if not known:
+        losses = [self._of_output(position, calls) for position in range(len(self._names))]
+        measured = [loss for loss in losses if loss is not None]
+        if not measured:
             raise EvaluationError(
                 "no output has numbers to compare",
                 expected=f"some in {', '.join(self._names)}",
                 code=Code.unknown_input,
             )
-        worst = max(known, key=lambda one: float(one.loss))
+        worst = max(measured, key=lambda loss: float(loss.loss))
         return OutputLoss(
             loss=worst.loss,
-            kl=max((float(one.kl) for one in known if one.kl is not None), default=None),
-            top1_changes=max((one.top1_changes for one in known if one.top1_changes is not None), default=None),
-            sqnr_db=min((float(one.sqnr_db) for one in known if one.sqnr_db is not None), default=None),
+            kl=max((float(loss.kl) for loss in measured if loss.kl is not None), default=None),
+            top1_changes=max((loss.top1_changes for loss in measured if loss.top1_changes is not None), default=None),
+            sqnr_db=min((float(loss.sqnr_db) for loss in measured if loss.sqnr_db is not None), default=None),
             output=worst.output,
         )
 
     def _of_output(self, position: int, calls: Sequence[Sequence[Array]]) -> OutputLoss | None:
-        kind, name = self._kinds[position], self._names[position]
+        loss_kind, name = self._kinds[position], self._names[position]
         noise = signal = divergence = 0.0
         rows = changed = elements = 0
         for mine, plain in zip(calls, self._calls, strict=True):
-            found, wanted = mine[position], plain[position]
-            if found.shape != wanted.shape:
-                message = f"output {name!r} has shape {list(found.shape)}, expected {list(wanted.shape)} as without "
+            output, expected = mine[position], plain[position]
+            if output.shape != expected.shape:
+                message = f"output {name!r} has shape {list(output.shape)}, expected {list(expected.shape)} as without "
                 raise EvaluationError(f"{message}quantization", code=Code.unknown_input)
-            if ElementType.of(wanted) in STRING or not wanted.size:
+            if ElementType.of(expected) in STRING or not expected.size:
                 continue
-            elements += wanted.size
-            ours, theirs = (as_numbers(one).reshape(wanted.shape) for one in (found, wanted))
+            elements += expected.size
+            ours, theirs = (as_numbers(array).reshape(expected.shape) for array in (output, expected))
             finite = np.isfinite(theirs)
             gap = np.where(finite, np.nan_to_num(ours, nan=np.inf) - np.where(finite, theirs, 0), 0)
             noise += float(np.square(gap).sum())
             signal += float(np.square(theirs[finite]).sum())
-            if kind != "values":
-                divergence += float(_divergences(theirs, ours, kind).sum())
+            if loss_kind != "values":
+                divergence += float(_divergences(theirs, ours, loss_kind).sum())
                 changed += int(np.count_nonzero(theirs.argmax(-1) != ours.argmax(-1)))
-                rows += math.prod(wanted.shape[:-1])
+                rows += math.prod(expected.shape[:-1])
         if not elements:
             return None
         ratio = noise / signal if signal else math.inf if noise else 0.0
         sqnr_db = -10 * math.log10(ratio) if 0 < ratio < math.inf else None
-        if kind == "values" or not rows:
+        if loss_kind == "values" or not rows:
             return OutputLoss(loss=ratio, sqnr_db=sqnr_db, output=name)
         kl = max(divergence / rows, 0.0)
         return OutputLoss(loss=kl, kl=kl, top1_changes=changed / rows, sqnr_db=sqnr_db, output=name)
 
 
-def _divergences(plain: Array, found: Array, kind: LossKind) -> Array:
+def _divergences(plain: Array, actual: Array, loss_kind: LossKind) -> Array:
     """The divergence of each row from the plain distribution."""
     with np.errstate(all="ignore"):
-        if kind == "logits":
-            logs = [_log_softmax(one) for one in (plain, found)]
+        if loss_kind == "logits":
+            logs = [_log_softmax(row) for row in (plain, actual)]
         else:
             # The output of a LogSoftMax already is logarithms, none of them positive.
             is_log = bool((plain <= 0).all())
-            logs = [one if is_log else np.log(np.maximum(one, 1e-30)) for one in (plain, found)]
+            logs = [row if is_log else np.log(np.maximum(row, 1e-30)) for row in (plain, actual)]
         terms = np.exp(logs[0]) * (logs[0] - logs[1])
     return np.asarray(np.nan_to_num(terms, nan=0.0, posinf=0.0, neginf=0.0).sum(axis=-1))
 

@@ -88,8 +88,8 @@ class _Folded:
             return None if self.model.weights is None else described_weight(chain, self.model.weights, key[0])
         if array is None:
             return None
-        kind = ElementType.of(array) if entry.element_type is None else ElementType.parse(entry.element_type)
-        return plain_weight(entry.path, (entry.layer_id,), array, kind)
+        element_type = ElementType.of(array) if entry.element_type is None else ElementType.parse(entry.element_type)
+        return plain_weight(entry.path, (entry.layer_id,), array, element_type)
 
 
 def _rounds_values(entry: Entry) -> bool:
@@ -131,14 +131,14 @@ class FoldedWeights:
 
     def unfold(self, partners: dict[Key, Entry]) -> None:
         """Pair the layers of weights with the same format on both sides; other weights are compared by `judge`."""
-        known = by_key(self._theirs.all)
+        partner_entries = by_key(self._theirs.all)
         for key, partner in list(partners.items()):
             mine, theirs = self._ours.chains.get(key), self._theirs.chains.get(partner.key)
             if mine is None and theirs is None:
                 continue
             if mine is not None and theirs is not None and mine.has_same_layers(theirs):
-                for one, other in zip(mine.nodes, theirs.nodes, strict=True):
-                    partners[key[0], one.id, 0] = known[partner.key[0], other.id, 0]
+                for node, other in zip(mine.nodes, theirs.nodes, strict=True):
+                    partners[key[0], node.id, 0] = partner_entries[partner.key[0], other.id, 0]
             elif partner.is_constant:
                 self._pairs[key] = partner
                 self._note_parts(key, partner.key)
@@ -162,20 +162,20 @@ class FoldedWeights:
     def judge(self, reference: Reference) -> dict[Key, QuantizedWeight]:
         """Compare the weights with those of a reference that has run. Later calls return the same result."""
         if self._pairs:
-            found = {key: self._compared(key, partner, reference) for key, partner in self._pairs.items()}
-            known = {key: one for key, one in found.items() if one is not None}
-            self.weights = dict(zip(known, as_reported(list(known.values())), strict=True))
+            judgments = {key: self._compare_weight(key, partner, reference) for key, partner in self._pairs.items()}
+            comparable = {key: weight for key, weight in judgments.items() if weight is not None}
+            self.weights = dict(zip(comparable, as_reported(list(comparable.values())), strict=True))
             self._pairs = {}
         return self.weights
 
-    def _compared(self, key: Key, partner: Entry, reference: Reference) -> QuantizedWeight | None:
+    def _compare_weight(self, key: Key, partner: Entry, reference: Reference) -> QuantizedWeight | None:
         ours = self._plain_ours(key) if key not in self._ours.chains else None
         plain = reference.value(partner.key, ()) if partner.key not in self._theirs.chains else None
         mine, theirs = self._ours.side(self._known[key], ours), self._theirs.side(partner, plain)
         return None if mine is None or theirs is None else compared_weight(mine, theirs, ("model", "reference"))
 
     def _plain_ours(self, key: Key) -> Array | None:
-        node = next((one for one in _graph_at(self._model.graph, key[0]) if one.id == key[1]), None)
+        node = next((candidate for candidate in _graph_at(self._model.graph, key[0]) if candidate.id == key[1]), None)
         if node is None or not isinstance(node.op, Const) or self._model.weights is None:
             return None
         return node.op.evaluate(weights=self._model.weights)
@@ -183,9 +183,9 @@ class FoldedWeights:
     def _note_parts(self, key: Key, partner: Key) -> None:
         if key in self._ours.chains:
             name = f"a layer of the compressed weight {self._ours.chains[key].codes.name!r}"
-            self.parts |= {part: name for part, whole in self._ours.hidden.items() if whole == key}
-        self.other_parts |= {part for part, whole in self._theirs.hidden.items() if whole == partner}
+            self.parts |= {part: name for part, weight in self._ours.hidden.items() if weight == key}
+        self.other_parts |= {part for part, weight in self._theirs.hidden.items() if weight == partner}
 
 
 def _graph_at(graph: Graph, scope: tuple[str, ...]) -> Sequence[Node]:
-    return next((found.nodes for one, found in graph.scopes() if one == scope), ())
+    return next((graph_in_scope.nodes for path, graph_in_scope in graph.scopes() if path == scope), ())

@@ -54,13 +54,13 @@ class RangeCounter:
     def add(self, inputs: Sequence[Array], output: Array) -> int:
         """Add a run with the five inputs of the layer. Return the number of values that rounding does not explain."""
         data, low, high, first, last = (convert(input, ElementType.f32) for input in inputs)
-        found = convert(output, ElementType.f32)
+        result = convert(output, ElementType.f32)
         with np.errstate(all="ignore"):
             step = np.abs(high - low) / (self._levels - 1)
             is_outside = (data < low - step / 2) | (data > high + step / 2)
-            places = np.rint((found - first) / (last - first) * (self._levels - 1))
-            wanted = (data - low) / (high - low) * (self._levels - 1)
-            is_far = ~(np.abs(places - wanted) <= _MOST_STEPS) & ~is_outside & np.isfinite(wanted)
+            places = np.rint((result - first) / (last - first) * (self._levels - 1))
+            expected = (data - low) / (high - low) * (self._levels - 1)
+            is_far = ~(np.abs(places - expected) <= _MOST_STEPS) & ~is_outside & np.isfinite(expected)
         self._low, self._high = min(self._low, float(low.min())), max(self._high, float(high.max()))
         self._outside += int(np.count_nonzero(is_outside))
         self._elements += data.size
@@ -85,11 +85,11 @@ class RangeCounter:
         )
 
 
-def range_line(one: QuantizedRange) -> str:
+def range_line(counts: QuantizedRange) -> str:
     """A FakeQuantize in one line."""
-    parts = [f"{one.outside:.2%} of {one.elements:,} values outside [{one.low:.4g}, {one.high:.4g}]"]
-    if one.dead_levels is not None:
-        parts.append(f"{one.dead_levels:,} of {one.levels:,} levels unused")
-    if one.unexplained:
-        parts.append(f"{one.unexplained:,} values differ by more than a step")
+    parts = [f"{counts.outside:.2%} of {counts.elements:,} values outside [{counts.low:.4g}, {counts.high:.4g}]"]
+    if counts.dead_levels is not None:
+        parts.append(f"{counts.dead_levels:,} of {counts.levels:,} levels unused")
+    if counts.unexplained:
+        parts.append(f"{counts.unexplained:,} values differ by more than a step")
     return ", ".join(parts)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from ir_exec.debug.comparison.metrics import Difference, Settings, Tolerance, difference, tolerance_of
-from ir_exec.debug.comparison.report_text import drawn
+from ir_exec.debug.comparison.report_text import describe_drawn_inputs
 from ir_exec.debug.drawing import drawn_inputs
 from ir_exec.debug.reduction.minimizing import MOST_TRIALS, minimize
 from ir_exec.debug.traces.walk import Visit, Walker
@@ -96,7 +96,7 @@ class PrecisionReport(Record):
         for layer in damaged[:_LAYERS_SHOWN]:
             lines.append(f"  {layer.path} ({layer.type}): {_damage(layer)}")
         lines += format_remainder(len(damaged), _LAYERS_SHOWN, indent="  ")
-        end = f"{self.rounds} runs{drawn(self.seed, self.inputs)}"
+        end = f"{self.rounds} runs{describe_drawn_inputs(self.seed, self.inputs)}"
         lines.append(f"{len(self.layers)} layers, {len(damaged)} damaged by rounding; {end}")
         return "\n".join(lines)
 
@@ -165,13 +165,13 @@ def lower_precision(
 class RoundedRuns:
     """Runs of a model with some of its layers rounded."""
 
-    def __init__(self, model: Model, kind: ElementType, arrays: Sequence[Array], settings: Settings) -> None:
+    def __init__(self, model: Model, short_type: ElementType, arrays: Sequence[Array], settings: Settings) -> None:
         self._model = model
-        self._kind = kind
+        self._kind = short_type
         self._arrays = list(arrays)
         self._settings = settings
         self._walker = Walker(model, threads=settings.threads)
-        self._least = float(2.0**-14 if kind is ElementType.f16 else 2.0**-126)
+        self._least = float(2.0**-14 if short_type is ElementType.f16 else 2.0**-126)
         self._layers: dict[Place, RoundedLayer] = {}
         self._weights: dict[Place, list[Place]] = {}
         self._outputs = Spill()
@@ -185,24 +185,24 @@ class RoundedRuns:
             self._outputs.put(number, array)
         self.rounds += 1
         rounded = self._differences(frozenset())
-        equal = all(one.is_within for one in rounded.values())
+        equal = all(error.is_within for error in rounded.values())
         keep: list[Place] = []
-        kept = rounded
+        with_kept_layers = rounded
         if not equal:
             keep = self._minimal_keep()
-            kept = self._differences(frozenset(keep))
+            with_kept_layers = self._differences(frozenset(keep))
         chosen = set(keep)
-        layers = [layer.model_copy(update={"kept": place in chosen}) for place, layer in self._layers.items()]
+        layers = [layer.model_copy(update={"kept": layer_key in chosen}) for layer_key, layer in self._layers.items()]
         return PrecisionReport(
             model=self._model.graph.path or self._model.name,
             precision=str(self._kind),
             equal=equal,
-            keep=tuple(self._layers[place].path for place in keep),
-            proven=all(one.is_within for one in kept.values()),
+            keep=tuple(self._layers[layer_key].path for layer_key in keep),
+            proven=all(error.is_within for error in with_kept_layers.values()),
             outputs=rounded,
-            kept_outputs=kept,
+            kept_outputs=with_kept_layers,
             layers=tuple(layers),
-            inputs={port.name: one.shape for port, one in zip(self._model.inputs, self._arrays, strict=True)},
+            inputs={port.name: error.shape for port, error in zip(self._model.inputs, self._arrays, strict=True)},
             seed=seed,
             rounds=self.rounds,
         )
@@ -220,17 +220,17 @@ class RoundedRuns:
         note = None
         try:
             inputs = [
-                self._rounded(array, bounded=not isinstance(value.node.op, Const))
+                self._round_to_short(array, bounded=not isinstance(value.node.op, Const))
                 for value, array in zip(node.values_in, visit.inputs, strict=True)
             ]
             outputs = self._walker.again(node, inputs) if visit.inputs and not node.bodies else visit.outputs
         except IRError as error:
             outputs, note = [], error.message
         numbers = {"overflows": 0, "flushed": 0, "subnormal": 0, "saturated": 0, "elements": 0}
-        for exact, found in zip(visit.outputs, outputs, strict=False):
-            if not _is_wide(exact) or exact.shape != found.shape:
+        for exact, rounded in zip(visit.outputs, outputs, strict=False):
+            if not _is_wide(exact) or exact.shape != rounded.shape:
                 continue
-            short = self._rounded(found)
+            short = self._round_to_short(rounded)
             here = difference(short, exact, _own_tolerance(self._kind, self._settings))
             own = here if own is None or here.beyond > own.beyond else own
             magnitudes = np.abs(exact)
@@ -243,26 +243,26 @@ class RoundedRuns:
         self._remember((where.scope, node.id), visit, own, numbers, note)
 
     def _remember(
-        self, place: Place, visit: Visit, own: Difference | None, numbers: dict[str, int], note: str | None
+        self, layer_key: Place, visit: Visit, own: Difference | None, numbers: dict[str, int], note: str | None
     ) -> None:
-        known = self._layers.get(place)
-        if known is not None:
-            numbers = {name: number + getattr(known, name) for name, number in numbers.items()}
-            if known.own is not None and (own is None or known.own.beyond >= own.beyond):
-                own = known.own
+        previous = self._layers.get(layer_key)
+        if previous is not None:
+            numbers = {name: number + getattr(previous, name) for name, number in numbers.items()}
+            if previous.own is not None and (own is None or previous.own.beyond >= own.beyond):
+                own = previous.own
         node = visit.node
-        self._layers[place] = RoundedLayer(
+        self._layers[layer_key] = RoundedLayer(
             layer_id=node.id,
             layer_name=node.name,
             path=visit.path,
             type=node.type,
             own=own,
-            runs=1 if known is None else known.runs + 1,
+            runs=1 if previous is None else previous.runs + 1,
             note=note,
             **numbers,
         )
 
-    def _rounded(self, array: Array, *, bounded: bool = False) -> Array:
+    def _round_to_short(self, array: Array, *, bounded: bool = False) -> Array:
         """Return an array rounded to the shorter type.
 
         Args:
@@ -270,28 +270,28 @@ class RoundedRuns:
         """
         if not _is_wide(array):
             return array
-        found = convert(convert(array, self._kind), ElementType.of(array))
-        return np.where(np.isinf(found), array, found) if bounded else found
+        rounded = convert(convert(array, self._kind), ElementType.of(array))
+        return np.where(np.isinf(rounded), array, rounded) if bounded else rounded
 
     def _differences(self, keep: Collection[Place]) -> dict[str, Difference]:
         """Return the error of each output with every layer rounded except these and the constants that they read."""
-        kept = {*keep, *(source for place in keep for source in self._weights.get(place, ()))}
+        kept_layers = {*keep, *(source for layer_key in keep for source in self._weights.get(layer_key, ()))}
 
         def lower(visit: Visit) -> list[Array] | None:
-            if (visit.where.scope, visit.node.id) in kept:
+            if (visit.where.scope, visit.node.id) in kept_layers:
                 return None
-            return [self._rounded(array) for array in visit.outputs]
+            return [self._round_to_short(array) for array in visit.outputs]
 
         self.rounds += 1
-        arrays = [self._rounded(array) for array in self._arrays] if not keep else self._arrays
-        found = self._walker.run(arrays, lower)
+        arrays = [self._round_to_short(array) for array in self._arrays] if not keep else self._arrays
+        outputs = self._walker.run(arrays, lower)
         differences = {}
-        for number, (port, array) in enumerate(zip(self._model.outputs, found, strict=True)):
+        for number, (port, array) in enumerate(zip(self._model.outputs, outputs, strict=True)):
             exact = self._outputs.get(number)
             assert exact is not None, "the first run stored all outputs"
             kinds = (ElementType.of(array), self._kind) if ElementType.of(array).is_float else (ElementType.of(array),)
-            given = self._settings.given
-            differences[port.name] = difference(array, exact, tolerance_of(kinds) if given is None else given)
+            tolerance = self._settings.user_tolerance
+            differences[port.name] = difference(array, exact, tolerance_of(kinds) if tolerance is None else tolerance)
         return differences
 
     def holds(self, keep: Sequence[Place]) -> bool:
@@ -299,11 +299,11 @@ class RoundedRuns:
 
     def _minimal_keep(self) -> list[Place]:
         """Return a minimal set of layers to keep in f32; all layers if these do not suffice."""
-        places = [place for place, layer in self._layers.items() if canonical(layer.type) != "Const"]
+        places = [layer_key for layer_key, layer in self._layers.items() if canonical(layer.type) != "Const"]
         if not self.holds(places):
             return places
         return minimize(
-            places, self.holds, importance=lambda place: _harm(self._layers[place]), limit=MOST_TRIALS
+            places, self.holds, importance=lambda layer_key: _harm(self._layers[layer_key]), limit=MOST_TRIALS
         ).items
 
 
@@ -311,11 +311,11 @@ def _is_wide(array: Array) -> bool:
     return array.dtype in (np.float32, np.float64)
 
 
-def _own_tolerance(kind: ElementType, settings: Settings) -> Tolerance:
+def _own_tolerance(short_type: ElementType, settings: Settings) -> Tolerance:
     """Return the tolerance for rounding the inputs and the outputs of a layer once."""
-    if settings.given is not None:
-        return settings.given
-    step = 2.0**-10 if kind is ElementType.f16 else 2.0**-7
+    if settings.user_tolerance is not None:
+        return settings.user_tolerance
+    step = 2.0**-10 if short_type is ElementType.f16 else 2.0**-7
     return Tolerance(rtol=2 * step, scale=4 * step)
 
 

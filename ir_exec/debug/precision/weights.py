@@ -148,14 +148,14 @@ class ComparedWeight:
     weights: Weights | None = None
 
 
-def plain_weight(path: str, layer_ids: tuple[str, ...], array: Array, kind: ElementType) -> ComparedWeight:
+def plain_weight(path: str, layer_ids: tuple[str, ...], array: Array, element_type: ElementType) -> ComparedWeight:
     """A weight that is a constant.
 
     Args:
-        kind: The element type of `array` in the file.
+        element_type: The element type of `array` in the file.
     """
     decode = partial(convert, array, ElementType.f32)
-    return ComparedWeight(path, layer_ids, kind.name, packed_size(kind, array.size), decode)
+    return ComparedWeight(path, layer_ids, element_type.name, packed_size(element_type, array.size), decode)
 
 
 def described_weight(weight: CompressedWeight, weights: Weights, scope: tuple[str, ...]) -> ComparedWeight:
@@ -176,48 +176,50 @@ def compared_weight(a: ComparedWeight, b: ComparedWeight, sides: tuple[Side, Sid
         sides: The names of both models.
     """
     is_first = a.chain is not None and (b.chain is None or a.bytes <= b.bytes)
-    one, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
-    chain = one.chain
+    compressed, other, side = (a, b, sides[0]) if is_first else (b, a, sides[1])
+    chain = compressed.chain
     assert chain is not None
-    assert one.weights is not None
-    found, plain = one.decode(), other.decode()
+    assert compressed.weights is not None
+    expanded, plain = compressed.decode(), other.decode()
     counted: dict[str, int | float | None] = {}
-    if found.shape == plain.shape and found.size:
-        counted = _counted(chain, one.weights, found, plain)
+    if expanded.shape == plain.shape and expanded.size:
+        counted = _count_elements(chain, compressed.weights, expanded, plain)
     return QuantizedWeight.model_validate(
         {
-            "path": one.path,
-            "layer_ids": one.layer_ids,
+            "path": compressed.path,
+            "layer_ids": compressed.layer_ids,
             "partner": other.path,
             "partner_ids": other.layer_ids,
             "side": side,
-            "format": one.format,
+            "format": compressed.format,
             "partner_format": other.format,
             "group_size": chain.group_size,
-            "elements": found.size,
-            "bytes": one.bytes,
+            "elements": expanded.size,
+            "bytes": compressed.bytes,
             "partner_bytes": other.bytes,
-            "error": difference(found, plain, ROUNDED),
+            "error": difference(expanded, plain, ROUNDED),
             **counted,
         }
     )
 
 
-def _counted(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
+def _count_elements(
+    chain: CompressedWeight, weights: Weights, expanded: Array, plain: Array
+) -> dict[str, int | float | None]:
     """The number of unexplained elements, the share of elements beyond the ranges, and the number of unused levels."""
     if chain.limits is not None:
-        return _of_levels(chain, weights, found, plain)
+        return _of_levels(chain, weights, expanded, plain)
     steps = read_steps(chain, weights)
     assert steps is not None, "only chains with a FakeQuantize have no steps"
     with np.errstate(all="ignore"):
-        is_beyond = np.abs(found - plain) > 0.5 * steps
+        is_beyond = np.abs(expanded - plain) > 0.5 * steps
     # An element beyond the last level at the opposite end of the range is not clipped.
-    is_end = mask_end_levels(chain, weights) & (np.sign(found) * np.sign(plain) >= 0)
+    is_end = mask_end_levels(chain, weights) & (np.sign(expanded) * np.sign(plain) >= 0)
     counted: dict[str, int | float | None] = {
-        "outside": float(np.count_nonzero(is_beyond & is_end) / found.size),
-        **_far(np.abs(found - plain), steps, ~is_end),
+        "outside": float(np.count_nonzero(is_beyond & is_end) / expanded.size),
+        **_far(np.abs(expanded - plain), steps, ~is_end),
     }
-    return counted | (_of_channels(steps, found, plain, is_end) if counted["unexplained"] else {})
+    return counted | (_of_channels(steps, expanded, plain, is_end) if counted["unexplained"] else {})
 
 
 def _far(errors: Array, steps: Array, is_inside: Array) -> dict[str, int | float | None]:
@@ -229,97 +231,99 @@ def _far(errors: Array, steps: Array, is_inside: Array) -> dict[str, int | float
     return {"unexplained": int(np.count_nonzero(away > _MOST_STEPS)), "worst_steps": float(away.max(initial=0.0))}
 
 
-def _of_channels(steps: Array, found: Array, plain: Array, is_end: Array) -> dict[str, int | float | None]:
+def _of_channels(steps: Array, expanded: Array, plain: Array, is_end: Array) -> dict[str, int | float | None]:
     """Count the unexplained elements of a weight with scaled channels, as by AWQ; empty for other weights."""
-    for axis in range(found.ndim):
-        others = tuple([one for one in range(found.ndim) if one != axis])
+    for axis in range(expanded.ndim):
+        others = tuple([dim for dim in range(expanded.ndim) if dim != axis])
         power = np.square(plain).sum(axis=others, keepdims=True, dtype=np.float64)
-        product = (found * plain).sum(axis=others, keepdims=True, dtype=np.float64)
+        product = (expanded * plain).sum(axis=others, keepdims=True, dtype=np.float64)
         factors = np.divide(product, power, out=np.ones_like(power), where=power > 0).astype(np.float32)
         # Equal factors of all channels mean a wrong scale.
         middle = np.median(factors)
         if np.count_nonzero(np.abs(factors - middle) > _SCALED * abs(middle)) < _MOST_CHANNELS * factors.size:
             continue
-        left = _far(np.abs(found - plain * factors), steps, ~is_end)
-        if int(left["unexplained"] or 0) <= _LEFT * found.size:
+        left = _far(np.abs(expanded - plain * factors), steps, ~is_end)
+        if int(left["unexplained"] or 0) <= _LEFT * expanded.size:
             return {**left, "unexplained": 0, "scaled_axis": axis}
     return {}
 
 
-def _of_levels(chain: CompressedWeight, weights: Weights, found: Array, plain: Array) -> dict[str, int | float | None]:
+def _of_levels(
+    chain: CompressedWeight, weights: Weights, expanded: Array, plain: Array
+) -> dict[str, int | float | None]:
     levels = chain.levels or 2
     low, high = read_range(chain, weights)
     step = (high - low) / (levels - 1)
     with np.errstate(all="ignore"):
         is_outside = (plain < low - step / 2) | (plain > high + step / 2)
-        places = np.nan_to_num(np.rint((found - low) / step)).astype(np.int64)
+        places = np.nan_to_num(np.rint((expanded - low) / step)).astype(np.int64)
     used = np.unique(places).size
     return {
         "outside": float(np.count_nonzero(is_outside) / plain.size),
-        **_far(np.abs(found - plain), np.broadcast_to(np.abs(step), plain.shape), ~is_outside),
+        **_far(np.abs(expanded - plain), np.broadcast_to(np.abs(step), plain.shape), ~is_outside),
         "levels": levels,
         "dead_levels": max(levels - used, 0),
     }
 
 
-def as_reported(found: Sequence[QuantizedWeight]) -> tuple[QuantizedWeight, ...]:
+def as_reported(weights: Sequence[QuantizedWeight]) -> tuple[QuantizedWeight, ...]:
     """Mark the faulty weights: those with elements that neither rounding nor the method explains."""
     limit = _MOST_STEPS
-    worst = [one.worst_steps for one in found]
-    if sum(one.unexplained > 0 for one in found) > max(1.0, _MANY * len(found)):
+    worst = [weight.worst_steps for weight in weights]
+    if sum(weight.unexplained > 0 for weight in weights) > max(1.0, _MANY * len(weights)):
         limit = max(limit, _MOVED * median(worst))
     return tuple(
         [
-            one.model_copy(
+            weight.model_copy(
                 update={
-                    "is_fault": one.error.problem is not None
-                    or one.worst_steps > (limit if one.scaled_axis is None else max(limit, _SCALED_STEPS))
+                    "is_fault": weight.error.problem is not None
+                    or weight.worst_steps > (limit if weight.scaled_axis is None else max(limit, _SCALED_STEPS))
                 }
             )
-            for one in found
+            for weight in weights
         ]
     )
 
 
-def summary_of(found: Iterable[QuantizedWeight]) -> Iterator[str]:
+def summary_of(weights: Iterable[QuantizedWeight]) -> Iterator[str]:
     """Yield a phrase for each format: the number of weights, the model, their error and their bytes."""
     kinds: dict[tuple[str, Side], list[QuantizedWeight]] = {}
-    for one in found:
-        kinds.setdefault((one.kind, one.side), []).append(one)
+    for weight in weights:
+        kinds.setdefault((weight.kind, weight.side), []).append(weight)
     names = {"model": "", "reference": " in the reference", "a": " in the first model", "b": " in the second model"}
-    for (kind, side), members in kinds.items():
+    for (weight_format, side), members in kinds.items():
         count = len(members)
         ratio = _ratio(members)
         error = "" if ratio is None else f"SQNR {ratio:.1f} dB, "
         before, after = sum(member.partner_bytes for member in members), sum(member.bytes for member in members)
         subject = f"{count:,} {pluralize(count, 'weight is', 'weights are')}"
-        yield f"{subject} {kind}{names[side]} ({error}{before:,} -> {after:,} bytes)"
+        yield f"{subject} {weight_format}{names[side]} ({error}{before:,} -> {after:,} bytes)"
 
 
-def _ratio(found: Iterable[QuantizedWeight]) -> float | None:
+def _ratio(weights: Iterable[QuantizedWeight]) -> float | None:
     """The signal to noise ratio of all weights together, in decibels."""
     noise = signal = 0.0
-    for one in found:
-        if one.error.sqnr_db is not None:
-            part = float(one.error.rmse) ** 2 * one.error.elements
+    for weight in weights:
+        if weight.error.sqnr_db is not None:
+            part = float(weight.error.rmse) ** 2 * weight.error.elements
             noise += part
-            signal += part * 10 ** (float(one.error.sqnr_db) / 10)
+            signal += part * 10 ** (float(weight.error.sqnr_db) / 10)
     return 10 * math.log10(signal / noise) if noise > 0 and signal > 0 else None
 
 
-def weight_line(one: QuantizedWeight) -> str:
+def weight_line(weight: QuantizedWeight) -> str:
     """A weight in one line: the format, the error, and the elements that rounding does not explain."""
-    if one.error.problem is not None:
-        return f"{one.kind}: {one.error.problem}"
-    parts = [f"max abs {float(one.error.max_abs):.4g}"]
-    if one.error.sqnr_db is not None:
-        parts.insert(0, f"SQNR {one.error.sqnr_db:.1f} dB")
-    if one.outside:
-        parts.append(f"{one.outside:.2%} outside the range")
-    if one.dead_levels:
-        parts.append(f"{one.dead_levels:,} of {one.levels:,} levels unused")
-    if one.scaled_axis is not None:
-        parts.append(f"the channels of axis {one.scaled_axis} are scaled")
-    if one.unexplained:
-        parts.append(f"{one.unexplained:,} of {one.elements:,} elements differ by more than a step")
-    return f"{one.kind}: {', '.join(parts)}; {one.partner_bytes:,} -> {one.bytes:,} bytes"
+    if weight.error.problem is not None:
+        return f"{weight.kind}: {weight.error.problem}"
+    parts = [f"max abs {float(weight.error.max_abs):.4g}"]
+    if weight.error.sqnr_db is not None:
+        parts.insert(0, f"SQNR {weight.error.sqnr_db:.1f} dB")
+    if weight.outside:
+        parts.append(f"{weight.outside:.2%} outside the range")
+    if weight.dead_levels:
+        parts.append(f"{weight.dead_levels:,} of {weight.levels:,} levels unused")
+    if weight.scaled_axis is not None:
+        parts.append(f"the channels of axis {weight.scaled_axis} are scaled")
+    if weight.unexplained:
+        parts.append(f"{weight.unexplained:,} of {weight.elements:,} elements differ by more than a step")
+    return f"{weight.kind}: {', '.join(parts)}; {weight.partner_bytes:,} -> {weight.bytes:,} bytes"

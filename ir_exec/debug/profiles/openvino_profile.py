@@ -65,14 +65,14 @@ def profile_openvino(
 
 
 def _layers(
-    model: Model, found: Sequence[Mapping[str, Any]], ours: Mapping[str, float], repeat: int
+    model: Model, timings: Sequence[Mapping[str, Any]], ours: Mapping[str, float], repeat: int
 ) -> tuple[OpenVINOLayer, ...]:
     names = {node.name for node in model.graph.nodes}
     # A run without the layer counts as 0 seconds.
-    seconds = [median([*layer["seconds"], *[0.0] * (repeat - len(layer["seconds"]))]) for layer in found]
+    seconds = [median([*layer["seconds"], *[0.0] * (repeat - len(layer["seconds"]))]) for layer in timings]
     total = sum(seconds) or 1.0
     layers = []
-    for layer, taken in zip(found, seconds, strict=True):
+    for layer, duration in zip(timings, seconds, strict=True):
         originals = original_layers(layer["originals"], names)
         layers.append(
             OpenVINOLayer(
@@ -80,8 +80,8 @@ def _layers(
                 type=layer["type"],
                 kernel=layer["kernel"],
                 precision=layer["precision"],
-                seconds=taken,
-                share=taken / total,
+                seconds=duration,
+                share=duration / total,
                 layers=originals,
                 ours=sum(ours.get(name, 0.0) for name in originals),
             )

@@ -313,12 +313,12 @@ def summary(report: Profile) -> Iterator[str]:
             f"plus {format_bytes(report.constants)} of constants"
         )
     if report.openvino is not None:
-        found = report.openvino
-        speedup = found.run_seconds / report.run_seconds if report.run_seconds else 0.0
-        lowered = ", lowered by ir_exec" if found.lowered else ""
+        openvino = report.openvino
+        speedup = openvino.run_seconds / report.run_seconds if report.run_seconds else 0.0
+        lowered = ", lowered by ir_exec" if openvino.lowered else ""
         yield (
-            f"OpenVINO {found.version} ({found.device}, {found.hint}{lowered}) takes "
-            f"{format_seconds(found.run_seconds)} ({format_seconds(found.counted_seconds)} with its counters); "
+            f"OpenVINO {openvino.version} ({openvino.device}, {openvino.hint}{lowered}) takes "
+            f"{format_seconds(openvino.run_seconds)} ({format_seconds(openvino.counted_seconds)} with its counters); "
             f"speedup over OpenVINO: {speedup:.3g}x"
         )
     if report.seed is not None:

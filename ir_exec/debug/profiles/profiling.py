@@ -107,7 +107,7 @@ def profile(
     if reference is not None:
         tell("OpenVINO")
         openvino = _openvino(model, arrays, layers, repeat, device, hint, timeout, threads)
-        layers = dict(_joined(layers, openvino))
+        layers = dict(_join_layers(layers, openvino))
     on_engine = None
     if engine is not None:
         ours = {node.name: layers[node].with_bodies for node in model.graph.nodes if node in layers}
@@ -163,22 +163,22 @@ class _Runs:
         tell("first run")
         for compiled in (plain, watched):
             self._run(compiled, arrays)
-        with self.recorder.counted() as self.counted:
+        with self.recorder.record_work() as self.counted:
             self._run(watched, arrays)
 
         def run_plain() -> _Timed:
             return _Timed(*self._run(plain, arrays), [])
 
         def run_timed() -> _Timed:
-            with self.recorder.timed() as events:
+            with self.recorder.record_times() as events:
                 start, end = self._run(watched, arrays)
             return _Timed(start, end, events)
 
         tell(f"{2 * repeat} runs")
         runs, self.timed = measure_in_blocks([run_plain, run_timed], repeat)
         self.plain = [run.seconds for run in runs]
-        given = {port.name: array.shape for port, array in zip(plain.inputs, arrays, strict=True)}
-        self.constants = plain.memory_plan(given).constants
+        shapes = {port.name: array.shape for port, array in zip(plain.inputs, arrays, strict=True)}
+        self.constants = plain.memory_plan(shapes).constants
 
     @staticmethod
     def _run(compiled: CompiledModel, arrays: Sequence[Array]) -> tuple[int, int]:
@@ -194,16 +194,16 @@ class _Runs:
     def seconds_by_node(self) -> dict[Node, tuple[float, float]]:
         """The medians of the seconds of each layer, without and with its bodies."""
         own: dict[Node, list[float]] = defaultdict(list)
-        whole: dict[Node, list[float]] = defaultdict(list)
+        inclusive: dict[Node, list[float]] = defaultdict(list)
         for run in self.timed:
-            mine, around = Counter[Node](), Counter[Node]()
+            mine, inclusive_nanoseconds = Counter[Node](), Counter[Node]()
             for event in run.events:
                 mine[event.node] += event.own
-                around[event.node] += event.end - event.start
+                inclusive_nanoseconds[event.node] += event.end - event.start
             for node in mine:
                 own[node].append(mine[node] / 1e9)
-                whole[node].append(around[node] / 1e9)
-        return {node: (_usual(own[node], self), _usual(whole[node], self)) for node in own}
+                inclusive[node].append(inclusive_nanoseconds[node] / 1e9)
+        return {node: (_usual(own[node], self), _usual(inclusive[node], self)) for node in own}
 
 
 def _usual(seconds: list[float], runs: _Runs) -> float:
@@ -218,7 +218,7 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
     # A layer that runs only in some runs, depending on random numbers, may be missing from the counting run.
     for node in dict.fromkeys([*runs.counted, *seconds]):
         counted = runs.counted.get(node, Counted())
-        own, whole = seconds.get(node, (0.0, 0.0))
+        own, inclusive = seconds.get(node, (0.0, 0.0))
         yield (
             node,
             LayerProfile(
@@ -229,7 +229,7 @@ def _layers(model: Model, runs: _Runs, machine: MachineSpeed) -> Iterator[tuple[
                 fused=tuple([paths[member] for member in counted.fused]),
                 element_type=None if counted.element_type is None else str(counted.element_type),
                 shape=None if counted.element_type is None else counted.shape,
-                with_bodies=whole,
+                with_bodies=inclusive,
                 memory=counted.memory,
                 **_rates(own, total, counted.calls, counted.bytes_moved, counted.multiply_adds, machine).model_dump(),
             ),
@@ -315,7 +315,7 @@ def _openvino(
     )
 
 
-def _joined(layers: Mapping[Node, LayerProfile], openvino: OpenVINOProfile) -> Iterator[tuple[Node, LayerProfile]]:
+def _join_layers(layers: Mapping[Node, LayerProfile], openvino: OpenVINOProfile) -> Iterator[tuple[Node, LayerProfile]]:
     theirs = {name: layer.name for layer in openvino.layers for name in layer.layers}
     for node, layer in layers.items():
         is_inside = layer.path != layer.layer_name
@@ -333,17 +333,17 @@ def _report(
 ) -> Profile:
     peak = max(layers, key=lambda layer: layer.memory, default=None)
     # Of the layers that ran at the peak, `max` returns the innermost, because it ended first.
-    whole = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
+    computing = sum(not isinstance(node.op, (Const, Parameter, Result)) for node in model.graph.all_nodes())
     ran = sum(max(len(layer.fused), 1) for layer in layers if not issubclass(class_of_type(layer.type), Const))
     together = sum(len(layer.fused) for layer in layers)
     fused = (
         f", {together:,} layers computed in {sum(bool(layer.fused) for layer in layers):,} steps" if together else ""
     )
     wide = ", f16 and bf16 computed in f32" if runs.is_wide else ""
-    kept = "" if runs.expands_weights else ', weights compressed (weight_mode="keep")'
+    mode_note = "" if runs.expands_weights else ', weights compressed (weight_mode="keep")'
     return Profile(
         model=model.graph.path or model.name,
-        measured=f"the compiled model: constants folded, buffers reused{fused}{wide}{kept}",
+        measured=f"the compiled model: constants folded, buffers reused{fused}{wide}{mode_note}",
         threads=machine.threads,
         repeat=len(runs.timed),
         run_seconds=median(runs.plain),
@@ -354,7 +354,7 @@ def _report(
         layers=tuple(layers),
         by_type=tuple(sorted(_by_type(layers), key=lambda group: -group.seconds)),
         by_prefix=tuple(grouped_by_prefix(layers)),
-        not_run=whole - ran,
+        not_run=computing - ran,
         peak_memory=0 if peak is None else peak.memory,
         peak_layer=None if peak is None else peak.path,
         constants=runs.constants,

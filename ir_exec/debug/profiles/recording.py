@@ -78,21 +78,21 @@ class Recorder:
         """Return the instrumented step."""
         kernel = step.evaluate
 
-        def observed(*arrays: Array) -> Any:
-            around = self._around
-            return kernel(*arrays) if around is None else around(step, kernel, arrays)
+        def run_observed(*arrays: Array) -> Any:
+            observer = self._around
+            return kernel(*arrays) if observer is None else observer(step, kernel, arrays)
 
-        return replace(step, evaluate=observed)
+        return replace(step, evaluate=run_observed)
 
     @contextmanager
-    def timed(self) -> Iterator[list[Event]]:
+    def record_times(self) -> Iterator[list[Event]]:
         """Record the steps that run in the block, in the order of completion."""
         clock = _Clock()
         with self._with(clock):
             yield clock.events
 
     @contextmanager
-    def counted(self) -> Iterator[dict[Node, Counted]]:
+    def record_work(self) -> Iterator[dict[Node, Counted]]:
         """Record the work of the layers that run in the block, in the order of completion; runs are much slower."""
         was_tracing = tracemalloc.is_tracing()
         if not was_tracing:
@@ -106,8 +106,8 @@ class Recorder:
                 tracemalloc.stop()
 
     @contextmanager
-    def _with(self, around: _Around) -> Iterator[None]:
-        self._around = around
+    def _with(self, observer: _Around) -> Iterator[None]:
+        self._around = observer
         try:
             yield
         finally:
@@ -121,13 +121,13 @@ class _Clock:
 
     def __call__(self, step: Step, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
         mine = self._local
-        around = getattr(mine, "inside", 0)
+        outer = getattr(mine, "inside", 0)
         mine.inside = 0
         start = perf_counter_ns()
         result = compute(*arrays)
         end = perf_counter_ns()
         self.events.append(Event(step.node, start, end, mine.inside, get_ident()))
-        mine.inside = around + end - start
+        mine.inside = outer + end - start
         return result
 
 
@@ -144,24 +144,24 @@ class _Gauge:
         self._highest = 0
 
     def __call__(self, step: Step, compute: Kernel, arrays: tuple[Array, ...]) -> Any:
-        around, self._highest = self._highest, 0
+        outer, self._highest = self._highest, 0
         tracemalloc.reset_peak()
         result = compute(*arrays)
         # Layers of bodies have reset the peak.
         most = max(self._highest, tracemalloc.get_traced_memory()[1] - self._before)
-        self._highest = max(around, most)
+        self._highest = max(outer, most)
         outputs = list(result) if isinstance(result, tuple) else [result]
-        found = self.counted.setdefault(step.node, Counted())
-        found.calls += 1
-        found.memory = max(found.memory, most)
+        work = self.counted.setdefault(step.node, Counted())
+        work.calls += 1
+        work.memory = max(work.memory, most)
         if len(step.members) > 1:
-            found.fused, found.fused_type = step.members, step.op.type_name
+            work.fused, work.fused_type = step.members, step.op.type_name
         if not step.node.bodies:
-            found.bytes_moved += bytes_moved(step.op, arrays, outputs)
+            work.bytes_moved += bytes_moved(step.op, arrays, outputs)
             shapes = [array.shape for array in arrays], [array.shape for array in outputs]
-            found.multiply_adds += step.op.multiply_adds(*shapes)
+            work.multiply_adds += step.op.multiply_adds(*shapes)
         if outputs:
-            found.element_type, found.shape = ElementType.of(outputs[0]), outputs[0].shape
+            work.element_type, work.shape = ElementType.of(outputs[0]), outputs[0].shape
         tracemalloc.reset_peak()
         return result
 
@@ -172,11 +172,11 @@ def bytes_moved(op: Op, inputs: tuple[Array, ...], outputs: list[Array]) -> int:
     A view moves no bytes, and a broadcast element counts once. An input that a layer only gathers elements from counts
     at most as much as the outputs.
     """
-    given = owners(inputs)
-    made = [array for array in outputs if not op.may_alias or id(owner_of(array)) not in given]
-    if outputs and not made:
+    input_owners = owners(inputs)
+    new_arrays = [array for array in outputs if not op.may_alias or id(owner_of(array)) not in input_owners]
+    if outputs and not new_arrays:
         return 0
-    written = sum(map(_extent, made))
+    written = sum(map(_extent, new_arrays))
     picked = {position for position, declared in enumerate(op.inputs) if declared.name in op.reads_sparsely}
     return written + sum(
         min(_extent(array), written) if position in picked else _extent(array) for position, array in enumerate(inputs)
@@ -203,8 +203,8 @@ def trace_events(
     OpenVINO's counters have durations but no start times, therefore its layers are shown one after the other.
     """
     threads = {thread: number for number, thread in enumerate(dict.fromkeys(event.thread for event in events), 1)}
-    shown: list[dict[str, Any]] = [_named("process_name", "ir_exec", _OURS)]
-    shown += [_named("thread_name", f"thread {number}", _OURS, number) for number in threads.values()]
+    shown: list[dict[str, Any]] = [_name_event("process_name", "ir_exec", _OURS)]
+    shown += [_name_event("thread_name", f"thread {number}", _OURS, number) for number in threads.values()]
     shown.append(_slice("run", "run", 0.0, (end - start) / 1e3, _OURS, 1, {}))
     for event in sorted(events, key=lambda event: (event.start, -event.end)):
         layer = layers[event.node]
@@ -219,7 +219,7 @@ def trace_events(
 
 
 def _of_openvino(openvino: OpenVINOProfile) -> Iterable[dict[str, Any]]:
-    yield _named(
+    yield _name_event(
         "process_name", f"OpenVINO {openvino.version} {openvino.device} (in order, by its counters)", _OPENVINO
     )
     since = 0.0
@@ -240,11 +240,11 @@ def _arguments(layer: LayerProfile) -> dict[str, Any]:
 
 
 def _slice(
-    name: str, kind: str, since: float, took: float, process: int, thread: int, arguments: Mapping[str, Any]
+    name: str, category: str, since: float, took: float, process: int, thread: int, arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    place = {"ts": since, "dur": took, "pid": process, "tid": thread}
-    return {"name": name, "cat": kind, "ph": "X", **place, "args": dict(arguments)}
+    position = {"ts": since, "dur": took, "pid": process, "tid": thread}
+    return {"name": name, "cat": category, "ph": "X", **position, "args": dict(arguments)}
 
 
-def _named(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
+def _name_event(what: str, name: str, process: int, thread: int = 0) -> dict[str, Any]:
     return {"name": what, "ph": "M", "pid": process, "tid": thread, "args": {"name": name}}

@@ -79,12 +79,12 @@ class _Renamer:
         self._names: dict[tuple[str, str], str] = {}
         self._counts: dict[str, int] = {}
 
-    def new(self, kind: str, name: str) -> str:
-        if (kind, name) not in self._names:
-            count = self._counts.get(kind, 0)
-            self._names[kind, name] = f"{kind}{count}"
-            self._counts[kind] = count + 1
-        return self._names[kind, name]
+    def new(self, prefix: str, name: str) -> str:
+        if (prefix, name) not in self._names:
+            count = self._counts.get(prefix, 0)
+            self._names[prefix, name] = f"{prefix}{count}"
+            self._counts[prefix] = count + 1
+        return self._names[prefix, name]
 
     def document(self, document: Document) -> Document:
         info = tuple(_release(child) for child in document.rt_info.children if child.name == "Runtime_version")
@@ -132,7 +132,7 @@ class _Renamer:
     def body(self, body: Body) -> Body:
         return body.changed(
             layers=tuple(map(self.layer, body.layers)),
-            port_map=tuple(map(_unnamed, body.port_map)),
+            port_map=tuple(map(_remove_names, body.port_map)),
             rt_info=NO_RT_INFO,
         )
 
@@ -145,7 +145,7 @@ def _fields_of(layer: Layer) -> Mapping[str, Field] | None:
         return None
 
 
-def _unnamed(entry: PortMapEntry) -> PortMapEntry:
+def _remove_names(entry: PortMapEntry) -> PortMapEntry:
     port, purpose = entry.internal_port_id, entry.purpose
     return entry.changed(
         internal_port_id=port if port is not None and port.isdecimal() else None,
@@ -194,14 +194,14 @@ class _Noting:
 
 def _with_other_weights(model: Model, document: Document, weights: Weights, seed: int) -> tuple[Document, Weights]:
     used = _Noting(weights)
-    infer_types(model.graph, weights=used, given=model.given)
-    made: dict[tuple[int, int, str], int] = {}
+    infer_types(model.graph, weights=used, overrides=model.given)
+    offsets: dict[tuple[int, int, str], int] = {}
     stored = bytearray()
     for node in model.graph.all_nodes(unreachable=True):
         if not isinstance(node.op, Const):
             continue
         key = (node.op.offset, node.op.size, str(node.op.element_type))
-        if key in made:
+        if key in offsets:
             continue
         array = node.op.evaluate(weights=weights)
         if _is_text(array) or _is_packed(array) or (node.op.offset not in used.read_offsets and _is_weight(array)):
@@ -209,15 +209,17 @@ def _with_other_weights(model: Model, document: Document, weights: Weights, seed
             array = redrawn(array, np.random.default_rng((seed, node.op.offset)))
         # All constants are stored again, because bytes after the elements of one may be anything.
         content = encode(array, weights.order) if node.op.element_type.is_known else b""
-        made[key] = len(stored)
+        offsets[key] = len(stored)
         stored += content + bytes(max(node.op.size - len(content), 0))
-    layers = tuple(_moved(document.layers, made))
+    layers = tuple(_move_constants(document.layers, offsets))
     return document.changed(layers=layers), Weights.of_bytes(bytes(stored), order=weights.order)
 
 
 def _is_weight(array: Array) -> bool:
-    kind = ElementType.of(array)
-    return kind not in BOOLEAN and (kind.is_float or kind in STRING or kind.bits <= _LARGEST_KEPT_WIDTH)
+    element_type = ElementType.of(array)
+    return element_type not in BOOLEAN and (
+        element_type.is_float or element_type in STRING or element_type.bits <= _LARGEST_KEPT_WIDTH
+    )
 
 
 def _is_packed(array: Array) -> bool:
@@ -235,15 +237,15 @@ def _is_text(array: Array) -> bool:
     return sum(char.isprintable() or char.isspace() for char in text) >= _LEAST_PRINTABLE * len(text)
 
 
-def _moved(layers: Iterable[Layer], made: dict[tuple[int, int, str], int]) -> Iterator[Layer]:
+def _move_constants(layers: Iterable[Layer], offsets: dict[tuple[int, int, str], int]) -> Iterator[Layer]:
     for layer in layers:
         data = layer.data
         if layer.is_constant and data.get("offset", "").isdecimal() and data.get("size", "").isdecimal():
-            kind = str(ElementType.parse(data.get("element_type", "")))
-            place = made.get((int(data["offset"]), int(data["size"]), kind))
-            if place is not None:
-                layer = layer.changed(data={**data, "offset": str(place)})
-        bodies = tuple(body.changed(layers=tuple(_moved(body.layers, made))) for body in layer.bodies)
+            element_type = str(ElementType.parse(data.get("element_type", "")))
+            offset = offsets.get((int(data["offset"]), int(data["size"]), element_type))
+            if offset is not None:
+                layer = layer.changed(data={**data, "offset": str(offset)})
+        bodies = tuple(body.changed(layers=tuple(_move_constants(body.layers, offsets))) for body in layer.bodies)
         yield layer.changed(bodies=bodies) if bodies else layer
 
 
@@ -254,12 +256,12 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
     quantiles. Integers are drawn from the existing values with their frequencies. Strings, and texts in u8, are random
     letters of the same lengths.
     """
-    kind = ElementType.of(array)
-    if kind in STRING:
+    element_type = ElementType.of(array)
+    if element_type in STRING:
         return _other_strings(array, random)
     if _is_text(array):
         return random.choice(_LETTERS, array.size)
-    if kind in _RECORDS or not kind.is_float:
+    if element_type in _RECORDS or not element_type.is_float:
         flat = array.reshape(-1)
         return flat[random.integers(0, max(flat.size, 1), flat.size)].reshape(array.shape)
     numbers = array.astype(np.float64).reshape(-1)
@@ -275,7 +277,7 @@ def redrawn(array: Array, random: np.random.Generator) -> Array:
 
 
 def _other_strings(array: Array, random: np.random.Generator) -> Array:
-    made = np.empty(array.size, object)
-    for place, text in enumerate(array.reshape(-1)):
-        made[place] = random.choice(_LETTERS, len(text)).tobytes().decode("ascii")
-    return made.reshape(array.shape)
+    texts = np.empty(array.size, object)
+    for position, text in enumerate(array.reshape(-1)):
+        texts[position] = random.choice(_LETTERS, len(text)).tobytes().decode("ascii")
+    return texts.reshape(array.shape)

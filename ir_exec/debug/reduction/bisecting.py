@@ -125,12 +125,12 @@ def bisect_passes(
             "two runs without passes differ", expected="a model without random operators", code=Code.bad_value
         )
     effects = []
-    outputs = search.changed(candidates)
+    outputs = search.find_changes(candidates)
     left = candidates
     while search.differs(left):
-        found = minimize(left, search.differs).items
-        effects.append(search.effect(found))
-        left = [name for name in left if name not in found]
+        culprits = minimize(left, search.differs).items
+        effects.append(search.effect(culprits))
+        left = [name for name in left if name not in culprits]
     effects.sort(key=lambda effect: not effect.is_fault)
     return PassBisection(outputs=outputs, effects=tuple(effects), runs=search.runs)
 
@@ -157,7 +157,7 @@ class _PassSearch:
         self._settings = settings
         self._threads = threads
         self._progress = progress
-        self._exactness = {one.name: one.exactness for one in PASSES}
+        self._exactness = {compiler_pass.name: compiler_pass.exactness for compiler_pass in PASSES}
         self._found: dict[frozenset[str], tuple[Array, ...]] = {}
         self._plain = self._run(CompiledModel(model, optimize=False, threads=threads), "no passes")
 
@@ -185,13 +185,13 @@ class _PassSearch:
         pairs = zip(self._outputs(passes), self._plain, strict=True)
         return not all(same_bits(ours, plain) for ours, plain in pairs)
 
-    def changed(self, passes: Sequence[str]) -> tuple[PassOutput, ...]:
+    def find_changes(self, passes: Sequence[str]) -> tuple[PassOutput, ...]:
         """Return the differences of the outputs from those without passes."""
-        found = []
+        outputs = []
         for port, ours, plain in zip(self._model.outputs, self._outputs(passes), self._plain, strict=True):
-            tolerance = self._settings.carried([ElementType.of(plain)])
-            found.append(PassOutput(name=port.name, error=difference(ours, plain, tolerance)))
-        return tuple(found)
+            tolerance = self._settings.carried_tolerance([ElementType.of(plain)])
+            outputs.append(PassOutput(name=port.name, error=difference(ours, plain, tolerance)))
+        return tuple(outputs)
 
     def effect(self, passes: Sequence[str]) -> PassEffect:
         """Return the effect of these passes."""
@@ -200,26 +200,26 @@ class _PassSearch:
         return PassEffect(
             passes=tuple(passes),
             exactness="bit-exact" if is_exact else "rounding",
-            outputs=self.changed(passes),
+            outputs=self.find_changes(passes),
             layers=tuple(layers),
         )
 
     def _layers(self, passes: Sequence[str]) -> Iterator[PassLayer]:
-        made = self._made(passes)
+        fused = self._fuse_steps(passes)
         values: dict[int, Array] = {}
         top = frozenset(self._model.graph.nodes)
 
         def observe(node: Node, inputs: list[Array], outputs: list[Array]) -> None:
             if node in top:
                 every = [*zip(node.values_in, inputs, strict=False), *zip(node.outputs, outputs, strict=False)]
-                values.update({value.number: array for value, array in every if value.number in made.wanted})
+                values.update({value.number: array for value, array in every if value.number in fused.wanted})
 
         compiled = CompiledModel(self._model, optimize=False, threads=self._threads)
-        if made.steps:
+        if fused.steps:
             self.runs += 1
             compiled(list(self._arrays), observe=observe)
         names = self._model.graph.node_paths()
-        for node, step in made.steps.items():
+        for node, step in fused.steps.items():
             yield PassLayer(
                 name=names[node],
                 type=node.type,
@@ -227,7 +227,7 @@ class _PassSearch:
                 own=self._own(step, values) if node in top else None,
             )
 
-    def _made(self, passes: Sequence[str]) -> _FusedSteps:
+    def _fuse_steps(self, passes: Sequence[str]) -> _FusedSteps:
         steps: dict[Node, Step] = {}
 
         def watch(step: Step) -> Step:
@@ -237,8 +237,8 @@ class _PassSearch:
 
         chosen = self._without_others(frozenset(passes))
         self._run(CompiledModel(self._model, passes=chosen, threads=self._threads, instrument=watch), ", ".join(passes))
-        wanted = frozenset(number for step in steps.values() for number in (*step.inputs, *step.outputs))
-        return _FusedSteps(steps, wanted)
+        observed = frozenset(number for step in steps.values() for number in (*step.inputs, *step.outputs))
+        return _FusedSteps(steps, observed)
 
     def _own(self, step: Step, values: Mapping[int, Array]) -> Difference | None:
         """Return the difference of a step from its layers for the same inputs; None without recorded inputs."""
@@ -248,7 +248,7 @@ class _PassSearch:
             result = step.evaluate(*[values[number] for number in step.inputs])
         ours = result[0] if isinstance(result, tuple) else result
         plain = values[step.outputs[0]]
-        return difference(ours, plain, self._settings.chain([ElementType.of(plain)]))
+        return difference(ours, plain, self._settings.chain_tolerance([ElementType.of(plain)]))
 
 
 def _severity(layer: PassLayer) -> tuple[bool, float]:

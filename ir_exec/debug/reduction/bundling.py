@@ -24,7 +24,7 @@ from ir_exec.debug.comparison.metrics import Difference
 from ir_exec.debug.comparison.references.reference import differences
 from ir_exec.debug.reduction.anonymizing import anonymous, redrawn
 from ir_exec.debug.values.files import nearest, unwritable, write_npz
-from ir_exec.debug.values.stored_arrays import damaged, read_npz
+from ir_exec.debug.values.stored_arrays import damaged_file_error, read_npz
 from ir_exec.errors import EvaluationError, IRError, ResourceError
 from ir_exec.hints import path_word
 from ir_exec.ir.regular_files import open_regular
@@ -110,7 +110,7 @@ class Rerun:
     @property
     def equal(self) -> bool:
         """True if every output is within the tolerance."""
-        return all(found is not None and found.is_within for found in self.differences.values())
+        return all(difference is not None and difference.is_within for difference in self.differences.values())
 
 
 def bundle(
@@ -146,23 +146,27 @@ def bundle(
     model = model if isinstance(model, Model) else read_model(model)
     model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
-        place = Path(folder)
+        folder_path = Path(folder)
         answer = None
         if fails is not None:
-            answer = _fails(fails, model, arrays, place)
+            answer = _fails(fails, model, arrays, folder_path)
             if not answer:
                 raise EvaluationError("the original model does not fail", code=Code.bad_value)
         if anonymously:
-            whole, given = model, arrays
+            original, original_arrays = model, arrays
             for tried in range(seed, seed + (_TRIED_SEEDS if fails is not None else 1)):
-                model = anonymous(whole, seed=tried)
-                arrays = [_other_input(one, np.random.default_rng((tried, at))) for at, one in enumerate(given)]
-                if fails is None or (answer := _fails(fails, model, arrays, place)):
+                model = anonymous(original, seed=tried)
+                arrays = [
+                    _other_input(array, np.random.default_rng((tried, at))) for at, array in enumerate(original_arrays)
+                ]
+                if fails is None or (answer := _fails(fails, model, arrays, folder_path)):
                     break
-        _store(model, arrays, place)
+        _store(model, arrays, folder_path)
         results = _results(model, arrays, anonymously)
-        write_npz(place / _OUTPUTS, {port.name: one for port, one in zip(model.outputs, results, strict=True)})
-        named = {name: place / name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)}
+        write_npz(
+            folder_path / _OUTPUTS, {port.name: array for port, array in zip(model.outputs, results, strict=True)}
+        )
+        named = {name: folder_path / name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)}
         named |= members
         about = Bundle(
             versions=current_versions(),
@@ -171,7 +175,7 @@ def bundle(
             anonymous=anonymously,
             command=None if anonymously else command,
             fails=answer,
-            members=tuple(_described(name, path) for name, path in named.items()),
+            members=tuple(_describe_member(name, path) for name, path in named.items()),
         )
         _write(Path(output), named, about)
     return about
@@ -220,38 +224,38 @@ def _store(model: Model, arrays: Sequence[Array], folder: Path) -> dict[str, Arr
     Returns:
         The inputs by name.
     """
-    given = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
+    inputs = {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
     model.save(folder / _MODEL)
-    write_npz(folder / _INPUTS, given)
-    return given
+    write_npz(folder / _INPUTS, inputs)
+    return inputs
 
 
 def _fails(fails: Callable[..., bool], model: Model, arrays: Sequence[Array], folder: Path) -> bool:
-    given = _store(model, arrays, folder)
-    return bool(fails(read_model(folder / _MODEL), given))
+    inputs = _store(model, arrays, folder)
+    return bool(fails(read_model(folder / _MODEL), inputs))
 
 
 def _other_input(array: Array, random: np.random.Generator) -> Array:
-    kind = ElementType.of(array)
-    stays = kind in BOOLEAN or (not kind.is_float and kind.bits > 8)
+    element_type = ElementType.of(array)
+    stays = element_type in BOOLEAN or (not element_type.is_float and element_type.bits > 8)
     return array if stays else redrawn(array, random)
 
 
 def current_versions() -> dict[str, str]:
     """Return the versions of ir_exec and of installed related packages."""
-    found = {}
+    versions = {}
     for name in _PACKAGES:
         with suppress(PackageNotFoundError):
-            found[name] = version(name)
-    return found
+            versions[name] = version(name)
+    return versions
 
 
-def _described(name: str, path: Path) -> Member:
+def _describe_member(name: str, path: Path) -> Member:
     try:
         with open_regular(path) as file:
             return Member(name=name, size=path.stat().st_size, digest=hashlib.file_digest(file, "sha256").hexdigest())
     except OSError as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None
 
 
 def _write(target: Path, named: Mapping[str, Path], about: Bundle) -> None:
@@ -320,7 +324,7 @@ def rerun(
         EvaluationError: For a file that is not a bundle, is damaged, or exceeds `most_bytes`, and what a run raises.
     """
     with temporary_folder() as folder:
-        about = _unpacked(Path(path), Path(folder), most_bytes)
+        about = _unpack(Path(path), Path(folder), most_bytes)
         model = read_model(Path(folder, _MODEL))
         inputs, outputs = (_arrays(Path(folder, name), most_bytes) for name in (_INPUTS, _OUTPUTS))
         compiled = compile_model(
@@ -335,7 +339,7 @@ def _arrays(path: Path, most_bytes: int) -> dict[str, Array]:
     try:
         return read_npz(path, most_bytes=min(most_bytes, path.stat().st_size), name=path.name)
     except ResourceError as error:
-        raise damaged(path.name, error) from None
+        raise damaged_file_error(path.name, error) from None
 
 
 def _as_declared(arrays: Mapping[str, Array], ports: Sequence[ModelPort]) -> dict[str, Array]:
@@ -343,7 +347,7 @@ def _as_declared(arrays: Mapping[str, Array], ports: Sequence[ModelPort]) -> dic
     return {name: nearest(array, kinds.get(name, ElementType.dynamic)) for name, array in arrays.items()}
 
 
-def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
+def _unpack(path: Path, folder: Path, most_bytes: int) -> Bundle:
     try:
         with open_regular(path) as stored, zipfile.ZipFile(stored) as archive:
             infos = archive.infolist()
@@ -360,15 +364,15 @@ def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
             members = {member.name: member for member in about.members}
             if lost := [name for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS) if name not in members]:
                 raise ValueError(f"bundle.json does not list {lost[0]}")
-            wanted = [members[name] for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)]
-            if sum(member.size for member in wanted) > most_bytes:
-                total = sum(member.size for member in wanted)
+            needed = [members[name] for name in (_MODEL, _WEIGHTS, _INPUTS, _OUTPUTS)]
+            if sum(member.size for member in needed) > most_bytes:
+                total = sum(member.size for member in needed)
                 raise ValueError(f"the members have {total:,} bytes, expected at most {most_bytes:,}")
-            for member in wanted:
+            for member in needed:
                 with archive.open(member.name) as source, open(folder / member.name, "xb") as target:
                     _copy(source, target, member)
     except ValidationError:
-        raise damaged(path, ValueError("bundle.json does not match the schema of a bundle")) from None
+        raise damaged_file_error(path, ValueError("bundle.json does not match the schema of a bundle")) from None
     except (
         OSError,
         ValueError,
@@ -381,7 +385,7 @@ def _unpacked(path: Path, folder: Path, most_bytes: int) -> Bundle:
     ) as error:
         # RuntimeError: an encrypted member, or an unavailable compression method.
         reason = error if isinstance(error, (OSError, ValueError)) else ValueError(str(error).strip("'\""))
-        raise damaged(path, reason) from None
+        raise damaged_file_error(path, reason) from None
     return about
 
 

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ir_exec.build.cutting import Cut, Region, cut, is_counted, region_at, source, with_variables
-from ir_exec.build.cutting import needed as needed_by
+from ir_exec.build.cutting import Cut, Region, cut, is_counted, needed_by, region_at, source, with_variables
 from ir_exec.codes import Code
 from ir_exec.debug.traces.walk import Visit, Walker, Where
 from ir_exec.debug.values.entries import Entry, entries_of, find
@@ -128,7 +127,9 @@ def extract(
         if isinstance(model, PartlyReadModel):
             model.require_complete()
         model, (inputs,), _ = bind_calls(model, inputs)
-    starts, ends = (list(dict.fromkeys([one] if isinstance(one, str) else one)) for one in (from_, to))
+    starts, ends = (
+        list(dict.fromkeys([endpoints] if isinstance(endpoints, str) else endpoints)) for endpoints in (from_, to)
+    )
     if not starts and not ends:
         raise EvaluationError(
             "the cut has neither a start nor an end", expected="at least one", code=Code.unknown_input
@@ -137,58 +138,58 @@ def extract(
         # Which outputs depend on a node that was left out is unknown.
         model.require_complete()
     try:
-        region, found = _found(model, [*starts, *ends])
-        begin = list(dict.fromkeys(value for name in starts for value in found[name]))
-        end = list(dict.fromkeys(value for name in ends for value in found[name]))
-        made = _between(region, begin, end, {value: name for name, values in found.items() for value in values})
+        region, values_of = _find_values(model, [*starts, *ends])
+        begin = list(dict.fromkeys(value for name in starts for value in values_of[name]))
+        end = list(dict.fromkeys(value for name in ends for value in values_of[name]))
+        part = _between(region, begin, end, {value: name for name, values in values_of.items() for value in values})
     except EvaluationError:
         # A name may be that of a node that was left out, and a path may lead through one.
         model.require_complete()
         raise
-    if any(value.node.id in model.stand_ins and value not in begin for value in made.inputs):
+    if any(value.node.id in model.stand_ins and value not in begin for value in part.inputs):
         model.require_complete()
     values = None
     if inputs is not None:
-        values = values_at(region, inputs, [*made.inputs, *made.outputs], iteration, threads=threads)
-    extracted = with_values(made, values)
+        values = values_at(region, inputs, [*part.inputs, *part.outputs], iteration, threads=threads)
+    extracted = with_values(part, values)
     if output is not None:
         extracted.save(output)
     return extracted
 
 
-def with_values(made: Cut, values: Mapping[Value, Array] | None) -> Extracted:
+def with_values(part: Cut, values: Mapping[Value, Array] | None) -> Extracted:
     """Return an extracted part with the values at the cut by name."""
     if values is None:
-        return Extracted(made.model)
-    inputs = {port.name: values[value] for port, value in zip(made.model.inputs, made.inputs, strict=True)}
-    outputs = {port.name: values[value] for port, value in zip(made.model.outputs, made.outputs, strict=True)}
-    return Extracted(made.model, inputs, outputs)
+        return Extracted(part.model)
+    inputs = {port.name: values[value] for port, value in zip(part.model.inputs, part.inputs, strict=True)}
+    outputs = {port.name: values[value] for port, value in zip(part.model.outputs, part.outputs, strict=True)}
+    return Extracted(part.model, inputs, outputs)
 
 
-def _found(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[Value]]]:
+def _find_values(model: Model, names: Sequence[str]) -> tuple[Region, dict[str, list[Value]]]:
     """Return the region with all names, and the values of each name; the name of a layer means all its outputs."""
     entries = list(entries_of(model))
     chosen = {name: _meant(entries, name) for name in names}
-    scopes = {entry.scope: name for name, found in chosen.items() for entry in found}
+    scopes = {entry.scope: name for name, matches in chosen.items() for entry in matches}
     if len(scopes) > 1:
-        one, other = list(scopes.values())[:2]
+        first, other = list(scopes.values())[:2]
         raise EvaluationError(
-            f"{one!r} and {other!r} are in different bodies",
+            f"{first!r} and {other!r} are in different bodies",
             expected="values of the same body",
             code=Code.unknown_input,
         )
     region = region_at(model, next(iter(scopes)))
     nodes = {node.id: node for node in region.graph.nodes}
     return region, {
-        name: [nodes[entry.layer_id].outputs[entry.port] for entry in found] for name, found in chosen.items()
+        name: [nodes[entry.layer_id].outputs[entry.port] for entry in matches] for name, matches in chosen.items()
     }
 
 
 def _meant(entries: Sequence[Entry], name: str) -> list[Entry]:
-    found = find(entries, name)
-    if found.ports == 1 or name in found.names or name == found.path:
-        return [found]
-    return [entry for entry in entries if (entry.scope, entry.layer_id) == (found.scope, found.layer_id)]
+    match = find(entries, name)
+    if match.ports == 1 or name in match.names or name == match.path:
+        return [match]
+    return [entry for entry in entries if (entry.scope, entry.layer_id) == (match.scope, match.layer_id)]
 
 
 def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], names: Mapping[Value, str]) -> Cut:
@@ -207,27 +208,27 @@ def _between(region: Region, starts: Sequence[Value], ends: Sequence[Value], nam
     targets = [source(value) for value in ends]
     if both := [names[value] for value in ends if source(value) in stops]:
         raise EvaluationError(f"{both[0]!r} is both start and end of the cut", code=Code.unknown_input)
-    keep, needed = _kept(region, stops, targets)
+    keep, needed = _select_layers(region, stops, targets)
     for asked, target in zip(ends, targets, strict=True):
         if target.node not in keep and (stops or isinstance(target.node.op, Const)):
-            what = f"{names.get(asked, asked.name)!r} does not depend on " + _listed(starts, names)
+            what = f"{names.get(asked, asked.name)!r} does not depend on " + _list_values(starts, names)
             raise EvaluationError(what, code=Code.unknown_input)
     read = {source(value) for node in keep for value in node.values_in}
     for start in starts:
         if start not in read:
-            what = f"{_listed(ends, names)} does not depend on {names[start]!r}"
+            what = f"{_list_values(ends, names)} does not depend on {names[start]!r}"
             raise EvaluationError(what, code=Code.unknown_input)
     constant = constant_values(region.graph)
     keep |= {node for node in needed if _is_among(constant, node) and not set(node.outputs) & stops}
     constants = {}
     for value in {source(value) for node in keep for value in node.values_in} - stops:
-        known = None if value.node in keep or not value.node.values_in else region.known(value)
-        if known is not None:
-            constants[value] = known
+        array = None if value.node in keep or not value.node.values_in else region.known(value)
+        if array is not None:
+            constants[value] = array
     return cut(region, keep, list(dict.fromkeys(targets)), constants=constants, opened=stops)
 
 
-def _listed(values: Sequence[Value], names: Mapping[Value, str]) -> str:
+def _list_values(values: Sequence[Value], names: Mapping[Value, str]) -> str:
     return " or ".join(repr(names.get(value, value.name)) for value in values[:3])
 
 
@@ -236,7 +237,7 @@ def _is_among(constant: set[Value], node: Node) -> bool:
     return bool(node.values_in) and bool(node.outputs) and constant.issuperset(node.outputs)
 
 
-def _kept(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:
+def _select_layers(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[set[Node], set[Node]]:
     """Return the layers to keep and all layers that the targets need.
 
     Variables that are read and assigned within the part remain variables.
@@ -265,11 +266,11 @@ def _kept(region: Region, stops: set[Value], targets: Sequence[Value]) -> tuple[
 
 def _dependent(region: Region, starts: set[Value], also: Iterable[Node]) -> set[Node]:
     """Return the layers that depend on one of the values, and the layers `also` with their dependents."""
-    found = set(also)
+    dependent = set(also)
     for node in region.graph.nodes:
-        if any(value in starts or value.node in found for value in map(source, node.values_in)):
-            found.add(node)
-    return found
+        if any(value in starts or value.node in dependent for value in map(source, node.values_in)):
+            dependent.add(node)
+    return dependent
 
 
 class _Enough(BaseException):
@@ -279,7 +280,7 @@ class _Enough(BaseException):
 def values_at(
     region: Region,
     inputs: Inputs,
-    wanted: Sequence[Value],
+    requested: Sequence[Value],
     iteration: int | Sequence[int] = 0,
     *,
     threads: int | None = None,
@@ -305,15 +306,15 @@ def values_at(
             code=Code.unknown_input,
         )
     where = Where(region.scope, ((0,) * depth + asked)[-depth:] if depth else ())
-    left = dict.fromkeys(value for value in wanted)
-    found: dict[Value, Array] = {}
+    left = dict.fromkeys(value for value in requested)
+    arrays: dict[Value, Array] = {}
 
     def keep(visit: Visit) -> None:
         if visit.where != where:
             return
         for value, array in zip(visit.node.outputs, visit.outputs, strict=False):
             if value in left:
-                found[value] = array.copy()
+                arrays[value] = array.copy()
                 del left[value]
         if not left:
             raise _Enough
@@ -321,6 +322,6 @@ def values_at(
     try:
         Walker(region.model, threads=threads).run(inputs, keep)
     except _Enough:
-        return found
+        return arrays
     times = ",".join(map(str, where.iterations))
     raise EvaluationError(f"{'/'.join(region.scope)} has no iteration {times} with these inputs", code=Code.bad_value)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed, region_at, source, with_variables
+from ir_exec.build.cutting import Cut, Region, below, cut, is_counted, needed_by, region_at, source, with_variables
 from ir_exec.check import check_model
 from ir_exec.codes import Code
 from ir_exec.debug.drawing import draw
@@ -70,9 +70,9 @@ class ReductionInterrupted(KeyboardInterrupt):
         found: The smallest failing model so far. It is also written if the reduction has an output file.
     """
 
-    def __init__(self, found: Reduced) -> None:
+    def __init__(self, reduced: Reduced) -> None:
         super().__init__("the reduction was interrupted")
-        self.found = found
+        self.found = reduced
 
 
 def reduce(
@@ -112,19 +112,19 @@ def reduce(
     else:
         model, (arrays,), _ = bind_calls(model, inputs)
     with temporary_folder() as folder:
-        whole = _State(region_at(model), arrays)
+        initial = _State(region_at(model), arrays)
         reducer = _Reducer(fails, Path(folder), limit, threads, progress)
         try:
-            reducer.reduce(whole)
+            reducer.reduce(initial)
             is_interrupted = False
         except KeyboardInterrupt:
-            if reducer.best in (None, whole):
+            if reducer.best in (None, initial):
                 raise
             is_interrupted = True
     state = reducer.best
     assert state is not None, "the complete model fails, or an error was raised"
     network = state.region.model
-    found = Reduced(
+    reduced = Reduced(
         network,
         _by_name(network, state.arrays),
         _outputs(network, state.arrays, threads),
@@ -133,14 +133,14 @@ def reduce(
         runs=reducer.runs,
     )
     if output is not None:
-        found.save(output)
+        reduced.save(output)
     if is_interrupted:
-        raise ReductionInterrupted(found)
-    return found
+        raise ReductionInterrupted(reduced)
+    return reduced
 
 
 def _by_name(model: Model, arrays: Sequence[Array] | None) -> dict[str, Array] | None:
-    return None if arrays is None else {port.name: one for port, one in zip(model.inputs, arrays, strict=True)}
+    return None if arrays is None else {port.name: array for port, array in zip(model.inputs, arrays, strict=True)}
 
 
 def _outputs(model: Model, arrays: Sequence[Array] | None, threads: int | None) -> dict[str, Array] | None:
@@ -202,26 +202,26 @@ class _ReductionValues:
         if self._arrays is None:
             return None
         ports = zip(part.model.inputs, part.inputs, strict=True)
-        return [self.folded(value) if _is_const(value) else self._value(value, port) for port, value in ports]
+        return [self.fold(value) if _is_const(value) else self._value(value, port) for port, value in ports]
 
     def _value(self, value: Value, port: Any) -> Array:
-        found = self._spill.get(value)
-        return draw(port, None, np.random.default_rng(value.number)) if found is None else found
+        array = self._spill.get(value)
+        return draw(port, None, np.random.default_rng(value.number)) if array is None else array
 
-    def folded(self, value: Value) -> Array:
+    def fold(self, value: Value) -> Array:
         """Return a value that follows from weights; raises IRError if it cannot be computed."""
-        found = self._spill.get(value)
-        if found is not None:
-            return found
+        stored = self._spill.get(value)
+        if stored is not None:
+            return stored
         if self._walker is None:
             raise EvaluationError("the model has unsupported operators", code=Code.failed)
         arrays: dict[Value, Array] = {}
-        wanted = needed([value.node], ())
+        needed_nodes = needed_by([value.node], ())
         with np.errstate(all="ignore"):
             for node in self._region.graph.nodes:
-                if node in wanted:
-                    made = self._walker.again(node, [arrays[one] for one in node.values_in])
-                    arrays |= zip(node.outputs, made, strict=False)
+                if node in needed_nodes:
+                    outputs = self._walker.again(node, [arrays[source] for source in node.values_in])
+                    arrays |= zip(node.outputs, outputs, strict=False)
         self._spill.put(value, arrays[value])
         return arrays[value]
 
@@ -251,18 +251,18 @@ class _Reducer:
         self._allowed: frozenset[str] = frozenset()
         self.best: _State | None = None
 
-    def reduce(self, whole: _State) -> None:
+    def reduce(self, initial: _State) -> None:
         """Reduce `best` to the smallest failing model."""
-        self._allowed = self._errors(self._written(whole.region.model, whole.arrays))
-        if not self._asked(whole.region.model, whole.arrays):
+        self._allowed = self._errors(self._write(initial.region.model, initial.arrays))
+        if not self._still_fails(initial.region.model, initial.arrays):
             raise EvaluationError(
                 "the complete model does not fail", expected="a failing model to reduce", code=Code.bad_value
             )
-        self.best = whole
+        self.best = initial
         try:
             while True:
                 before = self.best.size
-                for step in (self._fewest_layers, self._fewest_outputs, self._bypassed, self._inside):
+                for step in (self._fewest_layers, self._fewest_outputs, self._try_bypasses, self._inside):
                     with closing(_ReductionValues(self.best, self._threads)) as values:
                         step(self.best, values)
                 if self.best.size >= before:
@@ -276,8 +276,8 @@ class _Reducer:
         region = state.region
         layers = [node for node in region.graph.nodes if is_counted(node) and not isinstance(node.op, AssignsVariable)]
 
-        def holds(kept: Sequence[Node]) -> bool:
-            keep = with_variables(region, kept)
+        def holds(layers: Sequence[Node]) -> bool:
+            keep = with_variables(region, layers)
             return self._holds(values, lambda: cut(region, keep, constants=_constants(region, keep, values)))
 
         _minimize(layers, holds)
@@ -286,12 +286,12 @@ class _Reducer:
         region = state.region
         outputs = list(dict.fromkeys(source(node.values_in[0]) for node in region.graph.results))
 
-        def holds(kept: Sequence[Value]) -> bool:
-            return self._holds(values, lambda: cut(region, below(region, kept), kept))
+        def holds(retained: Sequence[Value]) -> bool:
+            return self._holds(values, lambda: cut(region, below(region, retained), retained))
 
         _minimize(outputs, holds)
 
-    def _bypassed(self, state: _State, values: _ReductionValues) -> None:
+    def _try_bypasses(self, state: _State, values: _ReductionValues) -> None:
         """Try to replace the output of each layer by one of its inputs."""
         region = state.region
         replaced: dict[Value, Value] = {}
@@ -330,13 +330,13 @@ class _Reducer:
         try:
             keep = with_variables(region, filter(is_counted, region.graph.nodes))
             part = cut(region, keep)
-            found: Mapping[Value, Array] = {}
+            values: Mapping[Value, Array] = {}
             if state.arrays is not None:
-                found = values_at(region, state.arrays, part.inputs, threads=self._threads)
+                values = values_at(region, state.arrays, part.inputs, threads=self._threads)
         except IRError:
             return False
-        arrays = None if state.arrays is None else [found[value] for value in part.inputs]
-        return self._accepted(part, arrays)
+        arrays = None if state.arrays is None else [values[value] for value in part.inputs]
+        return self._accept(part, arrays)
 
     def _smaller_constants(self, state: _State, values: _ReductionValues) -> None:
         region = state.region
@@ -353,45 +353,45 @@ class _Reducer:
 
         _minimize(large, holds, min_items=0)
 
-    def _holds(self, values: _ReductionValues, made: Callable[[], Cut]) -> bool:
+    def _holds(self, values: _ReductionValues, make_part: Callable[[], Cut]) -> bool:
         """Return True if a part fails, and keep it as the best one so far."""
         try:
-            part = made()
+            part = make_part()
             arrays = values.inputs(part)
         except IRError:
             return False  # not a valid model, or its inputs cannot be computed
-        return self._accepted(part, arrays)
+        return self._accept(part, arrays)
 
-    def _accepted(self, part: Cut, arrays: list[Array] | None) -> bool:
+    def _accept(self, part: Cut, arrays: list[Array] | None) -> bool:
         if self._limit is not None and self.runs >= self._limit:
             raise SearchEnded
         try:
-            written = self._written(part.model, arrays)
+            written = self._write(part.model, arrays)
         except IRError as error:
             if error.code == Code.unwritable:
                 raise
             return False
-        if self._errors(written) - self._allowed or not self._asked(part.model, arrays):
+        if self._errors(written) - self._allowed or not self._still_fails(part.model, arrays):
             return False
         self.best = _State(region_at(part.model), arrays)
         return True
 
-    def _written(self, model: Model, arrays: list[Array] | None) -> Path:
+    def _write(self, model: Model, arrays: list[Array] | None) -> Path:
         """Write the files of a model, replacing those of the previous one."""
         path = self._folder / "network.xml"
         for previous in self._folder.glob("network.*"):
             # Replacing a file waits for the disk.
             previous.unlink()
         model.save(path)
-        given = _by_name(model, arrays)
-        if given is not None:
-            write_npz(inputs_path(path), given)
+        inputs = _by_name(model, arrays)
+        if inputs is not None:
+            write_npz(inputs_path(path), inputs)
         return path
 
     def _errors(self, path: Path) -> frozenset[str]:
-        return frozenset(found.code for found in check_model(path).errors)
+        return frozenset(diagnostic.code for diagnostic in check_model(path).errors)
 
-    def _asked(self, model: Model, arrays: list[Array] | None) -> bool:
+    def _still_fails(self, model: Model, arrays: list[Array] | None) -> bool:
         """Return True if the last written model fails."""
         self.runs += 1
         read = read_model(self._folder / "network.xml")
@@ -410,20 +410,20 @@ def _minimize(items: Sequence[Item], holds: Callable[[Sequence[Item]], bool], *,
 
 def _constants(region: Region, keep: set[Node], values: _ReductionValues) -> dict[Value, Array]:
     """Return the values read from other layers that are known from inference or follow from weights."""
-    found: dict[Value, Array] = {}
+    constants: dict[Value, Array] = {}
     constant = constant_values(region.graph)
-    for value in {source(one) for node in keep for one in node.values_in}:
+    for value in {source(source_value) for node in keep for source_value in node.values_in}:
         if value.node in keep or not value.node.values_in:
             continue
-        known = region.known(value)
-        if known is None and value in constant and _bytes(region, value) <= _MOST_FOLDED:
+        folded = region.known(value)
+        if folded is None and value in constant and _bytes(region, value) <= _MOST_FOLDED:
             try:
-                known = values.folded(value)
+                folded = values.fold(value)
             except IRError:
                 continue
-        if known is not None:
-            found[value] = known
-    return found
+        if folded is not None:
+            constants[value] = folded
+    return constants
 
 
 def _bytes(region: Region, value: Value) -> int:

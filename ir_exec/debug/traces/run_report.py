@@ -123,9 +123,9 @@ def times_of(first: float, others: Sequence[float], warmup: int) -> RunTimes:
     """Return the times of runs, from seconds; `others` are the runs after the first one and the warm-up."""
     if not others:
         return RunTimes(first_ms=1000 * first, warmup=warmup)
-    taken = 1000 * np.array(others)
-    p50, p90, p99 = map(float, np.percentile(taken, [50, 90, 99]))
-    least, mean = float(taken.min()), float(taken.mean())
+    milliseconds = 1000 * np.array(others)
+    p50, p90, p99 = map(float, np.percentile(milliseconds, [50, 90, 99]))
+    least, mean = float(milliseconds.min()), float(milliseconds.mean())
     return RunTimes(
         first_ms=1000 * first,
         warmup=warmup,
@@ -147,13 +147,13 @@ def output_of(
         has_values: Include all elements.
         most: Maximum number of elements in each row of `top`.
     """
-    kind = ElementType.of(array)
+    element_type = ElementType.of(array)
     is_held = has_values or array.size <= MOST_VALUES
     return RunOutput(
         name=name,
-        element_type=str(kind),
+        element_type=str(element_type),
         shape=array.shape,
-        facts=Facts() if kind in RECORDS else facts_of(array),
+        facts=Facts() if element_type in RECORDS else facts_of(array),
         values=_in_json(elements_of(array).tolist()) if is_held else None,
         top=top(array, most, labels) if most else None,
     )
@@ -161,14 +161,14 @@ def output_of(
 
 def elements_of(array: Array) -> Array:
     """Return the elements in a type that Python and NumPy print: at least f32, and integers for packed types."""
-    kind = ElementType.of(array)
-    if kind in STRING:
+    element_type = ElementType.of(array)
+    if element_type in STRING:
         return array
-    if kind in RECORDS:
+    if element_type in RECORDS:
         return array.view(np.uint8)
-    if kind.is_float and kind.bits < 32:
+    if element_type.is_float and element_type.bits < 32:
         return array.astype(np.float32)
-    return array.astype(np.int8 if kind.is_signed else np.uint8) if is_packed(kind) else array
+    return array.astype(np.int8 if element_type.is_signed else np.uint8) if is_packed(element_type) else array
 
 
 def _in_json(values: Any) -> Any:
@@ -186,8 +186,8 @@ def top(array: Array, most: int, labels: Sequence[str] = ()) -> tuple[tuple[TopE
     Returns:
         None for types without an order and for scalars.
     """
-    kind = ElementType.of(array)
-    if kind in STRING | RECORDS or array.size < 2:
+    element_type = ElementType.of(array)
+    if element_type in STRING | RECORDS or array.size < 2:
         return None
     numbers = elements_of(array).reshape([size for size in array.shape if size > 1])
     rows = numbers.reshape(-1, numbers.shape[-1])
@@ -202,7 +202,7 @@ def _top_of_row(row: Array, most: int, labels: Sequence[str | None]) -> tuple[To
     # Equal elements are in the order of their indices.
     order = np.argsort(keys[::-1], kind="stable")[::-1][:count]
     places = (len(row) - 1 - order).tolist()
-    return tuple([TopElement(index=place, value=float(row[place]), label=labels[place]) for place in places])
+    return tuple([TopElement(index=index, value=float(row[index]), label=labels[index]) for index in places])
 
 
 def require_labels(labels: Sequence[str], results: Mapping[str, Array]) -> None:

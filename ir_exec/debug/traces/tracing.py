@@ -18,7 +18,7 @@ from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.debug.values.entries import Entry, Key, by_key, entries_of
 from ir_exec.debug.values.facts import Facts, digest, facts_of
 from ir_exec.debug.values.files import read_value, unwritable, write_file, write_value
-from ir_exec.debug.values.stored_arrays import damaged
+from ir_exec.debug.values.stored_arrays import damaged_file_error
 from ir_exec.errors import EvaluationError, IRError, NoSuchKeyError, ResourceError
 from ir_exec.hints import suggested
 from ir_exec.ir.regular_files import open_regular
@@ -136,9 +136,9 @@ class Trace(Mapping[str, Array]):
         Args:
             arrays: The arrays by the names that their files would have.
         """
-        made = cls.__new__(cls)
-        made._open(None, index, arrays)
-        return made
+        new_trace = cls.__new__(cls)
+        new_trace._open(None, index, arrays)
+        return new_trace
 
     def _open(self, folder: Path | None, index: TraceIndex, arrays: Mapping[str, Array]) -> None:
         self.folder = folder
@@ -161,10 +161,10 @@ class Trace(Mapping[str, Array]):
 
     def value(self, key: str) -> TracedValue:
         """Return the record of a value in the index; raises KeyError, with similar names, if there is none."""
-        found = self._values.get(key) or self._by_tensor.get(key)
-        if found is None:
+        record = self._values.get(key) or self._by_tensor.get(key)
+        if record is None:
             raise self._missing(key)
-        return found
+        return record
 
     def _missing(self, key: str) -> NoSuchKeyError:
         hint = suggested(str(key), (*self._values, *self._by_tensor))
@@ -189,7 +189,7 @@ def _read_index(folder: Path) -> TraceIndex:
         if isinstance(error, FileNotFoundError) and folder.is_dir():
             error = FileNotFoundError(2, "the folder contains no complete trace")
         text = error if isinstance(error, OSError) else ValueError("not the index of a trace")
-        raise damaged(path, text) from None
+        raise damaged_file_error(path, text) from None
 
 
 def trace(
@@ -233,9 +233,9 @@ def trace(
     chosen = _Chosen(layers, types, constants)
     if output is None:
         budget = default_budget() // 2 if max_memory is None else whole_number(max_memory, "max_memory", 0)
-        kept = _Keeper(model, chosen, progress, budget)
-        walker.run(arrays, kept.visit)
-        return kept.trace()
+        keeper = _Keeper(model, chosen, progress, budget)
+        walker.run(arrays, keeper.visit)
+        return keeper.trace()
     writer = _Writer(model, chosen, progress, Path(output))
     writer.begin()
     try:
@@ -272,10 +272,10 @@ class _Chosen(NamedTuple):
         """Raise EvaluationError for a pattern that matches no layer."""
         names = {path for entry in entries for path in _paths(entry)}
         kinds = {entry.type for entry in entries}
-        for patterns, known, what in ((self.layers, names, "layer"), (self.types, kinds, "layer type")):
+        for patterns, names_of_layers, what in ((self.layers, names, "layer"), (self.types, kinds, "layer type")):
             for pattern in patterns:
-                if not any(fnmatchcase(name, pattern) for name in known):
-                    hint = suggested(pattern, known)
+                if not any(fnmatchcase(name, pattern) for name in names_of_layers):
+                    hint = suggested(pattern, names_of_layers)
                     raise EvaluationError(f"no {what} matches {pattern!r}", code=Code.unknown_input, hint=hint)
 
     def has(self, entry: Entry) -> bool:
@@ -388,21 +388,21 @@ class _Writer(_Recorder):
         """Create the folder, and delete the files of an older trace in it."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            held = {path.name for path in self._folder.iterdir()}
-            if held:
-                self._clear(held)
+            existing = {path.name for path in self._folder.iterdir()}
+            if existing:
+                self._clear(existing)
             self._reserve()
         except OSError as error:
             raise unwritable(self._folder, error) from None
 
-    def _clear(self, held: set[str]) -> None:
-        if INDEX in held:
+    def _clear(self, existing: set[str]) -> None:
+        if INDEX in existing:
             old = {value.file for value in Trace(self._folder).index.values}
         else:
             # A run that was killed leaves values without an index.
-            old = {name for name in held if _VALUE_FILE.fullmatch(name)} if _RESERVE in held else set()
-        if held - old - {INDEX, _RESERVE}:
-            example = min(held - old - {INDEX, _RESERVE})
+            old = {name for name in existing if _VALUE_FILE.fullmatch(name)} if _RESERVE in existing else set()
+        if existing - old - {INDEX, _RESERVE}:
+            example = min(existing - old - {INDEX, _RESERVE})
             raise EvaluationError(
                 f"{self._folder} contains",
                 actual=repr(example),
@@ -410,7 +410,7 @@ class _Writer(_Recorder):
                 reason="a new folder or an older trace",
                 code=Code.unknown_input,
             )
-        for name in (INDEX, *sorted(held & old), _RESERVE):
+        for name in (INDEX, *sorted(existing & old), _RESERVE):
             (self._folder / name).unlink(missing_ok=True)
 
     def _reserve(self) -> None:

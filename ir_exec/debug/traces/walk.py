@@ -118,13 +118,13 @@ class Walker:
         inputs: Inputs | None,
         visit: Visitor | None = None,
         *,
-        whole: WholeVisitor | None = None,
+        on_iteration: WholeVisitor | None = None,
         goes_on: bool = False,
     ) -> list[Array]:
         """Run the model and return the outputs in their order.
 
         Args:
-            whole: Called before `visit` for the layers of an iteration. `visit` must then not replace values.
+            on_iteration: Called before `visit` for the layers of an iteration. `visit` must then not replace values.
             goes_on: Start from the variables of the previous run, not from their initial values.
 
         Raises:
@@ -138,53 +138,53 @@ class Walker:
         if not goes_on:
             self._state = Variables(self.wide.variables)
         self._layers.forget()
-        around = LIMITS.set(Limits())
+        limits_before = LIMITS.set(Limits())
         try:
-            with RunThreads(self._threads), np.errstate(all="ignore"), self._as_now(Where(), visit, whole):
-                found = self._walk(self.model.graph, arrays)
+            with RunThreads(self._threads), np.errstate(all="ignore"), self._as_now(Where(), visit, on_iteration):
+                outputs = self._walk(self.model.graph, arrays)
                 self._state.commit()
                 if not self.wide.ops:
-                    return found
-                ports = zip(found, self.model.outputs, strict=True)
+                    return outputs
+                ports = zip(outputs, self.model.outputs, strict=True)
                 return [as_declared(array, port.element_type) for array, port in ports]
         finally:
-            LIMITS.reset(around)
+            LIMITS.reset(limits_before)
 
     def again(self, node: Node, inputs: Sequence[Array]) -> list[Array]:
         """Return the outputs of a layer for different inputs, without visitors; variables are read but not changed."""
-        kept, self._state = self._state, self._state.fork()
+        saved_state, self._state = self._state, self._state.fork()
         try:
             with self._as_now(Where(), None, None):
                 return self._layers.evaluate(node, list(inputs))
         finally:
-            self._state = kept
+            self._state = saved_state
 
     def constant(self, node: Node) -> Array:
         """Return the value of a constant."""
-        (found,) = self._layers.evaluate(node, [])
-        return found
+        (array,) = self._layers.evaluate(node, [])
+        return array
 
     @contextmanager
-    def _as_now(self, where: Where, visit: Visitor | None, whole: WholeVisitor | None) -> Iterator[None]:
+    def _as_now(self, where: Where, visit: Visitor | None, on_iteration: WholeVisitor | None) -> Iterator[None]:
         """Run layers at `where` for these visitors, with the current variables of the walker."""
-        around = self._where, self._visit, self._whole
-        self._where, self._visit, self._whole = where, visit, whole
+        saved = self._where, self._visit, self._whole
+        self._where, self._visit, self._whole = where, visit, on_iteration
         token = VARIABLES.set(self._state)
         try:
             yield
         finally:
             VARIABLES.reset(token)
-            self._where, self._visit, self._whole = around
+            self._where, self._visit, self._whole = saved
 
     def _run_body(self, node: Node, body: BodyGraph, arrays: list[Array]) -> list[Array]:
         iteration = self._iterations.get(body.graph, 0)
         self._iterations[body.graph] = iteration + 1
-        around = self._where
-        self._where = around.inside(self._holders[node], body.name, iteration)
+        outer = self._where
+        self._where = outer.inside(self._holders[node], body.name, iteration)
         try:
             return self._walk(body.graph, arrays)
         finally:
-            self._where = around
+            self._where = outer
 
     def _walk(self, graph: Graph, arrays: list[Array]) -> list[Array]:
         """Run a graph and return the values of its Results, from the values of its Parameters."""
@@ -202,10 +202,12 @@ class Walker:
         numbers = [node.values_in[0].number for node in graph.results]
         return [array for number in numbers if (array := slots[number]) is not None]
 
-    def _show_iteration(self, graph: Graph, slots: list[Array | None], visit: Visitor, whole: WholeVisitor) -> None:
+    def _show_iteration(
+        self, graph: Graph, slots: list[Array | None], visit: Visitor, on_iteration: WholeVisitor
+    ) -> None:
         """Show an iteration of a body that has run before as a whole, or visit its layers one by one if requested."""
         values = [_NO_VALUE if array is None else array for array in slots]
-        if whole(graph, self._where, values):
+        if on_iteration(graph, self._where, values):
             return
         for step in self._layers.steps(graph):
             inputs, outputs = ([values[number] for number in numbers] for numbers in (step.inputs, step.outputs))
@@ -251,11 +253,11 @@ class _Visiting(Hooks):
             )
         if self._visit is None:
             return outputs
-        found = list(outputs)
-        found = self._visit(Visit(node, self._where, _inputs_of(step, inputs), found, step.dying)) or found
+        results = list(outputs)
+        results = self._visit(Visit(node, self._where, _inputs_of(step, inputs), results, step.dying)) or results
         if self._where.scope:
-            self.size += sum([array.nbytes for array in found])
-        return found
+            self.size += sum([array.nbytes for array in results])
+        return results
 
 
 def _inputs_of(step: Step, arrays: Sequence[Array]) -> list[Array]:
@@ -271,9 +273,9 @@ class NotFinite(NamedTuple):
 
 
 class _Found(BaseException):  # not an Exception, which a layer could handle: it ends the run, also from bodies
-    def __init__(self, found: NotFinite) -> None:
+    def __init__(self, not_finite: NotFinite) -> None:
         super().__init__()
-        self.found = found
+        self.found = not_finite
 
 
 def first_not_finite(
@@ -301,8 +303,8 @@ def first_not_finite(
         nans = [_count(array) for array in visit.outputs]
         if not any(nan or infinite for nan, infinite in nans):
             return
-        held = [_count(array) for array in visit.inputs]
-        has_nan, has_infinity = any(nan for nan, _ in held), any(infinite for _, infinite in held)
+        counts = [_count(array) for array in visit.inputs]
+        has_nan, has_infinity = any(nan for nan, _ in counts), any(infinite for _, infinite in counts)
         is_source = isinstance(visit.node.op, (Const, Parameter))
         for position, (array, (nan, infinite)) in enumerate(zip(visit.outputs, nans, strict=True)):
             if nan and not has_nan and not (isinstance(visit.node.op, Parameter) and visit.where.scope):
@@ -333,8 +335,8 @@ def _not_finite(visit: Visit, position: int, what: str) -> NotFinite:
 
 def _count(array: Array) -> tuple[int, int]:
     """Return the numbers of NaN and infinite elements."""
-    kind = ElementType.of(array)
-    if not kind.is_float or array.dtype.names:
+    element_type = ElementType.of(array)
+    if not element_type.is_float or array.dtype.names:
         return 0, 0
     nans = infinities = 0
     for _, (part,) in pieces(array):

@@ -122,7 +122,7 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
     Args:
         types: Inferred types; None in bodies, which use declared types.
     """
-    outputs = {result.values_in[0]: place for place, result in reversed([*enumerate(graph.results)]) if not scope}
+    outputs = {result.values_in[0]: position for position, result in reversed([*enumerate(graph.results)]) if not scope}
     output_names: dict[object, list[str]] = defaultdict(list)
     for result in graph.results if not scope else ():
         output_names[result.values_in[0]] += [*result.layer.output_names, result.name]
@@ -135,18 +135,18 @@ def _entries(graph: Graph, scope: tuple[str, ...], types: Types | None, weights:
         sources = tuple([None if input is None else (scope, input.node.id, input.position) for input in node.inputs])
         for value in node.outputs:
             type = value.declared if types is None else types[value.number]
-            kind = (
+            operator_type = (
                 "Const" if isinstance(node.op, Const) else "Parameter" if isinstance(node.op, Parameter) else node.type
             )
             yield Entry(
                 scope=scope,
                 layer_id=node.id,
                 layer_name=node.name,
-                type=kind,
+                type=operator_type,
                 port=value.position,
                 ports=len(node.outputs),
                 names=tuple(dict.fromkeys((*value.names, *output_names[value]))),
-                fused=_fused(node.layer.rt_info),
+                fused=_fused_names(node.layer.rt_info),
                 element_type=str(node.op.element_type if isinstance(node.op, Const) else type.element_type),
                 shape=str(type.shape),
                 output=value in outputs,
@@ -171,7 +171,7 @@ def _numbers(constant: Const, weights: Weights | None) -> tuple[int, ...] | None
     return tuple(constant.evaluate(weights=weights).reshape(-1).tolist())
 
 
-def _fused(info: RtInfo) -> tuple[str, ...]:
+def _fused_names(info: RtInfo) -> tuple[str, ...]:
     for child in info.children:
         if child.attributes.get("name") == "fused_names":
             return split_names(child.attributes.get("value"))
@@ -184,10 +184,10 @@ def by_key(entries: Iterable[Entry]) -> dict[Key, Entry]:
 
 def conversions_of_constants(entries: Sequence[Entry]) -> Iterator[tuple[Entry, Entry]]:
     """Yield each conversion of a constant between floating-point types, and that constant."""
-    known = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
+    constants = by_key(entry for entry in entries if entry.is_constant and _is_float(entry))
     for entry in entries:
         if entry.op_class.is_conversion and entry.sources and _is_float(entry):
-            source = known.get(entry.sources[0]) if entry.sources[0] is not None else None
+            source = constants.get(entry.sources[0]) if entry.sources[0] is not None else None
             if source is not None:
                 yield entry, source
 
@@ -212,5 +212,5 @@ def find(entries: Sequence[Entry], name: str) -> Entry:
         for entry in entries:
             if test(entry):
                 return entry
-    known = [text for entry in entries for text in (*entry.names, entry.path)]
-    raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, known))
+    names = [text for entry in entries for text in (*entry.names, entry.path)]
+    raise EvaluationError(f"there is no layer or tensor {name!r}", code=Code.unknown_input, hint=suggested(name, names))

@@ -95,9 +95,9 @@ def not_finite_in(array: Array) -> int:
 
 def digest(array: Array) -> str:
     """Return a digest of 32 hexadecimal digits of the element type, shape and bits of an array."""
-    kind = ElementType.of(array)
-    hashed = hashlib.blake2b(f"{kind}{list(array.shape)}".encode(), digest_size=16)
-    if kind in STRING:
+    element_type = ElementType.of(array)
+    hashed = hashlib.blake2b(f"{element_type}{list(array.shape)}".encode(), digest_size=16)
+    if element_type in STRING:
         hashed.update(encode(array))
     else:
         for _, (part,) in pieces(array):
@@ -113,8 +113,8 @@ def as_numbers(array: Array) -> Array:
     """Return the elements as f64, with large 64-bit integers rounded; raises ValueError for strings."""
     if array.dtype == np.float32 or array.dtype == np.float64:
         return array.astype(np.float64, copy=False)
-    kind = ElementType.of(array)
-    if kind in STRING:
+    element_type = ElementType.of(array)
+    if element_type in STRING:
         raise ValueError("element type is string, expected numbers")
     return convert(array, ElementType.f64)
 
@@ -123,4 +123,4 @@ def pieces(*arrays: Array) -> Iterator[tuple[int, tuple[Array, ...]]]:
     """Yield the start and the chunks of flattened arrays of the same shape."""
     flat = [array.reshape(-1) for array in arrays]
     for start in range(0, flat[0].size, PIECE):
-        yield start, tuple([one[start : start + PIECE] for one in flat])
+        yield start, tuple([elements[start : start + PIECE] for elements in flat])

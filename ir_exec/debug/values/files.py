@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 
 from ir_exec.codes import Code
-from ir_exec.debug.values.stored_arrays import damaged, read_npy
+from ir_exec.debug.values.stored_arrays import damaged_file_error, read_npy
 from ir_exec.errors import ResourceError, WeightsError
 from ir_exec.ir.packing import decode_strings, encode
 from ir_exec.ir.storage import replacing, temporary_folder
@@ -46,11 +46,11 @@ def write_value(path: str | os.PathLike[str], array: Array) -> None:
     Raises:
         OSError: If writing fails; no file is left.
     """
-    kind = ElementType.of(array)
+    element_type = ElementType.of(array)
     stored = array
-    if kind in STRING:
+    if element_type in STRING:
         stored = np.frombuffer(encode(array), np.uint8)
-    elif kind not in NATIVE:
+    elif element_type not in NATIVE:
         stored = np.ascontiguousarray(array).reshape(array.shape).view(f"u{array.dtype.itemsize}")
     try:
         with open(path, "xb") as file:
@@ -63,7 +63,7 @@ def write_value(path: str | os.PathLike[str], array: Array) -> None:
         raise
 
 
-def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int, ...]) -> Array:
+def read_value(path: str | os.PathLike[str], element_type: ElementType, shape: tuple[int, ...]) -> Array:
     """Return the array of this type and shape that `write_value` wrote, memory-mapped if possible.
 
     Raises:
@@ -71,14 +71,14 @@ def read_value(path: str | os.PathLike[str], kind: ElementType, shape: tuple[int
     """
     try:
         stored = read_npy(path, mapped=True)
-        if kind in STRING:
+        if element_type in STRING:
             return decode_strings(stored, shape)
-        expected = kind.dtype if kind in NATIVE else np.dtype(f"u{kind.dtype.itemsize}")
+        expected = element_type.dtype if element_type in NATIVE else np.dtype(f"u{element_type.dtype.itemsize}")
         if stored.dtype != expected or stored.shape != shape:
-            raise ValueError(f"the array is {stored.dtype}{list(stored.shape)}, expected {kind}{list(shape)}")
-        return stored.view(kind.dtype)
+            raise ValueError(f"the array is {stored.dtype}{list(stored.shape)}, expected {element_type}{list(shape)}")
+        return stored.view(element_type.dtype)
     except (ValueError, WeightsError) as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None
 
 
 def unwritable(path: str | os.PathLike[str], error: OSError) -> ResourceError:
@@ -98,12 +98,12 @@ def write_file(path: str | os.PathLike[str], content: bytes) -> None:
 
 def storable(array: Array) -> Array:
     """Return an array for readable .npz files: types that .npy lacks are converted to f32, i8 or u8 without loss."""
-    kind = ElementType.of(array)
-    if kind in STRING:
+    element_type = ElementType.of(array)
+    if element_type in STRING:
         return array.astype(np.str_)
-    if kind in NATIVE | RECORDS:
+    if element_type in NATIVE | RECORDS:
         return array
-    return array.astype(np.float32 if kind.is_float else np.int8 if kind.is_signed else np.uint8)
+    return array.astype(np.float32 if element_type.is_float else np.int8 if element_type.is_signed else np.uint8)
 
 
 def store_npz(file: IO[bytes], arrays: Mapping[str, Array]) -> None:
@@ -128,18 +128,20 @@ def write_npz(path: str | os.PathLike[str], arrays: Mapping[str, Array]) -> None
         raise unwritable(path, error) from None
 
 
-def nearest(array: Array, kind: ElementType) -> Array:
+def nearest(array: Array, element_type: ElementType) -> Array:
     """Return an array of a file in the element type that it represents, for types that .npy lacks.
 
     Arrays of ml_dtypes, which NumPy writes as untyped bytes, are reinterpreted; numbers are cast.
     """
-    if not kind.is_known or array.dtype == kind.dtype or kind in NATIVE:
+    if not element_type.is_known or array.dtype == element_type.dtype or element_type in NATIVE:
         return array
-    if kind in STRING:
+    if element_type in STRING:
         return array.astype(object)
-    if array.dtype.kind in "Vu" and array.dtype.itemsize == kind.dtype.itemsize and array.dtype.kind == "V":
-        return array.view(kind.dtype)
-    return array.astype(kind.dtype) if array.dtype.kind in "biuf" and kind.dtype.names is None else array
+    if array.dtype.kind in "Vu" and array.dtype.itemsize == element_type.dtype.itemsize and array.dtype.kind == "V":
+        return array.view(element_type.dtype)
+    return (
+        array.astype(element_type.dtype) if array.dtype.kind in "biuf" and element_type.dtype.names is None else array
+    )
 
 
 class Spill:
@@ -176,10 +178,10 @@ class Spill:
         return True
 
     def get(self, key: Hashable) -> Array | None:
-        found = self._kept.get(key)
-        if found is None and key in self._stored:
+        array = self._kept.get(key)
+        if array is None and key in self._stored:
             return read_value(*self._stored[key])
-        return found
+        return array
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._kept or key in self._stored

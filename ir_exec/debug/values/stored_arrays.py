@@ -24,7 +24,7 @@ from ir_exec.ir.regular_files import open_regular
 from ir_exec.plan.memory import default_budget
 from ir_exec.types import Array
 
-__all__ = ["damaged", "objects_hint", "read_npy", "read_npz", "read_stored"]
+__all__ = ["damaged_file_error", "objects_hint", "read_npy", "read_npz", "read_stored"]
 
 _MAGIC = b"\x93NUMPY"
 _VERSIONS = {(1, 0): (2, "latin-1"), (2, 0): (4, "latin-1"), (3, 0): (4, "utf-8")}
@@ -113,10 +113,10 @@ def _errors(path: str | os.PathLike[str]) -> Iterator[None]:
     except MemoryError:
         raise ResourceError(f"{os.fspath(path)} cannot be read: its arrays do not fit into memory") from None
     except Exception as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None
 
 
-def damaged(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
+def damaged_file_error(path: str | os.PathLike[str], error: Exception) -> EvaluationError:
     """Return the error for a file that cannot be read or has unexpected contents."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else getattr(error, "message", str(error))
     reason = reason.strip("'\"") if isinstance(error, KeyError) else reason or type(error).__name__
@@ -152,7 +152,7 @@ def _read_file(file: IO[bytes], *, mapped: bool) -> Array:
 
 
 def _read_archive(file: IO[bytes], most_bytes: int | None) -> dict[str, Array]:
-    found: dict[str, Array] = {}
+    arrays: dict[str, Array] = {}
     total = 0
     with zipfile.ZipFile(file) as archive:
         for info in archive.infolist():
@@ -167,8 +167,8 @@ def _read_archive(file: IO[bytes], most_bytes: int | None) -> dict[str, Array]:
                     raise ValueError(message)
                 total += header.size
                 _require_memory(total, most_bytes)
-                found[info.filename.removesuffix(".npy")] = _read_elements(member, header)
-    return found
+                arrays[info.filename.removesuffix(".npy")] = _read_elements(member, header)
+    return arrays
 
 
 def _require_memory(size: int, most_bytes: int | None = None) -> None:

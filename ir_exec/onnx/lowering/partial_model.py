@@ -344,7 +344,7 @@ def _collect_lists(inputs: Mapping[Any, Any], types: Mapping[str, TypeProto]) ->
 
 
 def _bind(value: Any, port: ModelPort, declared: TypeProto) -> Any:
-    from ir_exec.runtime.arguments import checked
+    from ir_exec.runtime.arguments import check_value
 
     while declared.WhichOneof("value") == "optional_type":
         if value is None:
@@ -363,7 +363,7 @@ def _bind(value: Any, port: ModelPort, declared: TypeProto) -> Any:
     expected = tensor_type_of(declared)
     # A `reshape` may have changed the shape of a tensor.
     shape = port.shape if port.shape.rank is not None else expected.shape
-    return checked(value, port._replace(element_type=expected.element_type, shape=shape))
+    return check_value(value, port._replace(element_type=expected.element_type, shape=shape))
 
 
 def _type_of(value: Any) -> Given:

@@ -13,7 +13,7 @@ from ir_exec import IRError, Model, read_model
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.types import Array
 
-__all__ = ["Planted", "layers_of", "planted", "visible"]
+__all__ = ["Planted", "layers_of", "plant_fault", "visible"]
 
 Element = etree._Element
 
@@ -75,18 +75,18 @@ def layers_of(root: Element) -> list[Element]:
     return list(root.iter("layer"))
 
 
-def planted(xml: bytes, weights: bytes, random: Random, *, bodies: bool = False) -> Planted | None:
+def plant_fault(xml: bytes, weights: bytes, random: Random, *, bodies: bool = False) -> Planted | None:
     """One random change; None where the place that was chosen has nothing to change. bodies: only inside of bodies."""
     root = etree.fromstring(xml)
     layers = [layer for layer in layers_of(root) if not bodies or _is_inside(layer)]
-    kind = random.choice(["attribute", "attribute", "constant", "operator", "operator"])
-    change = {"attribute": _attribute, "constant": _constant, "operator": _operator}[kind]
+    change_type = random.choice(["attribute", "attribute", "constant", "operator", "operator"])
+    change = {"attribute": _attribute, "constant": _constant, "operator": _operator}[change_type]
     changed = bytearray(weights)
     faulty = change(layers, changed, random)
     if faulty is None:
         return None
-    ids, paths = (frozenset(map(one, faulty)) for one in (_id, _path))
-    return Planted(etree.tostring(root), bytes(changed), ids, paths, kind)
+    ids, paths = (frozenset(map(name_of, faulty)) for name_of in (_id, _path))
+    return Planted(etree.tostring(root), bytes(changed), ids, paths, change_type)
 
 
 def _id(layer: Element) -> str:
@@ -95,16 +95,18 @@ def _id(layer: Element) -> str:
 
 def _path(layer: Element) -> str:
     """`loop/body/name`."""
-    around = [
+    ancestors = [
         iterancestor
         for iterancestor in layer.iterancestors()
         if iterancestor.tag == "layer" or iterancestor.tag.endswith("body")
     ]
-    return "/".join(one.get("name", "") if one.tag == "layer" else one.tag for one in (*reversed(around), layer))
+    return "/".join(
+        element.get("name", "") if element.tag == "layer" else element.tag for element in (*reversed(ancestors), layer)
+    )
 
 
 def _is_inside(layer: Element) -> bool:
-    return any(around.tag == "layer" for around in layer.iterancestors())
+    return any(ancestor.tag == "layer" for ancestor in layer.iterancestors())
 
 
 def _operator(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
@@ -128,24 +130,24 @@ def _attribute(layers: list[Element], weights: bytearray, random: Random) -> lis
     layer, name = random.choice(choices)
     data = layer.find("data")
     text = data.get(name, "")
-    new = _changed(text, random)
+    new = _change_text(text, random)
     if new is None:
         return None
     data.set(name, new)
     return [layer]
 
 
-def _changed(text: str, random: Random) -> str | None:
+def _change_text(text: str, random: Random) -> str | None:
     if text in WORDS:
         return WORDS[text]
     parts = text.split(",")
-    place = random.randrange(len(parts))
-    part = parts[place].strip()
+    index = random.randrange(len(parts))
+    part = parts[index].strip()
     try:
-        parts[place] = str(int(part) + random.choice([-1, 1]))
+        parts[index] = str(int(part) + random.choice([-1, 1]))
     except ValueError:
         try:
-            parts[place] = str(float(part) * 3 + 0.5)
+            parts[index] = str(float(part) * 3 + 0.5)
         except ValueError:
             return None
     return ",".join(parts)
@@ -186,15 +188,15 @@ def visible(good: Model, fault: Planted, inputs: list[Array]) -> bool:
 
 
 def _values(model: Model, inputs: list[Array], paths: frozenset[str]) -> dict[tuple[str, int], Array]:
-    found: dict[tuple[str, int], Array] = {}
+    values: dict[tuple[str, int], Array] = {}
 
     def keep(visit: Visit) -> None:
         # The first iteration: later ones differ in what the changed layer gave before.
         if visit.path in paths and not any(visit.where.iterations):
-            found.update({(visit.path, position): array for position, array in enumerate(visit.outputs)})
+            values.update({(visit.path, position): array for position, array in enumerate(visit.outputs)})
 
     Walker(model, threads=1).run(inputs, keep)
-    return found
+    return values
 
 
 def _differs(mine: Array, theirs: Array) -> bool:
@@ -213,11 +215,11 @@ def faults(
     """That many faults with a visible effect."""
     random = Random(seed)
     good = read_model(xml, weights=weights)
-    found = 0
+    correct = 0
     for _ in range(40 * count):
-        fault = planted(xml, weights, random, bodies=bodies)
+        fault = plant_fault(xml, weights, random, bodies=bodies)
         if fault is not None and visible(good, fault, inputs):
             yield fault
-            found += 1
-            if found == count:
+            correct += 1
+            if correct == count:
                 return

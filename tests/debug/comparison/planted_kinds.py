@@ -71,7 +71,7 @@ Change = Callable[[list[Element], bytearray, Random], "list[Element] | None"]
 """Changes one layer or constant, and returns the layers that hold the fault; None where there is nothing to change."""
 
 
-def _renamed(types: dict[str, str]) -> Change:
+def _rename_operators(types: dict[str, str]) -> Change:
     def change(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
         choices = [layer for layer in layers if layer.get("type") in types]
         if not choices:
@@ -113,14 +113,14 @@ def _number(layers: list[Element], weights: bytearray, random: Random) -> list[E
         return None
     layer, name = random.choice(choices)
     parts = layer.find("data").get(name).split(",")
-    place = random.randrange(len(parts))
-    is_whole = parts[place].strip().lstrip("-").isdigit()
-    parts[place] = str(int(parts[place]) + random.choice([-1, 1]) if is_whole else float(parts[place]) * 3 + 0.5)
+    index = random.randrange(len(parts))
+    is_whole = parts[index].strip().lstrip("-").isdigit()
+    parts[index] = str(int(parts[index]) + random.choice([-1, 1]) if is_whole else float(parts[index]) * 3 + 0.5)
     layer.find("data").set(name, ",".join(parts))
     return [layer]
 
 
-def _swapped(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
+def _swap_operands(layers: list[Element], weights: bytearray, random: Random) -> list[Element] | None:
     """The operands of a layer that is not commutative."""
     choices = [
         layer for layer in layers if layer.get("type") in ("Subtract", "Divide", "Power", "MatMul", "Less", "Greater")
@@ -176,13 +176,13 @@ def _shift(values: Array, random: Random) -> None:
 _FLOATS = {"f32": "f4", "f16": "f2"}
 
 KINDS: dict[str, Change] = {
-    "activation": _renamed(_ACTIVATIONS),
-    "binary operator": _renamed(_BINARY),
-    "reduction": _renamed(_REDUCTIONS),
-    "logic": _renamed(_LOGIC),
+    "activation": _rename_operators(_ACTIVATIONS),
+    "binary operator": _rename_operators(_BINARY),
+    "reduction": _rename_operators(_REDUCTIONS),
+    "logic": _rename_operators(_LOGIC),
     "flag": _flag,
     "number": _number,
-    "operands": _swapped,
+    "operands": _swap_operands,
     "scaled weights": _constant(_FLOATS, _scale),
     "shifted weights": _constant(_FLOATS, _shift),
     "integer constant": _constant({"i64": "<i8", "i32": "<i4"}, _one_element),
@@ -193,14 +193,14 @@ def one_of_each(xml: bytes, weights: bytes, inputs: list[Array], seed: int, trie
     """A fault of each kind that changes a value of its layer with these inputs, where one is found."""
     random = Random(seed)
     good: Model = read_model(xml, weights=weights)
-    for kind, change in KINDS.items():
+    for change_type, change in KINDS.items():
         for _ in range(tries):
             root, changed = etree.fromstring(xml), bytearray(weights)
             faulty = change(layers_of(root), changed, random)
             if faulty is None:
                 continue
             ids, paths = frozenset(map(_id, faulty)), frozenset(map(_path, faulty))
-            fault = Planted(etree.tostring(root), bytes(changed), ids, paths, kind)
+            fault = Planted(etree.tostring(root), bytes(changed), ids, paths, change_type)
             if visible(good, fault, inputs):
                 yield fault
                 break

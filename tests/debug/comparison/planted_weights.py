@@ -55,16 +55,16 @@ WEIGHT_KINDS: dict[str, Callable[[Array, Random], None]] = {
 def weight_faults(xml: bytes, weights: bytes, seed: int, tries: int = 8) -> Iterator[Planted]:
     """One fault of each kind, where a constant of floats has one."""
     random = Random(seed)
-    for kind, change in WEIGHT_KINDS.items():
+    for change_type, change in WEIGHT_KINDS.items():
         for _ in range(tries):
-            fault = _planted(xml, weights, kind, change, random)
+            fault = _plant_fault(xml, weights, change_type, change, random)
             if fault is not None:
                 yield fault
                 break
 
 
-def _planted(
-    xml: bytes, weights: bytes, kind: str, change: Callable[[Array, Random], None], random: Random
+def _plant_fault(
+    xml: bytes, weights: bytes, change_type: str, change: Callable[[Array, Random], None], random: Random
 ) -> Planted | None:
     root = etree.fromstring(xml)
     constants = [layer for layer in layers_of(root) if layer.get("type") == "Const"]
@@ -88,7 +88,7 @@ def _planted(
     changed[start : start + size] = values.tobytes()
     layers = [layer for layer in constants if _overlaps(layer, start, size)]
     ids, paths = frozenset(map(_id, layers)), frozenset(map(_path, layers))
-    return Planted(xml, bytes(changed), ids, paths, kind)
+    return Planted(xml, bytes(changed), ids, paths, change_type)
 
 
 def _overlaps(layer: Element, start: int, size: int) -> bool:

@@ -9,7 +9,7 @@ import pytest
 
 from ir_exec import Model, build
 from ir_exec.debug import Comparison, compare
-from ir_exec.debug.comparison.advice import computed_type, judged
+from ir_exec.debug.comparison.advice import computed_type, find_agreements
 from ir_exec.debug.comparison.comparing import compare_with
 from ir_exec.debug.comparison.metrics import Settings
 from ir_exec.debug.comparison.references.reference import ArraysReference
@@ -45,8 +45,8 @@ def values() -> dict[str, Array]:
 
 
 def against(changes: dict[str, Array], *, fuses: bool = True) -> Comparison:
-    kind = Fusing if fuses else ArraysReference
-    return compare_with(chain(), kind(values() | changes, "arrays"), [[X]], Settings())
+    reference_class = Fusing if fuses else ArraysReference
+    return compare_with(chain(), reference_class(values() | changes, "arrays"), [[X]], Settings())
 
 
 def statuses(report: Comparison) -> dict[str, str]:
@@ -81,23 +81,23 @@ class TestFusions:
         assert [fault.path for fault in report.faults] == ["waves", "sum"]
 
 
-def rotated(x: build.Value) -> build.Value:
+def rotate_half(x: build.Value) -> build.Value:
     """Rotary embeddings of half of the last axis, as GPT-NeoX has them."""
     angles = np.outer(np.arange(5), 1 / 10000 ** (np.arange(2) / 2)).astype(np.float32)
     both = np.concatenate([angles, angles], -1)[None, None]
     part = [np.array([number]) for number in (0, 4, 8, 1, 3, 2)]
-    zero, four, eight, one, axis, two = part
-    turned, rest = build.slice(x, zero, four, one, axis), build.slice(x, four, eight, one, axis)
-    low, high = build.slice(turned, zero, two, one, axis), build.slice(turned, two, four, one, axis)
+    zero, four, eight, unit, axis, two = part
+    turned, remaining = build.slice(x, zero, four, unit, axis), build.slice(x, four, eight, unit, axis)
+    low, high = build.slice(turned, zero, two, unit, axis), build.slice(turned, two, four, unit, axis)
     halves = build.concat([build.multiply(high, np.float32(-1)), low], axis=-1)
     summed = build.add(build.multiply(turned, np.cos(both)), build.multiply(halves, np.sin(both)))
-    return build.concat([summed, rest], axis=-1)
+    return build.concat([summed, remaining], axis=-1)
 
 
 def test_partial_rotary_embeddings_in_openvino() -> None:
     pytest.importorskip("openvino")
     x = build.parameter([2, 4, 5, 8], name="x")
-    model = build.model(build.result(build.relu(rotated(build.relu(x))), name="y"))
+    model = build.model(build.result(build.relu(rotate_half(build.relu(x))), name="y"))
     report = compare(model, "openvino", [np.random.default_rng(0).standard_normal((2, 4, 5, 8)).astype(np.float32)])
     assert report.equal, str(report)
     assert {layer.status for layer in report.layers} <= {"equal", "close", "skipped"}
@@ -120,11 +120,14 @@ class TestTypes:
 
 
 def test_opinions() -> None:
-    one, two = np.float32([1]), np.float32([2])
+    ones, two = np.float32([1]), np.float32([2])
     tolerance = Tolerance(atol=0.1)
-    assert judged({"kernel": [one]}, 0, one, two, tolerance).is_reference
-    assert not judged({"kernel": [two]}, 0, one, two, tolerance).is_reference
-    assert judged({"kernel": [two], "alone": [one]}, 0, one, two, tolerance).is_reference
-    assert judged({"kernel": [one]}, 0, one, one, tolerance) == (None, False, False)
-    assert judged({"evaluator": [None]}, 0, one, two, tolerance) == (None, False, False)
-    assert [judged({"kernel": [side]}, 0, one, two, tolerance).confirms for side in (one, two)] == [False, True]
+    assert find_agreements({"kernel": [ones]}, 0, ones, two, tolerance).is_reference
+    assert not find_agreements({"kernel": [two]}, 0, ones, two, tolerance).is_reference
+    assert find_agreements({"kernel": [two], "alone": [ones]}, 0, ones, two, tolerance).is_reference
+    assert find_agreements({"kernel": [ones]}, 0, ones, ones, tolerance) == (None, False, False)
+    assert find_agreements({"evaluator": [None]}, 0, ones, two, tolerance) == (None, False, False)
+    assert [find_agreements({"kernel": [side]}, 0, ones, two, tolerance).confirms for side in (ones, two)] == [
+        False,
+        True,
+    ]

@@ -26,12 +26,12 @@ X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
 
 def network(
-    weights: Array | None = None, middle: str = "Tanh", kind: str = "f32", shape: str = "3,4", names: str = ""
+    weights: Array | None = None, middle: str = "Tanh", element_type: str = "f32", shape: str = "3,4", names: str = ""
 ) -> Model:
     """matmul3 = relu1(x) · const2, then the middle layer, then relu."""
     weights = np.eye(4, dtype=np.float32) * 2 if weights is None else weights
     net = NetworkText()
-    x = net.parameter(shape, kind)
+    x = net.parameter(shape, element_type)
     product = net.op("MatMul", net.op("ReLU", x), net.const(weights), transpose_a=False, transpose_b=False)
     net.result(net.op("Abs", net.op(middle, product)))
     file = net.file()
@@ -87,9 +87,11 @@ class TestBetweenFiles:
         assert [fault.layer_name for fault in report.faults] == ["const2", "middle"]
 
     def test_a_network_of_another_precision(self) -> None:
-        report = compare(network(), network(np.eye(4, dtype=np.float16) * 2, kind="f16"), [X])
+        report = compare(network(), network(np.eye(4, dtype=np.float16) * 2, element_type="f16"), [X])
         assert report.equal, str(report)
-        assert not compare(network(), network(np.eye(4, dtype=np.float16) * 2, kind="f16"), [X], rtol=0, atol=0).equal
+        assert not compare(
+            network(), network(np.eye(4, dtype=np.float16) * 2, element_type="f16"), [X], rtol=0, atol=0
+        ).equal
 
     def test_names_that_differ(self) -> None:
         report = compare(network(), network(names="renamed_"), [X])
@@ -106,10 +108,10 @@ class TestBetweenFiles:
         shorter = read_model(xml, weights=file.weights)
         report = compare(network(), shorter, [X])
         assert not report.equal
-        assert [(one.side, one.path) for one in report.unmatched] == [("model", "abs5")]
+        assert [(layer.side, layer.path) for layer in report.unmatched] == [("model", "abs5")]
         assert mentions(1, "abs5") in str(report).splitlines()
         back = compare(shorter, network(), [X])
-        assert [(one.side, one.path) for one in back.unmatched] == [("reference", "abs5")]
+        assert [(layer.side, layer.path) for layer in back.unmatched] == [("reference", "abs5")]
         assert back.equal
 
     def test_shapes_that_differ(self) -> None:
@@ -121,10 +123,10 @@ class TestBetweenFiles:
         assert first.own.problem == mentions("[4, 4]", "[4, 2]")
 
     def test_inputs_are_drawn_from_the_seed(self) -> None:
-        one, again, other = (compare(network(), network(middle="Sin"), seed=seed) for seed in (3, 3, 4))
-        assert one == again
-        assert one != other
-        assert one.seed == 3
+        first, again, other = (compare(network(), network(middle="Sin"), seed=seed) for seed in (3, 3, 4))
+        assert first == again
+        assert first != other
+        assert first.seed == 3
         assert compare(network(), network(), [X]).seed is None
 
     def test_dims_that_are_not_known(self) -> None:
@@ -197,7 +199,7 @@ class TestFiles:
             trace(network(), [X], output=tmp_path, progress=stop)
         report = compare(network(), tmp_path, [X])
         assert mentions("KeyboardInterrupt") in report.notes
-        assert {one.path for one in report.unmatched} == {"middle", "abs5"}
+        assert {layer.path for layer in report.unmatched} == {"middle", "abs5"}
         assert not report.equal
 
     def test_a_damaged_trace(self, tmp_path: Path) -> None:
@@ -213,7 +215,7 @@ class TestFiles:
         assert report.first_fault is not None
         assert report.first_fault.layer_name == "middle"
         assert report.first_fault.includes == ()
-        assert {one.path for one in report.unmatched} == {"parameter0", "relu1", "const2", "abs5"}
+        assert {layer.path for layer in report.unmatched} == {"parameter0", "relu1", "const2", "abs5"}
         np.savez(tmp_path / "values.npz", matmul3=product, middle=np.tanh(product))
         assert compare(network(), tmp_path / "values.npz", [X]).equal
 
@@ -227,7 +229,7 @@ class TestFiles:
         np.save(tmp_path / "deep" / "matmul3.npy", np.zeros((3, 4), np.float32))
         np.save(tmp_path / "middle.npy", np.zeros((3, 4), np.float32))
         report = compare(network(), tmp_path, [X])
-        assert [one.path for one in report.unmatched if one.side == "reference"] == ["deep/matmul3"]
+        assert [unmatched.path for unmatched in report.unmatched if unmatched.side == "reference"] == ["deep/matmul3"]
         layers = {layer.layer_name: layer.status for layer in report.layers}
         assert layers["middle"] == "wrong"
 
@@ -241,7 +243,7 @@ class TestFiles:
         assert next(layer.status for layer in report.layers if layer.layer_name == name) == "equal"
 
     def test_types_that_npy_has_not(self, tmp_path: Path) -> None:
-        model = network(np.eye(4, dtype=ml_dtypes.bfloat16) * 2, kind="bf16")
+        model = network(np.eye(4, dtype=ml_dtypes.bfloat16) * 2, element_type="bf16")
         x = X.astype(ml_dtypes.bfloat16)
         value = ir_exec.compile_model(model, outputs=["matmul3"])([x])[0]
         np.save(tmp_path / "matmul3.npy", value)
@@ -349,9 +351,9 @@ def test_values_beyond_the_budget_go_to_disk() -> None:
     for number, value in enumerate(values):
         spill.put(number, value)
     for number, value in enumerate(values):
-        found = spill.get(number)
-        assert found is not None
-        np.testing.assert_array_equal(found, value)
+        stored = spill.get(number)
+        assert stored is not None
+        np.testing.assert_array_equal(stored, value)
     assert spill.get(3) is None
     spill.close()
     assert spill.get(0) is None

@@ -35,12 +35,12 @@ def late_branch(iteration: Value, carried: Value, factor: float) -> Value:
     )
 
 
-def looped(step: Step, trips: int | Value = 4, name: str = "loop") -> Step:
-    def made(_: Value, carried: Value, factor: float) -> Value:
+def make_loop(step: Step, trips: int | Value = 4, name: str = "loop") -> Step:
+    def multiply_carried(_: Value, carried: Value, factor: float) -> Value:
         count = trips if isinstance(trips, int) else build.copy(trips)
         return build.loop(count, None, lambda i, c: (None, [step(i, c, factor)], []), carried=[carried], name=name)[0]
 
-    return made
+    return multiply_carried
 
 
 def rising_loop(iteration: Value, carried: Value, factor: float) -> Value:
@@ -76,24 +76,24 @@ def by_value(iteration: Value, carried: Value, factor: float) -> Value:
 
 
 def in_branch(step: Step) -> Step:
-    def made(iteration: Value, carried: Value, factor: float) -> Value:
+    def multiply_in_branch(iteration: Value, carried: Value, factor: float) -> Value:
         flag = build.less(build.reduce_sum(carried, [0]), np.float32(100))
         return build.if_(flag, lambda: step(iteration, carried, factor), lambda: build.sin(carried), name="outer")
 
-    return made
+    return multiply_in_branch
 
 
 CASES = {
-    "late branch": looped(late_branch),
-    "late branch in a branch": in_branch(looped(late_branch)),
-    "late branch in loops": looped(looped(late_branch), 3, "around"),
-    "loop without iterations": looped(plus, 0),
-    "rising loop": looped(rising_loop),
-    "rising loop in a branch": in_branch(looped(rising_loop)),
-    "parts in a loop": looped(parts),
-    "late parts": looped(branch_of_parts),
-    "branch by value": looped(by_value, 6),
-    "branch by value in loops": looped(looped(by_value, 3), 3, "around"),
+    "late branch": make_loop(late_branch),
+    "late branch in a branch": in_branch(make_loop(late_branch)),
+    "late branch in loops": make_loop(make_loop(late_branch), 3, "around"),
+    "loop without iterations": make_loop(plus, 0),
+    "rising loop": make_loop(rising_loop),
+    "rising loop in a branch": in_branch(make_loop(rising_loop)),
+    "parts in a loop": make_loop(parts),
+    "late parts": make_loop(branch_of_parts),
+    "branch by value": make_loop(by_value, 6),
+    "branch by value in loops": make_loop(make_loop(by_value, 3), 3, "around"),
 }
 
 
@@ -113,9 +113,9 @@ def test_with_itself(name: str, tmp_path: Path) -> None:
     model = network(CASES[name])
     report = compare(model, model, [X])
     values = trace(model, [X], output=tmp_path)
-    for one in (report, compare(model, values, [X]), compare(model, model), compare(model, model, [X], calls=2)):
-        assert one.equal
-        assert {layer.status for layer in one.layers} == {"equal"}
+    for comparison in (report, compare(model, values, [X]), compare(model, model), compare(model, model, [X], calls=2)):
+        assert comparison.equal
+        assert {layer.status for layer in comparison.layers} == {"equal"}
     assert compare(model, values, [X]).layers == report.layers
     assert compare(model, {"y": values[model.outputs[0].name]}, [X]).equal
     assert first_not_finite(model, [X]) is None
@@ -164,7 +164,7 @@ def test_layers_with_bodies_of_one_name(tmp_path: Path) -> None:
     """Names need not be unique: paths then have the id of the layer."""
     value = build.parameter([3], name="x")
     for trips, step in ((2, plus), (4, late_branch), (3, plus)):
-        value = looped(step, trips, f"loop{trips}")(value, value, 1.0)
+        value = make_loop(step, trips, f"loop{trips}")(value, value, 1.0)
     build.model(build.result(value, name="y")).save(tmp_path / "net.xml")
     text = (tmp_path / "net.xml").read_text()
     for trips in (2, 4, 3):
@@ -184,9 +184,9 @@ def test_layers_with_bodies_of_one_name(tmp_path: Path) -> None:
 
 
 def test_a_branch_in_a_loop_of_onnx(tmp_path: Path) -> None:
-    def graph(name: str, kind: str) -> onnx.GraphProto:
-        made = helper.make_tensor_value_info(name, TensorProto.FLOAT, [3])
-        return helper.make_graph([helper.make_node(kind, ["carried"], [name])], name, [], [made])
+    def graph(name: str, operator_type: str) -> onnx.GraphProto:
+        output = helper.make_tensor_value_info(name, TensorProto.FLOAT, [3])
+        return helper.make_graph([helper.make_node(operator_type, ["carried"], [name])], name, [], [output])
 
     body = helper.make_graph(
         [
@@ -208,7 +208,7 @@ def test_a_branch_in_a_loop_of_onnx(tmp_path: Path) -> None:
             helper.make_tensor_value_info("next", TensorProto.FLOAT, [3]),
         ],
     )
-    whole = helper.make_graph(
+    main_graph = helper.make_graph(
         [helper.make_node("Loop", ["count", "", "x"], ["y"], body=body)],
         "whole",
         [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
@@ -216,7 +216,7 @@ def test_a_branch_in_a_loop_of_onnx(tmp_path: Path) -> None:
         [helper.make_tensor("count", TensorProto.INT64, [], [5])],
     )
     path = tmp_path / "net.onnx"
-    onnx.save(helper.make_model(whole, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    onnx.save(helper.make_model(main_graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
     model = read_model(path)
     assert compare(model, model, [X]).equal
     assert compare(model, path, [X]).equal
@@ -231,7 +231,7 @@ def test_openvino() -> None:
 
 def test_openvino_with_an_input_of_unknown_rank() -> None:
     x = build.parameter("...", name="x")
-    model = build.model(build.result(looped(late_branch)(x, build.relu(x), 1.0), name="y"))
+    model = build.model(build.result(make_loop(late_branch)(x, build.relu(x), 1.0), name="y"))
     report = compare(model, "openvino", [X])
     assert report.failure is None
     assert report.equal

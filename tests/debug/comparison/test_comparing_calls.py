@@ -75,9 +75,9 @@ def test_a_variable_that_holds_what_was_assigned_to_another() -> None:
 
 def test_inputs_are_given_again_or_drawn_anew() -> None:
     good, bad = sums(), sums(("Minimum", "Multiply"))
-    given = compare(good, bad, [X], calls=3)
+    with_inputs = compare(good, bad, [X], calls=3)
     same = compare(good, bad, [X], then=[[X], [X]])
-    assert given.layers == same.layers
+    assert with_inputs.layers == same.layers
     drawn = compare(good, bad, seed=4, calls=3)
     (layer,) = (layer for layer in drawn.layers if layer.type == "Maximum")
     assert (drawn.calls, drawn.seed, layer.runs) == (3, 4, 3)
@@ -87,7 +87,7 @@ def test_inputs_are_given_again_or_drawn_anew() -> None:
 
 def test_sequences_of_random_numbers_go_on(tmp_path: Path) -> None:
     net = NetworkText()
-    limits = [net.const(np.array(one, np.float32)) for one in (0, 1)]
+    limits = [net.const(np.array(limit, np.float32)) for limit in (0, 1)]
     shape = net.const(np.array([8], np.int64))
     noise = {"global_seed": 7, "op_seed": 3, "output_type": "f32"}
     net.result(net.op("Add", net.parameter("8"), net.op("RandomUniform", shape, *limits, opset=8, **noise)))
@@ -107,10 +107,10 @@ def test_files_have_the_values_of_one_call(tmp_path: Path) -> None:
 def rows(calls: int) -> list[dict[str, Array]]:
     """A prompt of three tokens, and one token for each further call."""
     random = np.random.default_rng(0)
-    found = []
+    rows_of_calls = []
     for call in range(calls):
         count, past = (1, 2 + call) if call else (3, 0)
-        found.append(
+        rows_of_calls.append(
             {
                 "input_ids": random.integers(0, 50, (1, count)),
                 "attention_mask": np.ones((1, past + count), np.int64),
@@ -118,7 +118,7 @@ def rows(calls: int) -> list[dict[str, Array]]:
                 "beam_idx": np.zeros(1, np.int32),
             }
         )
-    return found
+    return rows_of_calls
 
 
 @pytest.mark.broad
@@ -152,6 +152,6 @@ def test_a_fault_against_openvino_in_a_later_call(probe: Any, tmp_path: Path) ->
     path.write_text(text)
     first, second, third = (np.array([row], np.float32) for row in ([1, 2, 3, 4], [0, 0, -9, 0], [1, 1, 1, 1]))
     report = compare(model, "openvino", [first], then=[[second], [third]], probe=probe)
-    found = [(layer.layer_name, layer.call) for layer in report.layers if layer.status == "reference"]
-    assert (found, report.verdict) == ([("after", 2)], "reference")
+    reference_faults = [(layer.layer_name, layer.call) for layer in report.layers if layer.status == "reference"]
+    assert (reference_faults, report.verdict) == ([("after", 2)], "reference")
     assert compare(model, "openvino", [first], then=[[first]], probe=probe).equal

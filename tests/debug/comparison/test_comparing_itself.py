@@ -22,8 +22,8 @@ UNFIT = {"embedding_bag_dlrm.xml"}
 
 
 def inputs_of(path: Path) -> list[Array]:
-    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as held:
-        return [held[name] for name in held.files]
+    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as archive:
+        return [archive[name] for name in archive.files]
 
 
 @pytest.mark.broad(keep=8)

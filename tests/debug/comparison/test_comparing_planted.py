@@ -36,7 +36,9 @@ PLANTED = {
 
 def outputs_differ(good: Model, bad: Model, inputs: list[Array]) -> bool:
     """Return True if an output is further from the other than 0.1 % of its greatest element, or of itself."""
-    for ours, theirs in zip(*(compile_model(one, threads=1)(inputs).to_tuple() for one in (good, bad)), strict=True):
+    for ours, theirs in zip(
+        *(compile_model(model, threads=1)(inputs).to_tuple() for model in (good, bad)), strict=True
+    ):
         if ours.shape != theirs.shape:
             return True
         a, b = ours.astype(np.float64), theirs.astype(np.float64)
@@ -82,8 +84,8 @@ def looping(type: str) -> Model:
     last = body.result(body.op("Multiply", inner, body.const(np.full(4, 1.5, np.float32))))
     goes_on = body.result(body.const(np.array(True)))
     ties = [tied_input(2, inside), tied_output(3, last), tied_output(-1, goes_on, purpose="execution_condition")]
-    (found,) = net.loop(1, "Loop", [count, yes, x], body, ties, [(last, inside)])
-    net.result(found)
+    (output,) = net.loop(1, "Loop", [count, yes, x], body, ties, [(last, inside)])
+    net.result(output)
     file = net.file()
     return read_model(file.xml.replace(f'name="{type.lower()}'.encode(), b'name="inner'), weights=file.weights)
 
@@ -101,14 +103,14 @@ def thousand(random: Random) -> tuple[bytes, bytes]:
     net = NetworkText()
     values = [net.parameter("8,16")]
     for number in range(1000):
-        kind = random.choice(["Tanh", "Sigmoid", "Add", "Maximum", "Sin", "MatMul"])
-        if kind in ("Add", "Maximum"):
-            values.append(net.op(kind, values[-1], random.choice(values[-6:])))
-        elif kind == "MatMul":
+        operator_type = random.choice(["Tanh", "Sigmoid", "Add", "Maximum", "Sin", "MatMul"])
+        if operator_type in ("Add", "Maximum"):
+            values.append(net.op(operator_type, values[-1], random.choice(values[-6:])))
+        elif operator_type == "MatMul":
             weights = np.random.default_rng(number).standard_normal((16, 16)).astype(np.float32) / 4
             values.append(net.op("MatMul", values[-1], net.const(weights), transpose_a=False, transpose_b=False))
         else:
-            values.append(net.op(kind, values[-1]))
+            values.append(net.op(operator_type, values[-1]))
     net.result(values[-1])
     file = net.file()
     return file.xml, file.weights

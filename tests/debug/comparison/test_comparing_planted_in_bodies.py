@@ -25,24 +25,28 @@ def chain(net: NetworkText, value: Output, random: Random, count: int) -> Output
     """Layers with attributes and constants, none of which changes the shape."""
     values = [value]
     for _ in range(count):
-        kind = random.choice(["Sigmoid", "Sin", "Add", "Multiply", "MatMul", "Clamp", "Softmax", "Roll", "Maximum"])
+        operator_type = random.choice(
+            ["Sigmoid", "Sin", "Add", "Multiply", "MatMul", "Clamp", "Softmax", "Roll", "Maximum"]
+        )
         last = values[-1]
-        if kind in ("Add", "Maximum"):
-            made = net.op(kind, last, random.choice(values))
-        elif kind == "Multiply":
-            made = net.op(kind, last, floats(net, random, 6))
-        elif kind == "MatMul":
-            made = net.op(kind, last, floats(net, random, 6, 6), transpose_a=False, transpose_b=random.random() < 0.5)
-        elif kind == "Clamp":
-            made = net.op(kind, last, min=-0.4, max=0.7)
-        elif kind == "Softmax":
-            made = net.op(kind, last, axis=random.choice([0, 1, 2]))
-        elif kind == "Roll":
-            steps = (net.const(np.array([one], np.int64)) for one in (random.choice([1, 2]), 2))
-            made = net.op(kind, last, *steps, opset=7)
+        if operator_type in ("Add", "Maximum"):
+            output = net.op(operator_type, last, random.choice(values))
+        elif operator_type == "Multiply":
+            output = net.op(operator_type, last, floats(net, random, 6))
+        elif operator_type == "MatMul":
+            output = net.op(
+                operator_type, last, floats(net, random, 6, 6), transpose_a=False, transpose_b=random.random() < 0.5
+            )
+        elif operator_type == "Clamp":
+            output = net.op(operator_type, last, min=-0.4, max=0.7)
+        elif operator_type == "Softmax":
+            output = net.op(operator_type, last, axis=random.choice([0, 1, 2]))
+        elif operator_type == "Roll":
+            steps = (net.const(np.array([step], np.int64)) for step in (random.choice([1, 2]), 2))
+            output = net.op(operator_type, last, *steps, opset=7)
         else:
-            made = net.op(kind, last)
-        values.append(made)
+            output = net.op(operator_type, last)
+        values.append(output)
     return values[-1]
 
 
@@ -94,35 +98,39 @@ def branch(net: NetworkText, value: Output, random: Random, fill: Callable[[Netw
     return net.branch(1, [condition, value], bodies[0], ties[0], bodies[1], ties[1])[0]
 
 
-def made(around: Callable[[NetworkText, Output, Random], Output], seed: int) -> tuple[bytes, bytes, list[Array]]:
+def make_model(wrap: Callable[[NetworkText, Output, Random], Output], seed: int) -> tuple[bytes, bytes, list[Array]]:
     random, net = Random(seed), NetworkText()
     value = chain(net, net.parameter("2,4,6"), random, 3)
-    value = chain(net, around(net, value, random), random, 3)
+    value = chain(net, wrap(net, value, random), random, 3)
     net.result(value)
     file = net.file()
     inputs = np.random.default_rng(seed).standard_normal(SHAPE).astype(np.float32)
     return file.xml, file.weights, [inputs]
 
 
-def named(xml: bytes, weights: bytes, inputs: list[Array], count: int, seed: int) -> list[tuple[str, bool, str]]:
+def list_named_faults(
+    xml: bytes, weights: bytes, inputs: list[Array], count: int, seed: int
+) -> list[tuple[str, bool, str]]:
     """For each of the planted faults its kind, whether it was named, and the path that was."""
     good = read_model(xml, weights=weights)
-    found = []
+    results = []
     for fault in faults(xml, weights, inputs, count=count, seed=seed, bodies=True):
         report = compare(good, read_model(fault.xml, weights=fault.weights), inputs, threads=1)
         assert not report.equal, fault
         path = "" if report.first_fault is None else report.first_fault.path
-        found.append((fault.kind, path in fault.paths, f"{path} for {sorted(fault.paths)}"))
-    return found
+        results.append((fault.kind, path in fault.paths, f"{path} for {sorted(fault.paths)}"))
+    return results
 
 
 @pytest.mark.broad
 @pytest.mark.parametrize("around", [loop, iterator, branches, loop_in_branch])
 def test_in_bodies_of_every_kind(around: Callable[[NetworkText, Output, Random], Output]) -> None:
-    found = [one for seed in range(4) for one in named(*made(around, seed), count=8, seed=seed)]
-    assert len(found) >= 30
-    assert set(Counter(kind for kind, _, _ in found)) == {"attribute", "constant", "operator"}
-    missed = [text for _, is_named, text in found if not is_named]
+    results = [
+        result for seed in range(4) for result in list_named_faults(*make_model(around, seed), count=8, seed=seed)
+    ]
+    assert len(results) >= 30
+    assert set(Counter(change_type for change_type, _, _ in results)) == {"attribute", "constant", "operator"}
+    missed = [text for _, is_named, text in results if not is_named]
     assert not missed
 
 
@@ -132,9 +140,9 @@ def test_in_bodies_of_real_networks(name: str, count: int) -> None:
     path = NETWORKS / f"{name}.xml"
     inputs = arrays(path, "inputs")
     assert inputs is not None
-    found = named(path.read_bytes(), path.with_suffix(".bin").read_bytes(), inputs, count, seed=3)
-    assert len(found) == count
-    missed = [text for _, is_named, text in found if not is_named]
+    results = list_named_faults(path.read_bytes(), path.with_suffix(".bin").read_bytes(), inputs, count, seed=3)
+    assert len(results) == count
+    missed = [text for _, is_named, text in results if not is_named]
     assert not missed
 
 
@@ -189,5 +197,5 @@ def test_a_fault_that_shows_in_a_late_iteration_alone(limit: float, tmp_path: Pa
     assert report.equal is (limit == 20.0)
     if not report.equal:
         assert report.first_fault is not None
-        found = next(layer for layer in report.layers if layer.layer_id == report.first_fault.layer_id)
-        assert (report.first_fault.layer_name, found.iterations) == ("limited", (20,))
+        faulty = next(layer for layer in report.layers if layer.layer_id == report.first_fault.layer_id)
+        assert (report.first_fault.layer_name, faulty.iterations) == ("limited", (20,))

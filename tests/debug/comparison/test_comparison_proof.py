@@ -74,7 +74,7 @@ def test_identical_copies_and_files_of_their_outputs_are_equal(name: str, tmp_pa
     assert compare(model, tmp_path / "copy.xml", seed=SEEDS[1], threads=1).verdict in ("equal", "not compared")
     assert compare(model, tmp_path / "copy.xml", inputs, threads=1).verdict == "equal"
     outputs = compile_model(model, threads=1)(inputs).to_tuple()
-    np.savez(tmp_path / "golden.npz", **{f"out{place}": array for place, array in enumerate(outputs)})
+    np.savez(tmp_path / "golden.npz", **{f"out{position}": array for position, array in enumerate(outputs)})
     report = compare(model, tmp_path / "golden.npz", inputs, threads=1)
     assert report.verdict == "equal", str(report)
 
@@ -85,7 +85,7 @@ def test_a_file_of_outputs_accuses_no_layer(name: str, tmp_path: Path) -> None:
     path = networks()[name]
     xml, weights, inputs = path.read_bytes(), path.with_suffix(".bin").read_bytes(), arrays(path, "inputs")
     outputs = compile_model(path, threads=1)(inputs).to_tuple()
-    np.savez(tmp_path / "golden.npz", **{f"out{place}": array for place, array in enumerate(outputs)})
+    np.savez(tmp_path / "golden.npz", **{f"out{position}": array for position, array in enumerate(outputs)})
     for fault in weight_faults(xml, weights, SEEDS[0]):
         try:
             report = compare(read_model(fault.xml, weights=fault.weights), tmp_path / "golden.npz", inputs, threads=1)
@@ -94,9 +94,9 @@ def test_a_file_of_outputs_accuses_no_layer(name: str, tmp_path: Path) -> None:
         if report.equal:
             continue  # outputs do not show this fault
         assert report.verdict == "different"
-        for one in report.faults:
-            assert not one.is_certain or one.path in fault.paths, (fault.paths, str(report).splitlines()[0])
-            assert not one.is_certain or one.unseen == 0
+        for accused in report.faults:
+            assert not accused.is_certain or accused.path in fault.paths, (fault.paths, str(report).splitlines()[0])
+            assert not accused.is_certain or accused.unseen == 0
         if report.first_fault is not None and report.first_fault.unseen:
             assert str(report.first_fault.unseen) in str(report).splitlines()[0].replace(",", "")
 
@@ -108,8 +108,8 @@ def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
     inputs = arrays(path, "inputs")
     model = read_model(path)
     model.save(tmp_path / "f16.xml", compress_to_fp16=True)
-    for one, other in ((model, tmp_path / "f16.xml"), (tmp_path / "f16.xml", model)):
-        report = compare(one, other, inputs, threads=1)
+    for first, other in ((model, tmp_path / "f16.xml"), (tmp_path / "f16.xml", model)):
+        report = compare(first, other, inputs, threads=1)
         assert report.faults == (), str(report)
         assert report.verdict == "equal" or any(
             not output.error.is_within for output in report.output_results if output.error
@@ -122,11 +122,15 @@ def test_a_copy_in_f16_is_equal_and_says_so(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((COPIES / "onnx").glob("*.onnx")), ids=lambda path: path.stem)
 def test_a_changed_initializer_is_never_equal_to_onnxruntime(path: Path, tmp_path: Path) -> None:
     random = Random(SEEDS[0])
-    names = [one.name for one in onnx.load(path).graph.initializer if one.data_type == 1 and np.prod(one.dims) >= 4]
+    names = [
+        initializer.name
+        for initializer in onnx.load(path).graph.initializer
+        if initializer.data_type == 1 and np.prod(initializer.dims) >= 4
+    ]
     for change in (WEIGHT_KINDS["one weight by 1"], WEIGHT_KINDS["a row"]) if names else ():
         model = onnx.load(path)
         name = random.choice(names)
-        tensor = next(one for one in model.graph.initializer if one.name == name)
+        tensor = next(initializer for initializer in model.graph.initializer if initializer.name == name)
         values = numpy_helper.to_array(tensor).copy()
         before = values.copy()
         change(values, random)

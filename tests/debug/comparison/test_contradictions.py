@@ -20,8 +20,8 @@ X = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
 
 
 def against(model: Model, arrays: dict[str, Array], *, fuses: bool = True) -> Comparison:
-    kind = Fusing if fuses else ArraysReference
-    return compare_with(model, kind(arrays, "arrays"), [[X]], Settings())
+    reference_class = Fusing if fuses else ArraysReference
+    return compare_with(model, reference_class(arrays, "arrays"), [[X]], Settings())
 
 
 def statuses(report: Comparison) -> dict[str, str]:

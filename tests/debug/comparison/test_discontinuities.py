@@ -33,9 +33,9 @@ def layer(type: str, inputs: list[Array], reference: list[Array], opset: int = 1
     """A network of one layer between ReLUs, compared with these values in place of the layer's."""
     net = NetworkText()
     first = net.parameter(",".join(map(str, inputs[0].shape)), "f32")
-    rest = [net.const(array) for array in inputs[1:]]
-    found = net.outputs(len(reference), type, first, *rest, opset=opset, **attributes)
-    for value in found:
+    further_inputs = [net.const(array) for array in inputs[1:]]
+    outputs = net.outputs(len(reference), type, first, *further_inputs, opset=opset, **attributes)
+    for value in outputs:
         net.result(value)
     file = net.file()
     model = read_model(file.xml, weights=file.weights)
@@ -45,9 +45,9 @@ def layer(type: str, inputs: list[Array], reference: list[Array], opset: int = 1
 
 
 def status(report: Comparison) -> tuple[str, str | None]:
-    (found,) = (layer for layer in report.layers if layer.partner is not None)
-    assert (found.status == "wrong") == (report.first_fault is not None)
-    return found.status, found.note
+    (match,) = (layer for layer in report.layers if layer.partner is not None)
+    assert (match.status == "wrong") == (report.first_fault is not None)
+    return match.status, match.note
 
 
 def test_rounding() -> None:
@@ -92,8 +92,8 @@ def test_comparison() -> None:
 def test_quantization() -> None:
     limits = [np.array(number, np.float32) for number in (0, 255, 0, 255)]
     x = np.array([0.5, 10.2, 100.5, 200], np.float32)
-    found = np.array([0, 10, 101, 200], np.float32)
-    assert status(layer("FakeQuantize", [x, *limits], [found], levels=256)) == (
+    output = np.array([0, 10, 101, 200], np.float32)
+    assert status(layer("FakeQuantize", [x, *limits], [output], levels=256)) == (
         "step",
         mentions(1, 4),
     )
@@ -119,8 +119,8 @@ def test_ties(indices: list[int], expected: str) -> None:
 def test_an_output_that_differs_in_ties_alone_is_no_difference(tmp_path: Path) -> None:
     """The trace is of a complete run, so every output is compared."""
     x = build.parameter([4], name="x")
-    found = build.topk(x, np.int64(2), axis=0, mode="max", sort="value", index_element_type="i64", name="best")
-    model = build.model([build.result(found[0], name="largest"), build.result(found[1], name="where")])
+    largest = build.topk(x, np.int64(2), axis=0, mode="max", sort="value", index_element_type="i64", name="best")
+    model = build.model([build.result(largest[0], name="largest"), build.result(largest[1], name="where")])
     inputs = [np.float32([5, 1, 5, 0])]
     values = trace(model, inputs, output=tmp_path / "run")
     (file,) = [
@@ -162,9 +162,9 @@ def test_numbers_without_an_integer(kind: str, least: int) -> None:
     other = np.array([least, 5, 7, 11], dtype)
     report = layer("Convert", [x], [other], destination_type=kind)
     assert report.equal
-    found = next(layer for layer in report.layers if layer.type == "Convert")
-    assert found.status == "step"
-    assert found.note == mentions(2, 4, kind)
+    match = next(layer for layer in report.layers if layer.type == "Convert")
+    assert match.status == "step"
+    assert match.note == mentions(2, 4, kind)
     other[2] = 9
     assert status(layer("Convert", [x], [other], destination_type=kind))[0] == "wrong"
 
@@ -184,17 +184,17 @@ def network(step: Callable[[Value], Value], further: bool = True) -> Model:
     """third = x / 3, same = third * 1, the step, y = 5 times that."""
     x = build.parameter([64], name="x")
     same = build.multiply(build.divide(x, np.float32(3), name="third"), np.float32(1), name="same")
-    found = step(same)
+    stepped = step(same)
     if further:
-        found = build.multiply(build.convert(found, "f32"), np.float32(50), name="y")
-    return build.model(build.result(found, name="out"), name="steps")
+        stepped = build.multiply(build.convert(stepped, "f32"), np.float32(50), name="y")
+    return build.model(build.result(stepped, name="out"), name="steps")
 
 
 def floor(x: Value) -> Value:
     return build.floor(x, name="step")
 
 
-def compared(step: Callable[[Value], Value], stepped: Array, further: bool = True) -> Comparison:
+def compare_stepped(step: Callable[[Value], Value], stepped: Array, further: bool = True) -> Comparison:
     values = {"third": OFF, "same": OFF, "step": stepped}
     if further:
         values["y"] = stepped.astype(np.float32) * np.float32(50)
@@ -203,27 +203,27 @@ def compared(step: Callable[[Value], Value], stepped: Array, further: bool = Tru
 
 class TestThatIsNamed:
     def test_which_layer_and_whose_rounding(self) -> None:
-        report = compared(floor, np.floor(OFF))
+        report = compare_stepped(floor, np.floor(OFF))
         assert report.faults == ()
         assert not report.equal
         assert report.first_carried == "step"
-        (found,) = (layer for layer in report.layers if layer.status == "step")
-        assert found.path == "step"
-        assert found.jump is not None
-        assert (found.jump.count, found.jump.elements, found.jump.input) == (2, 64, 0)
-        assert found.jump.made_by == "third"
-        assert found.jump.max_ulp == pytest.approx(1, rel=0.5)
-        assert found.jump.max_abs == float(np.float32(4) - np.nextafter(np.float32(4), np.float32(0)))
+        (match,) = (layer for layer in report.layers if layer.status == "step")
+        assert match.path == "step"
+        assert match.jump is not None
+        assert (match.jump.count, match.jump.elements, match.jump.input) == (2, 64, 0)
+        assert match.jump.made_by == "third"
+        assert match.jump.max_ulp == pytest.approx(1, rel=0.5)
+        assert match.jump.max_abs == float(np.float32(4) - np.nextafter(np.float32(4), np.float32(0)))
         assert next(layer.status for layer in report.layers if layer.path == "y") == "carried"
 
     def test_in_all_forms(self) -> None:
-        report = compared(floor, np.floor(OFF))
+        report = compare_stepped(floor, np.floor(OFF))
         verdict = 'layer 5 "step" (Floor)'
         text = str(report)
         assert verdict in text.splitlines()[0]
         parsed = json.loads(report.model_dump_json())
         jsonschema.validate(parsed, json.loads((SCHEMAS / "compare.schema.json").read_text()))
-        (layer,) = (one for one in parsed["layers"] if one["jump"])
+        (layer,) = (candidate for candidate in parsed["layers"] if candidate["jump"])
         assert layer["jump"]["made_by"] == "third"
         told = layer["note"]
         assert told == mentions(2, 64, 0, "third")
@@ -249,7 +249,7 @@ class TestThatIsNamed:
     def test_kinds(self, step: Callable[[Value], Value], stepped: Array) -> None:
         if stepped.dtype == np.int64:
             stepped = stepped.astype(np.int32)
-        report = compared(step, stepped)
+        report = compare_stepped(step, stepped)
         assert report.faults == (), str(report)
         assert [layer.path for layer in report.layers if layer.jump] == ["step"], str(report)
         assert not report.equal
@@ -272,13 +272,13 @@ class TestThatIsNamed:
             [np.float32([a, b, 0])],
         )
         assert report.faults == ()
-        (found,) = (layer for layer in report.layers if layer.jump is not None)
-        assert (found.path, found.jump.count if found.jump else 0) == ("best", 1)
+        (match,) = (layer for layer in report.layers if layer.jump is not None)
+        assert (match.path, match.jump.count if match.jump else 0) == ("best", 1)
 
 
 class TestWhatIsEqual:
     def test_an_output_on_a_step(self) -> None:
-        report = compared(floor, np.floor(OFF), further=False)
+        report = compare_stepped(floor, np.floor(OFF), further=False)
         assert report.equal
         assert [result.status for result in report.output_results] == ["step"]
 
@@ -290,9 +290,9 @@ class TestWhatIsEqual:
         report = compare(network(floor, further=False), values, [x], rtol=1e-3)
         assert report.faults == ()
         assert not report.equal
-        (found,) = (layer for layer in report.layers if layer.jump)
-        assert found.jump is not None
-        assert found.jump.max_ulp > 1000
+        (match,) = (layer for layer in report.layers if layer.jump)
+        assert match.jump is not None
+        assert match.jump.max_ulp > 1000
 
 
 class TestWhatIsNoStep:
@@ -306,7 +306,7 @@ class TestWhatIsNoStep:
         assert [layer.path for layer in report.layers if layer.status == "step"] == []
 
     def test_a_wrong_step(self) -> None:
-        report = compared(floor, np.ceil(OFF))
+        report = compare_stepped(floor, np.ceil(OFF))
         assert [fault.path for fault in report.faults] == ["step"]
 
     def test_layers_without_steps(self) -> None:
@@ -324,12 +324,12 @@ class TestWhatIsNoStep:
 def test_in_a_body(tmp_path: Path) -> None:
     """In the second iteration, of which the trace has another value."""
 
-    def body(number: Value, held: Value) -> tuple[None, list[Value], list[Value]]:
-        third = build.divide(held, np.float32(3), name="third")
-        return None, [build.add(held, np.float32(3))], [build.floor(third, name="step")]
+    def body(number: Value, carried: Value) -> tuple[None, list[Value], list[Value]]:
+        third = build.divide(carried, np.float32(3), name="third")
+        return None, [build.add(carried, np.float32(3))], [build.floor(third, name="step")]
 
-    (_, found) = build.loop(2, None, body, carried=[build.parameter([1, 2], name="x")], name="loop")
-    model = build.model(build.result(build.multiply(found, np.float32(50), name="y")))
+    (_, last_value) = build.loop(2, None, body, carried=[build.parameter([1, 2], name="x")], name="loop")
+    model = build.model(build.result(build.multiply(last_value, np.float32(50), name="y")))
     x = np.float32([[3, 4]])
     run = trace(model, [x], output=tmp_path / "run")
     files = {(value.layer_name, value.iterations): run.folder / value.file for value in run.index.values}

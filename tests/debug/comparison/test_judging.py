@@ -63,18 +63,18 @@ class TestNothingIsEqualThatWasNotCompared:
         assert assert_same(network(), network(), inputs(NAN), nan_equal=True).equal
 
     def test_both_errors_are_one_for_every_test(self) -> None:
-        for kind in (AssertionError, EvaluationError):
-            with pytest.raises(kind):
+        for error_class in (AssertionError, EvaluationError):
+            with pytest.raises(error_class):
                 assert_same(network(), network(), inputs(NAN))
 
     def test_some_elements(self) -> None:
-        given = inputs(0.0)
-        given["mask"][:, 0] = -INF
-        report = compare(network(), network(), given)
+        arrays = inputs(0.0)
+        arrays["mask"][:, 0] = -INF
+        report = compare(network(), network(), arrays)
         assert report.equal
         assert report.not_compared == 2
         assert "2 of 10 elements" in str(report)
-        assert compare(network("relu"), network(), given).verdict == "different"
+        assert compare(network("relu"), network(), arrays).verdict == "different"
 
     def test_no_elements_at_all_are_equal(self) -> None:
         x = build.parameter([-1], name="x")
@@ -99,18 +99,18 @@ class TestSensitivity:
         assert mentions(report.untested) in str(report).splitlines()
 
     def test_not_finite(self) -> None:
-        found = self.statuses(compare(network(), network(), inputs(NAN)))
-        assert (found["inner"], found["scores"]) == (None, "not finite")
+        result = self.statuses(compare(network(), network(), inputs(NAN)))
+        assert (result["inner"], result["scores"]) == (None, "not finite")
 
     def test_saturated(self) -> None:
-        given = inputs(0.0)
-        given["mask"][:] = [-1e4, 1e4, -1e4, 1e4]
-        assert self.statuses(compare(network(bounded=True), network(bounded=True), given))["last"] == "saturated"
+        arrays = inputs(0.0)
+        arrays["mask"][:] = [-1e4, 1e4, -1e4, 1e4]
+        assert self.statuses(compare(network(bounded=True), network(bounded=True), arrays))["last"] == "saturated"
 
     def test_inputs_that_show_all(self) -> None:
-        given = inputs(0.0)
-        given["mask"] += np.arange(8, dtype=np.float32).reshape(2, 4)
-        assert set(self.statuses(compare(network(), network(), given)).values()) == {None}
+        arrays = inputs(0.0)
+        arrays["mask"] += np.arange(8, dtype=np.float32).reshape(2, 4)
+        assert set(self.statuses(compare(network(), network(), arrays)).values()) == {None}
 
     def test_a_later_call_that_shows_it(self) -> None:
         report = compare(network("relu"), network("relu"), inputs(0.5, x=-1.0), then=[inputs(0.5)])
@@ -175,13 +175,13 @@ class TestCommandLine:
             ("near.xml", "real.npz", "--rtol", "1e-7", "--atol", "scores=0.1"): 0,
         }
         for (other, archive, *more), code in expected.items():
-            found = self.call("good.xml", "--with", other, "--inputs", archive, *more)
-            assert found.exit_code == code, (other, archive, more, found.output)
+            result = self.call("good.xml", "--with", other, "--inputs", archive, *more)
+            assert result.exit_code == code, (other, archive, more, result.output)
 
     @pytest.mark.usefixtures("files")
     def test_only_the_verdict_where_all_is_equal(self) -> None:
-        found = self.call("good.xml", "--with", "good.xml", "--inputs", "real.npz")
-        assert len(found.stdout.splitlines()) == 1
+        result = self.call("good.xml", "--with", "good.xml", "--inputs", "real.npz")
+        assert len(result.stdout.splitlines()) == 1
         assert len(self.call("good.xml", "--with", "good.xml", "--inputs", "real.npz", "--all").stdout.splitlines()) > 9
 
     @pytest.mark.usefixtures("files")
@@ -189,9 +189,9 @@ class TestCommandLine:
     def test_tolerances_in_a_file(self, name: str) -> None:
         text = '{"scores": {"rtol": 1e-7}}' if name.endswith("json") else "[scores]\nrtol = 1e-7\n"
         Path(name).write_text(text)
-        given = ("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--tolerances", name)
-        assert self.call(*given).exit_code == 1
-        assert self.call(*given, "--rtol", "scores=0.1").exit_code == 0
+        arguments = ("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--tolerances", name)
+        assert self.call(*arguments).exit_code == 1
+        assert self.call(*arguments, "--rtol", "scores=0.1").exit_code == 0
 
     @pytest.mark.usefixtures("files")
     @pytest.mark.parametrize(
@@ -199,20 +199,20 @@ class TestCommandLine:
     )
     def test_files_that_hold_no_tolerances(self, text: str) -> None:
         Path("bad.json").write_text(text)
-        found = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--tolerances", "bad.json")
-        assert found.exit_code == 2
-        assert "Traceback" not in found.output
+        result = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--tolerances", "bad.json")
+        assert result.exit_code == 2
+        assert "Traceback" not in result.output
 
     @pytest.mark.usefixtures("files")
     @pytest.mark.parametrize("given", ["x", "scores=", "scores=nan", "scores=-1", "nothing=1"])
     def test_tolerances_that_are_none(self, given: str) -> None:
-        found = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--rtol", given)
-        assert found.exit_code == 2, found.output
+        result = self.call("good.xml", "--with", "near.xml", "--inputs", "real.npz", "--rtol", given)
+        assert result.exit_code == 2, result.output
 
     @pytest.mark.usefixtures("files")
     def test_json(self) -> None:
-        found = self.call("good.xml", "--with", "good.xml", "--inputs", "nan.npz", "--format", "json")
-        assert found.exit_code == 2
-        parsed = json.loads(found.stdout)
+        result = self.call("good.xml", "--with", "good.xml", "--inputs", "nan.npz", "--format", "json")
+        assert result.exit_code == 2
+        parsed = json.loads(result.stdout)
         jsonschema.validate(parsed, json.loads(SCHEMA.read_text()))
         assert (parsed["verdict"], parsed["not_compared"]) == ("not compared", 10)

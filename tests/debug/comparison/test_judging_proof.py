@@ -23,7 +23,7 @@ HIDDEN = {
 """Faults that outputs show with the inputs of the repository, and not with those that are drawn."""
 
 
-def named(report: Comparison, paths: frozenset[str]) -> bool:
+def is_fault_named(report: Comparison, paths: frozenset[str]) -> bool:
     """Return True if the first fault is one of these layers, or a layer that stands for one without a partner."""
     fault = report.first_fault
     return fault is not None and not paths.isdisjoint({fault.path, *fault.includes})
@@ -49,7 +49,7 @@ def test_planted_faults_are_found_without_inputs(name: str) -> None:
         except IRError:
             missed.append(fault.kind)  # the fault makes the network take other sizes
             continue
-        if not named(report, fault.paths):
+        if not is_fault_named(report, fault.paths):
             missed.append(fault.kind)
         if outputs_differ(good, bad, inputs) and (name, fault.kind) not in HIDDEN:
             assert report.verdict != "equal", (fault.kind, fault.paths, str(report))
@@ -63,13 +63,13 @@ def test_a_network_equals_itself_its_copy_in_f16_and_openvino(name: str, tmp_pat
     path = networks()[name]
     inputs = arrays(path, "inputs")
     model = read_model(path)
-    for given in (None, inputs):
-        assert compare(model, path, given, threads=1).verdict == "equal"
+    for arguments in (None, inputs):
+        assert compare(model, path, arguments, threads=1).verdict == "equal"
     report = compare(model, "openvino", inputs, threads=1)
     assert report.verdict in ("equal", "reference"), str(report)
     model.save(tmp_path / "f16.xml", compress_to_fp16=True)
-    for one, other in ((model, tmp_path / "f16.xml"), (tmp_path / "f16.xml", model)):
-        report = compare(one, other, inputs, threads=1)
+    for first, other in ((model, tmp_path / "f16.xml"), (tmp_path / "f16.xml", model)):
+        report = compare(first, other, inputs, threads=1)
         assert report.faults == (), str(report)
         assert report.verdict == "equal" or not all_within(report), str(report)
 
@@ -84,8 +84,8 @@ def all_within(report: Comparison) -> bool:
 @pytest.mark.parametrize("path", ONNX, ids=lambda path: path.stem)
 def test_an_onnx_file_equals_onnxruntime(path: Path) -> None:
     model = read_model(path)
-    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as held:
-        given = {port.name: held[f"input{at}"] for at, port in enumerate(model.inputs)}
-    report = compare(model, path, given, threads=1)
+    with np.load(path.with_name(f"{path.stem}.inputs.npz")) as archive:
+        arrays = {port.name: archive[f"input{at}"] for at, port in enumerate(model.inputs)}
+    report = compare(model, path, arrays, threads=1)
     assert report.verdict in ("equal", "reference"), str(report)
     assert report.faults == (), str(report)

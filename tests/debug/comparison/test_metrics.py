@@ -21,24 +21,24 @@ def floats(*numbers: float) -> Array:
 
 
 def test_every_metric() -> None:
-    found = difference(floats(1, 2, 3, 10), floats(1, 2, 4, 8), ALL)
-    assert found.max_abs == 2
-    assert found.mean_abs == 0.75
-    assert found.max_rel == 0.25
-    assert found.rmse == pytest.approx(math.sqrt(5 / 4))
-    assert found.cosine == pytest.approx((1 + 4 + 12 + 80) / math.sqrt(114 * 85))
-    assert found.sqnr_db == pytest.approx(10 * math.log10(85 / 5))
-    assert found.max_ulp == 2 / (8 * 2.0**-23)
+    error = difference(floats(1, 2, 3, 10), floats(1, 2, 4, 8), ALL)
+    assert error.max_abs == 2
+    assert error.mean_abs == 0.75
+    assert error.max_rel == 0.25
+    assert error.rmse == pytest.approx(math.sqrt(5 / 4))
+    assert error.cosine == pytest.approx((1 + 4 + 12 + 80) / math.sqrt(114 * 85))
+    assert error.sqnr_db == pytest.approx(10 * math.log10(85 / 5))
+    assert error.max_ulp == 2 / (8 * 2.0**-23)
     # The limits are 0.5 + 0.1 * (1, 2, 4, 8): 1 is beyond 0.9, and 2 beyond 1.3.
-    assert (found.beyond_count, found.beyond, found.elements) == (2, 0.5, 4)
-    assert (found.worst, found.ours, found.reference) == ((3,), 10, 8)
-    assert not found.is_within
+    assert (error.beyond_count, error.beyond, error.elements) == (2, 0.5, 4)
+    assert (error.worst, error.ours, error.reference) == ((3,), 10, 8)
+    assert not error.is_within
 
 
 def test_equal_values_have_no_error() -> None:
-    found = difference(floats(1, np.nan, np.inf), floats(1, np.nan, np.inf), Tolerance())
-    assert found.is_within
-    assert (found.max_abs, found.sqnr_db, found.worst) == (0, None, None)
+    error = difference(floats(1, np.nan, np.inf), floats(1, np.nan, np.inf), Tolerance())
+    assert error.is_within
+    assert (error.max_abs, error.sqnr_db, error.worst) == (0, None, None)
 
 
 @pytest.mark.parametrize(
@@ -47,11 +47,11 @@ def test_equal_values_have_no_error() -> None:
 def test_what_is_not_finite_on_one_side_is_an_infinite_error(
     ours: tuple[float, ...], reference: tuple[float, ...]
 ) -> None:
-    found = difference(floats(*ours), floats(*reference), Tolerance(rtol=1e9, atol=1e9))
-    assert found.max_abs == math.inf
-    assert found.beyond_count == 1
-    assert found.rmse == 0
-    assert found.worst == (0,)
+    error = difference(floats(*ours), floats(*reference), Tolerance(rtol=1e9, atol=1e9))
+    assert error.max_abs == math.inf
+    assert error.beyond_count == 1
+    assert error.rmse == 0
+    assert error.worst == (0,)
 
 
 def test_scales_and_limits() -> None:
@@ -61,9 +61,9 @@ def test_scales_and_limits() -> None:
 
 
 def test_the_worst_is_the_one_furthest_beyond_its_limit() -> None:
-    found = difference(floats(1.5, 1003), floats(1, 1000), Tolerance(rtol=0.01))
-    assert found.worst == (0,)
-    assert found.max_abs == 3
+    error = difference(floats(1.5, 1003), floats(1, 1000), Tolerance(rtol=0.01))
+    assert error.worst == (0,)
+    assert error.max_abs == 3
 
 
 def test_pieces_make_no_difference() -> None:
@@ -71,11 +71,11 @@ def test_pieces_make_no_difference() -> None:
     reference = random.standard_normal(2 * PIECE + 7).astype(np.float32)
     ours = reference + random.standard_normal(reference.size).astype(np.float32) * 1e-3
     ours[PIECE + 3] += 5
-    found = difference(ours, reference, Tolerance())
+    error = difference(ours, reference, Tolerance())
     a, b = ours.astype(np.float64), reference.astype(np.float64)
-    assert found.max_abs == np.abs(a - b).max()
-    assert found.rmse == pytest.approx(float(np.sqrt(np.square(a - b).mean())))
-    assert found.sqnr_db == pytest.approx(float(10 * np.log10(np.square(b).sum() / np.square(a - b).sum())))
+    assert error.max_abs == np.abs(a - b).max()
+    assert error.rmse == pytest.approx(float(np.sqrt(np.square(a - b).mean())))
+    assert error.sqnr_db == pytest.approx(float(10 * np.log10(np.square(b).sum() / np.square(a - b).sum())))
     far = difference(ours, reference, Tolerance(atol=1))
     assert far.worst == (PIECE + 3,)
     assert far.beyond_count == 1
@@ -89,16 +89,16 @@ def test_ulp_is_of_the_coarser_type() -> None:
 def test_integers_booleans_and_strings() -> None:
     assert difference(np.array([1, 2]), np.array([1, 4]), Tolerance()).max_abs == 2
     assert difference(np.array([True]), np.array([False]), Tolerance()).beyond_count == 1
-    found = difference(np.array(["a", "b"], object), np.array(["a", "c"], object), Tolerance())
-    assert (found.beyond_count, found.ours, found.reference) == (1, "b", "c")
+    error = difference(np.array(["a", "b"], object), np.array(["a", "c"], object), Tolerance())
+    assert (error.beyond_count, error.ours, error.reference) == (1, "b", "c")
     assert difference(np.array(["a"], object), np.array([1]), Tolerance()).problem
     assert tolerance_of((ElementType.i64, ElementType.i64)) == Tolerance()
 
 
 def test_shapes_that_differ_are_a_problem() -> None:
-    found = difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance(atol=1))
-    assert found.problem == mentions("[2, 3]", "[3, 2]")
-    assert not found.is_within
+    error = difference(np.zeros((2, 3)), np.zeros((3, 2)), Tolerance(atol=1))
+    assert error.problem == mentions("[2, 3]", "[3, 2]")
+    assert not error.is_within
 
 
 def test_scalars_and_empty_arrays() -> None:
@@ -121,16 +121,16 @@ F32, I64, BF16 = ElementType.parse("f32"), ElementType.parse("i64"), ElementType
 
 def test_a_coarser_type_of_the_reference_counts() -> None:
     coarse = Settings(computes_in=BF16)
-    assert coarse.carried([F32, F32]) == Settings().carried([F32, BF16])
-    assert coarse.carried([F32, F32]).rtol > Settings().carried([F32, F32]).rtol
+    assert coarse.carried_tolerance([F32, F32]) == Settings().carried_tolerance([F32, BF16])
+    assert coarse.carried_tolerance([F32, F32]).rtol > Settings().carried_tolerance([F32, F32]).rtol
 
 
 @pytest.mark.parametrize("settings", [Settings(computes_in=BF16), Settings()])
 def test_integers_are_to_be_equal(settings: Settings) -> None:
-    tolerance = settings.carried([I64, I64])
+    tolerance = settings.carried_tolerance([I64, I64])
     assert (tolerance.rtol, tolerance.atol, tolerance.scale) == (0, 0, 0)
 
 
 def test_given_tolerances_stay() -> None:
-    tolerance = Settings(rtol=1e-5, computes_in=BF16).carried([F32, F32])
+    tolerance = Settings(rtol=1e-5, computes_in=BF16).carried_tolerance([F32, F32])
     assert (tolerance.rtol, tolerance.atol, tolerance.scale) == (1e-5, 0, 0)

@@ -95,20 +95,24 @@ class TestDiff:
     @pytest.mark.parametrize("side", ["a", "b"])
     def test_the_copy_is_one_line(self, copies: tuple[Path, Path], side: str) -> None:
         a, b = copies if side == "b" else copies[::-1]
-        found = diff(a, b)
-        assert not found.equal
-        assert (found.added, found.removed, found.changed) == ((), (), ())
-        assert found.weights is not None
-        assert (found.weights.element_type, found.weights.side, found.weights.count) == ("f16", side, 2)
-        assert list(found.lines()) == []
+        differences = diff(a, b)
+        assert not differences.equal
+        assert (differences.added, differences.removed, differences.changed) == ((), (), ())
+        assert differences.weights is not None
+        assert (differences.weights.element_type, differences.weights.side, differences.weights.count) == (
+            "f16",
+            side,
+            2,
+        )
+        assert list(differences.lines()) == []
 
     def test_other_changes_are_listed_as_ever(self, copies: tuple[Path, Path]) -> None:
         w = W.copy()
         w[0, 0] += 1
-        found = diff(network(w, middle="erf"), copies[1])
-        assert {layer.path for layer in found.changed} >= {"w", "inner"}
-        assert found.weights is not None
-        assert found.weights.count == 1
+        differences = diff(network(w, middle="erf"), copies[1])
+        assert {layer.path for layer in differences.changed} >= {"w", "inner"}
+        assert differences.weights is not None
+        assert differences.weights.count == 1
 
 
 @pytest.mark.parametrize("kind", [ElementType.f16, ElementType.bf16])

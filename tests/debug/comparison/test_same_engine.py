@@ -66,11 +66,11 @@ def weight(sqnr: float, *, is_fault: bool = False) -> QuantizedWeight:
 
 class TestCompression:
     def test_noise_of_independent_weights(self) -> None:
-        one, four = (compression_tolerance([weight(40.0)] * count) for count in (1, 4))
-        assert one is not None
+        single, four = (compression_tolerance([weight(40.0)] * count) for count in (1, 4))
+        assert single is not None
         assert four is not None
-        assert four.rms == pytest.approx(2 * one.rms)
-        assert SAME_ENGINE < one.rms < 0.1
+        assert four.rms == pytest.approx(2 * single.rms)
+        assert SAME_ENGINE < single.rms < 0.1
 
     def test_what_it_does_not_explain(self) -> None:
         assert compression_tolerance([]) is None

@@ -40,7 +40,7 @@ def deformable(x: Array, offsets: Array, filters: Array) -> Model:
     return build.model(build.result(layer, name="y"), name="sums")
 
 
-def transposed(x: Array, filters: Array, stride: int = 1) -> Model:
+def make_transposed_convolution(x: Array, filters: Array, stride: int = 1) -> Model:
     layer = build.convolution_backprop_data(
         build.parameter(x.shape, name="x"),
         filters,
@@ -89,7 +89,7 @@ class TestDeformableConvolution:
 class TestTransposedConvolution:
     def test_channels_of_data_are_summed(self) -> None:
         x, filters = normal(1, 900, 8), normal(900, 2, 4, seed=1)
-        model = transposed(x, filters, stride=2)
+        model = make_transposed_convolution(x, filters, stride=2)
         # Two of the four elements of a filter meet at an element of the output.
         assert count_terms(find_node(model, "sum"), [x, filters]) == 1800
 
@@ -97,7 +97,7 @@ class TestTransposedConvolution:
         """Rounding of terms of one sign, as in sums one after the other, stays within the tolerance."""
         x, filters = np.abs(normal(1, 6400, 3)), np.abs(normal(6400, 1, 1, seed=1))
         exact = np.einsum("bcw,cok->bow", x.astype(np.float64), filters.astype(np.float64))
-        model = transposed(x, filters)
+        model = make_transposed_convolution(x, filters)
         assert compare(model, {"sum": exact.astype(np.float32)}, [x]).faults == ()
         # 300 steps: an error of sums of 6400 terms, but far beyond 20 steps, the limit of a single term.
         rounded = (exact * (1 + 250 * STEP)).astype(np.float32)
@@ -106,7 +106,7 @@ class TestTransposedConvolution:
     def test_a_fault_below_the_tolerance_of_as_many_terms_as_outputs(self) -> None:
         x, filters = normal(1, 2, 6), normal(2, 3600, 1, seed=1)
         exact = np.einsum("bcw,cok->bow", x.astype(np.float64), filters.astype(np.float64))
-        model = transposed(x, filters)
+        model = make_transposed_convolution(x, filters)
         assert compare(model, {"sum": exact.astype(np.float32)}, [x]).faults == ()
         faulty = exact.copy()
         faulty[0, 3, 2] += 150 * STEP * np.abs(exact).max()

@@ -68,7 +68,7 @@ def test_operators_without_a_floor_keep_small_values_apart(make: Callable[[Value
 def test_coordinates_along_a_long_axis() -> None:
     x = np.random.default_rng(0).uniform(-1, 1, (1, 1, 1, 400)).astype(np.float32)
 
-    def resized(x: Value) -> Value:
+    def make_resized(x: Value) -> Value:
         return build.interpolate(
             x,
             np.array([700]),
@@ -79,19 +79,19 @@ def test_coordinates_along_a_long_axis() -> None:
             name="y",
         )
 
-    model = build.model(build.result(resized(build.parameter([1, 1, 1, 400], name="x"))), name="one")
+    model = build.model(build.result(make_resized(build.parameter([1, 1, 1, 400], name="x"))), name="one")
 
-    def sampled(dtype: type, length: float = 699) -> Array:
+    def sample_row(dtype: type, length: float = 699) -> Array:
         """In f32, where the coordinate is rounded before the position is taken from it."""
-        place = np.arange(700).astype(dtype) * (dtype(399) / dtype(length))
-        low = np.minimum(np.floor(place).astype(int), 398)
-        share = (place - low).astype(np.float64)
+        coordinate = np.arange(700).astype(dtype) * (dtype(399) / dtype(length))
+        low = np.minimum(np.floor(coordinate).astype(int), 398)
+        share = (coordinate - low).astype(np.float64)
         row = x[0, 0, 0].astype(np.float64)
-        found = row[low] * (1 - share) + row[low + 1] * share
-        return np.asarray(found[None, None, None], np.float32)
+        interpolated = row[low] * (1 - share) + row[low + 1] * share
+        return np.asarray(interpolated[None, None, None], np.float32)
 
-    assert compare(model, {"y": sampled(np.float32)}, [x]).faults == ()
-    assert [fault.layer_name for fault in compare(model, {"y": sampled(np.float32, 700)}, [x]).faults] == ["y"]
+    assert compare(model, {"y": sample_row(np.float32)}, [x]).faults == ()
+    assert [fault.layer_name for fault in compare(model, {"y": sample_row(np.float32, 700)}, [x]).faults] == ["y"]
 
 
 def test_subnormal_numbers_may_be_flushed() -> None:
@@ -106,7 +106,7 @@ def test_the_floor_counts_for_carried_errors() -> None:
     node = next(node for node in model.graph.nodes if node.type == "Sigmoid")
     assert tolerance_of([ElementType.f32], node).atol >= 4 * ULP
     assert tolerance_of([ElementType.f32]).atol < ULP
-    assert Settings(rtol=1e-3).carried([ElementType.f32], node).atol == 0
+    assert Settings(rtol=1e-3).carried_tolerance([ElementType.f32], node).atol == 0
 
 
 def test_the_accuracy_of_every_operator_is_on_the_page() -> None:

@@ -60,7 +60,7 @@ class FaultyDevice:
 
         return Walker(model, precision="f32").run(list(inputs), fault)
 
-    def fused(self, path: Path) -> list[str]:
+    def list_fused(self, path: Path) -> list[str]:
         return []
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ from ir_exec.debug.device.together import WrongTogether
 from ir_exec.model import Model
 from ir_exec.runtime.arguments import bind_inputs
 from ir_exec.types import Array
-from tests.debug.comparison.references.test_openvino import quantized, sequence
+from tests.debug.comparison.references.test_openvino import make_quantized, sequence
 from tests.debug.device.faulty import FaultyDevice
 from tests.helpers.facts import mentions, naming
 
@@ -30,8 +30,8 @@ X = np.linspace(-2, 3, 24, dtype=np.float32).reshape(2, 3, 4)
 
 
 def parts(model: Model, device: FaultyDevice, *inputs: Array, block: str | None = None) -> dict[str, RunPart]:
-    found = Isolator(model, Asker(device), Settings(), block).run([inputs or [X]])
-    return {part.name: part for part in found}
+    isolated = Isolator(model, Asker(device), Settings(), block).run([inputs or [X]])
+    return {part.name: part for part in isolated}
 
 
 def chain(shape: list[int | None] | None = None) -> Model:
@@ -45,40 +45,40 @@ def chain(shape: list[int | None] | None = None) -> Model:
 
 def test_every_layer_is_right_on_a_device_without_faults() -> None:
     device = FaultyDevice()
-    found = parts(chain(), device)
-    assert {part.status for part in found.values()} == {"right"}
-    assert len(found) == 7
+    by_name = parts(chain(), device)
+    assert {part.status for part in by_name.values()} == {"right"}
+    assert len(by_name) == 7
     assert len(device.seen) == 1
 
 
 def test_a_wrong_type_is_wrong_alone_and_no_layer_below_it() -> None:
-    found = parts(chain(), FaultyDevice(wrong=["Exp"]))
-    assert [name for name, part in found.items() if part.status == "wrong"] == ["enc.0/exp", "enc.1/exp"]
-    error = found["enc.0/exp"].error
+    by_name = parts(chain(), FaultyDevice(wrong=["Exp"]))
+    assert [name for name, part in by_name.items() if part.status == "wrong"] == ["enc.0/exp", "enc.1/exp"]
+    error = by_name["enc.0/exp"].error
     assert error is not None
     assert error.max_abs == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize(("problem", "status"), [("crashing", "crashed"), ("refused", "refused")])
 def test_a_crash_names_its_layer_and_the_rest_goes_on(problem: str, status: str) -> None:
-    found = parts(chain(), FaultyDevice(**{problem: ["enc.1/relu"]}))  # type: ignore[arg-type]  # one of the two
-    assert {name: part.status for name, part in found.items() if part.status != "right"} == {"enc.1/relu": status}
-    assert found["enc.1/relu"].note in ("crashed with SIGSEGV", "no kernel")
+    by_name = parts(chain(), FaultyDevice(**{problem: ["enc.1/relu"]}))  # type: ignore[arg-type]  # one of the two
+    assert {name: part.status for name, part in by_name.items() if part.status != "right"} == {"enc.1/relu": status}
+    assert by_name["enc.1/relu"].note in ("crashed with SIGSEGV", "no kernel")
 
 
 def test_what_hangs_is_waited_for_twice() -> None:
     device = FaultyDevice(hanging=["enc.1/relu"])
-    found = parts(chain(), device)
-    assert {name: part.status for name, part in found.items() if part.status != "right"} == {"enc.1/relu": "crashed"}
+    by_name = parts(chain(), device)
+    assert {name: part.status for name, part in by_name.items() if part.status != "right"} == {"enc.1/relu": "crashed"}
     assert sum("enc.1/relu" in names for names in device.seen) == 2
 
 
 def test_blocks() -> None:
     device = FaultyDevice(wrong=["Exp"])
-    found = parts(chain(), device, block="enc.*")
-    assert {name: part.kind for name, part in found.items()} == {"enc.0": "block", "enc.1": "block", "head": "layer"}
-    assert found["enc.1"].layers == ("enc.1/relu", "enc.1/exp", "enc.1/scale")
-    assert [part.status for part in found.values()] == ["wrong", "wrong", "right"]
+    by_name = parts(chain(), device, block="enc.*")
+    assert {name: part.kind for name, part in by_name.items()} == {"enc.0": "block", "enc.1": "block", "head": "layer"}
+    assert by_name["enc.1"].layers == ("enc.1/relu", "enc.1/exp", "enc.1/scale")
+    assert [part.status for part in by_name.values()] == ["wrong", "wrong", "right"]
 
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -94,9 +94,9 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_open_dims_stay_open_and_refusals_are_asked_with_static_shapes() -> None:
-    found = parts(chain([None, 3, None]), FaultyDevice(refuses_open_dims=True))
-    assert {part.status for part in found.values()} == {"right"}
-    assert all("static" in (part.note or "") for part in found.values())
+    by_name = parts(chain([None, 3, None]), FaultyDevice(refuses_open_dims=True))
+    assert {part.status for part in by_name.values()} == {"right"}
+    assert all("static" in (part.note or "") for part in by_name.values())
 
 
 def test_what_follows_from_weights_stays_constant() -> None:
@@ -104,16 +104,16 @@ def test_what_follows_from_weights_stays_constant() -> None:
     weights = build.convert(np.ones((4, 3), np.float16), destination_type="f32", name="decompressed")
     model = build.model(build.result(build.matmul(x, weights, name="product"), name="y"))
     device = FaultyDevice()
-    found = parts(model, device, np.ones((2, 4), np.float32))
-    assert {name: part.status for name, part in found.items()} == {"product": "right", "decompressed": "left out"}
+    by_name = parts(model, device, np.ones((2, 4), np.float32))
+    assert {name: part.status for name, part in by_name.items()} == {"product": "right", "decompressed": "left out"}
     assert device.seen == [["decompressed", "product"]]
 
 
 def test_integers_beyond_i32_are_no_fault() -> None:
     x = build.parameter([2], "i64", name="x")
     model = build.model(build.result(build.abs(x, name="abs")))
-    found = parts(model, FaultyDevice(wrong=["Abs"]), np.array([-5, 2**40]))
-    assert found["abs"].status == "step"
+    by_name = parts(model, FaultyDevice(wrong=["Abs"]), np.array([-5, 2**40]))
+    assert by_name["abs"].status == "step"
     assert parts(model, FaultyDevice(wrong=["Abs"]), np.array([-5, 2**20]))["abs"].status == "wrong"
 
 
@@ -144,19 +144,19 @@ def test_bodies_and_what_is_left_out() -> None:
     (looped,) = build.loop(2, None, body, carried=[x], name="loop")
     noise = build.random_uniform([2, 3], np.float32(0), np.float32(1), output_type="f32", name="noise")
     model = build.model(build.result(build.add(looped, noise, name="sum"), name="y"))
-    found = parts(model, FaultyDevice(wrong=["Exp"]), np.zeros((2, 3), np.float32))
-    assert found["loop/body/inside"].status == "wrong"
-    assert found["sum"].status == "right"
-    assert (found["noise"].status, found["noise"].note) == ("left out", "random numbers")
+    by_name = parts(model, FaultyDevice(wrong=["Exp"]), np.zeros((2, 3), np.float32))
+    assert by_name["loop/body/inside"].status == "wrong"
+    assert by_name["sum"].status == "right"
+    assert (by_name["noise"].status, by_name["noise"].note) == ("left out", "random numbers")
 
 
 def test_variables_are_left_out_and_the_last_call_counts() -> None:
     model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
     with (
-        np.load(NETWORKS / "llama_stateful.inputs.npz") as one,
+        np.load(NETWORKS / "llama_stateful.inputs.npz") as first,
         np.load(NETWORKS / "llama_stateful.inputs2.npz") as two,
     ):
-        calls = [[held[f"in{i}"] for i in range(len(held.files))] for held in (one, two)]
+        calls = [[archive[f"in{i}"] for i in range(len(archive.files))] for archive in (first, two)]
     report = compare(model, "openvino", calls[0], then=calls[1:], isolate="**.layers.*")
     assert report.isolation is not None
     assert (report.isolation.verdict, report.isolation.call) == ("right", 2)
@@ -168,8 +168,8 @@ def test_variables_are_left_out_and_the_last_call_counts() -> None:
 @pytest.mark.parametrize("name", ["bert_tiny_fp16", "script_loop_seq", "index_ops"])
 def test_networks_are_right(engine: str, name: str) -> None:
     model = ir_exec.read_model(NETWORKS / f"{name}.xml")
-    with np.load(NETWORKS / f"{name}.inputs.npz") as held:
-        inputs = [held[f"in{i}"] for i in range(len(held.files))]
+    with np.load(NETWORKS / f"{name}.inputs.npz") as archive:
+        inputs = [archive[f"in{i}"] for i in range(len(archive.files))]
     report = compare(model, engine, inputs, probe="outputs", isolate=True)
     assert report.isolation is not None
     assert report.isolation.verdict == "right"
@@ -180,9 +180,9 @@ class TestTogether:
     def test_layers_that_are_wrong_together(self) -> None:
         model = chain()
         search = WrongTogether(model, [X], Asker(FaultyDevice(together=["Exp", "ReLU"])), Settings())
-        found = search.above(next(node for node in model.graph.nodes if node.name == "enc.1/scale"))
-        assert found is not None
-        assert found.layers == ("enc.1/relu", "enc.1/exp", "enc.1/scale")
+        group = search.above(next(node for node in model.graph.nodes if node.name == "enc.1/scale"))
+        assert group is not None
+        assert group.layers == ("enc.1/relu", "enc.1/exp", "enc.1/scale")
 
     def test_an_optimization_of_the_whole_network(self, monkeypatch: pytest.MonkeyPatch) -> None:
         # The comparison of layers is without optimizations; the device's whole run is with them.
@@ -193,8 +193,8 @@ class TestTogether:
         assert report.isolation.verdict == "fusion"
         assert report.isolation.whole is not None
         assert not report.isolation.whole.is_within
-        (found,) = report.isolation.fusions
-        assert found.layers[0] == "enc.1/relu"
+        (fusion,) = report.isolation.fusions
+        assert fusion.layers[0] == "enc.1/relu"
         assert not report.isolation.of_status("wrong")
         assert any(part.note for part in report.isolation.of_status("right"))
 
@@ -204,14 +204,14 @@ class TestTogether:
         assert search.above(model.graph.results[0].values_in[0].node) is None
 
 
-def saved(made: tuple[ov.Model, list[Array]], path: Path) -> tuple[Path, list[Array]]:
-    ov.save_model(made[0], path, compress_to_fp16=False)
-    return path, made[1]
+def save_network(network: tuple[ov.Model, list[Array]], path: Path) -> tuple[Path, list[Array]]:
+    ov.save_model(network[0], path, compress_to_fp16=False)
+    return path, network[1]
 
 
 class TestKnownFaultsOfThePlugin:
     def test_a_layer_that_is_wrong_by_itself(self, tmp_path: Path) -> None:
-        path, inputs = saved(sequence(), tmp_path / "sequence.xml")
+        path, inputs = save_network(sequence(), tmp_path / "sequence.xml")
         report = compare(path, "openvino", inputs, isolate=True)
         assert report.isolation is not None
         assert report.isolation.verdict == "layer"
@@ -220,7 +220,7 @@ class TestKnownFaultsOfThePlugin:
         assert [layer.alone for layer in report.layers if layer.layer_name == "faulty"] == ["wrong"]
 
     def test_a_fusion_of_layers_that_are_right(self, tmp_path: Path) -> None:
-        path, inputs = saved(quantized(), tmp_path / "quantized.xml")
+        path, inputs = save_network(make_quantized(), tmp_path / "quantized.xml")
         report = compare(path, "openvino", inputs, isolate=True)
         assert report.isolation is not None
         assert report.isolation.verdict == "fusion"
@@ -251,8 +251,8 @@ class TestKnownFaultsOfThePlugin:
         most = np.abs(kernel).max(axis=(1, 2, 3), keepdims=True)
         weights = build.fake_quantize(kernel, -most, most, -most, most, 255)
         sizes = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
-        found = build.convolution(data, weights, **sizes, name="conv")
-        model = build.model(build.result(build.tanh(found, name="tanh"), name="y"))
+        convolution = build.convolution(data, weights, **sizes, name="conv")
+        model = build.model(build.result(build.tanh(convolution, name="tanh"), name="y"))
         report = compare(model, "openvino", [random.normal(size=(1, 8, 14, 12)).astype(np.float32)], isolate=True)
         assert report.isolation is not None
         assert [part.layers for part in report.isolation.fusions] == [("quantize", "conv")]
@@ -260,8 +260,8 @@ class TestKnownFaultsOfThePlugin:
 
 def test_a_network_that_does_not_run_as_a_whole() -> None:
     model = ir_exec.read_model(NETWORKS / "llama_stateful.xml")
-    with np.load(NETWORKS / "llama_stateful.inputs.npz") as held:
-        inputs = [held[f"in{i}"] for i in range(len(held.files))]
+    with np.load(NETWORKS / "llama_stateful.inputs.npz") as archive:
+        inputs = [archive[f"in{i}"] for i in range(len(archive.files))]
     report = compare(model, "onnxruntime", inputs, isolate=True)
     assert report.verdict == "failed"
     assert report.isolation is not None

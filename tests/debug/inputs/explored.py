@@ -9,13 +9,13 @@ from ir_exec import read_model
 from ir_exec.debug.inputs.input_shapes import SizeFindings, explore
 from ir_exec.debug.inputs.probing import Prober
 
-__all__ = ["explored"]
+__all__ = ["explore_network"]
 
 
 @cache
-def explored(path: Path) -> tuple[Prober, SizeFindings]:
+def explore_network(path: Path) -> tuple[Prober, SizeFindings]:
     """A prober that has no limit any more, and what it has found within its limit."""
     prober = Prober(read_model(path))
-    found = explore(prober)
+    findings = explore(prober)
     prober.inferred_layers = -(10**9)
-    return prober, found
+    return prober, findings

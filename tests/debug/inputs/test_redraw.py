@@ -77,9 +77,9 @@ def test_outputs_that_follow_from_shapes_are_no_reason() -> None:
 
 
 def test_given_inputs_are_not_run() -> None:
-    given = np.full((2, 8), np.nan, np.float32)
-    arrays, record = checked_inputs(always_nan(), 0, given={"x": given})
-    assert arrays["x"] is given
+    array = np.full((2, 8), np.nan, np.float32)
+    arrays, record = checked_inputs(always_nan(), 0, given_arrays={"x": array})
+    assert arrays["x"] is array
     assert not record.checked
 
 
@@ -155,6 +155,6 @@ def test_inputs_of_a_model_whose_outputs_depend_on_a_call(nodes: str) -> None:
     network = read_model(proto.SerializeToString())
     assert network.is_partial
     assert network.output_values == [None]
-    arrays, record = checked_inputs(network, 0, given={"sizes": np.array([1, 2])})
+    arrays, record = checked_inputs(network, 0, given_arrays={"sizes": np.array([1, 2])})
     assert (record.problem, record.checked) == (None, True)
     assert arrays["x"].shape[1] == 3

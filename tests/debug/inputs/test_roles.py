@@ -19,8 +19,8 @@ NETWORKS = Path(__file__).parents[2] / "networks"
 TABLE = np.linspace(-1, 1, 60 * 4, dtype=np.float32).reshape(60, 4)
 
 
-def drawn(network: Model, **given: Array) -> tuple[dict[str, Array], dict[str, DrawnInput]]:
-    drawer = Drawer(network, 0, given=given)
+def draw_with_record(network: Model, **arrays_by_name: Array) -> tuple[dict[str, Array], dict[str, DrawnInput]]:
+    drawer = Drawer(network, 0, arrays=arrays_by_name)
     arrays = drawer.arrays(0)
     return arrays, {input.name: input for input in drawer.record(arrays).inputs}
 
@@ -41,11 +41,11 @@ def scores() -> Value:
     return build.parameter("2,8", "f32", name="scores")
 
 
-def inverted(x: Value) -> Value:
+def invert_mask(x: Value) -> Value:
     return build.multiply(build.subtract(number(1), floats(x)), number(-3e38))
 
 
-def hidden(x: Value, *, where: bool) -> Value:
+def hide_masked(x: Value, *, where: bool) -> Value:
     low = number(-np.inf)
     chosen = (low, scores()) if where else (scores(), low)
     return build.softmax(build.select(x, *chosen), axis=1)
@@ -56,15 +56,15 @@ def causal() -> Value:
 
 
 MASKS: dict[str, tuple[str, Callable[[Value], Value], float]] = {
-    "added": ("i64", lambda x: build.add(scores(), inverted(x)), 1),
-    "added after axes": ("i64", lambda x: build.add(scores(), inverted(build.squeeze(build.unsqueeze(x, 1), 1))), 1),
-    "floats": ("f32", lambda x: build.add(scores(), inverted(x)), 1),
+    "added": ("i64", lambda x: build.add(scores(), invert_mask(x)), 1),
+    "added after axes": ("i64", lambda x: build.add(scores(), invert_mask(build.squeeze(build.unsqueeze(x, 1), 1))), 1),
+    "floats": ("f32", lambda x: build.add(scores(), invert_mask(x)), 1),
     "1 where hidden": ("i64", lambda x: build.add(scores(), build.multiply(floats(x), number(-1e4))), 0),
     "subtracted": ("i64", lambda x: build.subtract(scores(), build.multiply(floats(x), number(65500))), 0),
-    "filled": ("boolean", lambda x: hidden(x, where=True), 0),
-    "chosen": ("boolean", lambda x: hidden(x, where=False), 1),
-    "compared": ("i64", lambda x: hidden(build.equal(x, np.int64(0)), where=True), 1),
-    "with another": ("boolean", lambda x: hidden(build.logical_and(x, causal()), where=False), 1),
+    "filled": ("boolean", lambda x: hide_masked(x, where=True), 0),
+    "chosen": ("boolean", lambda x: hide_masked(x, where=False), 1),
+    "compared": ("i64", lambda x: hide_masked(build.equal(x, np.int64(0)), where=True), 1),
+    "with another": ("boolean", lambda x: hide_masked(build.logical_and(x, causal()), where=False), 1),
     "counted": (
         "i64",
         lambda x: build.divide(scores(), floats(build.reduce_sum(x, np.int64([1]), keep_dims=True))),
@@ -76,9 +76,9 @@ MASKS: dict[str, tuple[str, Callable[[Value], Value], float]] = {
 
 @pytest.mark.parametrize("name", MASKS)
 def test_masks_hide_nothing(name: str) -> None:
-    kind, use, keep = MASKS[name]
-    network = model(use(build.parameter("2,8", kind, name="x")))
-    arrays, records = drawn(network)
+    element_type, use, keep = MASKS[name]
+    network = model(use(build.parameter("2,8", element_type, name="x")))
+    arrays, records = draw_with_record(network)
     assert records["x"].role == "mask", records["x"]
     assert records["x"].reason == "use"
     np.testing.assert_array_equal(arrays["x"], np.full((2, 8), keep, arrays["x"].dtype))
@@ -91,14 +91,14 @@ def test_the_mask_of_attention(truth: bool) -> None:
     q = build.parameter("1,2,8,4", "f32", name="q")
     mask = build.parameter("1,1,8,8", "boolean", name="m")
     used = mask if truth else build.logical_not(mask)
-    arrays, records = drawn(model(build.scaled_dot_product_attention(q, q, q, used, causal=False)))
+    arrays, records = draw_with_record(model(build.scaled_dot_product_attention(q, q, q, used, causal=False)))
     assert records["m"].role == "mask"
     assert (arrays["m"] == truth).all()
 
 
 def test_a_mask_by_its_name_alone() -> None:
     x = build.parameter("2,8", "i64", name="attention_mask")
-    arrays, records = drawn(model(build.bitwise_xor(x, build.parameter("2,8", "i64", name="y"))))
+    arrays, records = draw_with_record(model(build.bitwise_xor(x, build.parameter("2,8", "i64", name="y"))))
     assert (arrays["attention_mask"] == 1).all()
     assert records["attention_mask"].reason == "name"
     assert records["y"].role == "within"
@@ -142,7 +142,7 @@ INDICES: dict[str, tuple[Callable[[Value], Value], int, int]] = {
 def test_indices_are_inside(name: str) -> None:
     use, low, high = INDICES[name]
     network = model(use(build.parameter("2,400", "i64", name="x")))
-    arrays, records = drawn(network)
+    arrays, records = draw_with_record(network)
     assert records["x"].role == "index"
     assert (arrays["x"].min(), arrays["x"].max()) == (low, high)
     compile_model(network)(arrays)
@@ -153,14 +153,14 @@ def test_indices_of_a_scatter_are_inside_of_the_drawn_shape() -> None:
     edges = build.parameter("2,?", "i64", name="edges")
     ends = build.gather(edges, np.int64(1), np.int64(0))
     added = build.scatter_update(data, ends, build.gather(data, ends, np.int64(0)), np.int64(0))
-    arrays, records = drawn(model(added))
+    arrays, records = draw_with_record(model(added))
     assert records["edges"].role == "index"
     assert arrays["edges"].max() < arrays["data"].shape[0]
 
 
 def test_positions_count_up() -> None:
     ids = build.parameter("2,8", "i64", name="position_ids")
-    arrays, records = drawn(model(build.gather(TABLE[:5], ids, np.int64(0))))
+    arrays, records = draw_with_record(model(build.gather(TABLE[:5], ids, np.int64(0))))
     assert records["position_ids"].role == "counting"
     np.testing.assert_array_equal(arrays["position_ids"], [[0, 1, 2, 3, 4, 0, 1, 2]] * 2)
 
@@ -168,12 +168,12 @@ def test_positions_count_up() -> None:
 def test_positions_by_their_angles() -> None:
     x = build.parameter("2,8", "i64", name="x")
     angle = build.matmul(floats(build.unsqueeze(x, 2)), np.ones((1, 3), np.float32))
-    arrays, _ = drawn(model(build.sin(angle)))
+    arrays, _ = draw_with_record(model(build.sin(angle)))
     np.testing.assert_array_equal(arrays["x"], [range(8)] * 2)
 
 
 def test_beams() -> None:
-    arrays, _ = drawn(read_model(NETWORKS / "llama_stateful.xml"))
+    arrays, _ = draw_with_record(read_model(NETWORKS / "llama_stateful.xml"))
     np.testing.assert_array_equal(arrays["beam_idx"], range(len(arrays["beam_idx"])))
 
 
@@ -194,7 +194,7 @@ def lengths_reversed(x: Value) -> Value:
 
 @pytest.mark.parametrize("use", [lengths_compared, lengths_of_sequences, lengths_reversed])
 def test_lengths_are_at_most_the_axis(use: Callable[[Value], Value]) -> None:
-    arrays, records = drawn(model(use(build.parameter("3", "i64", name="x"))))
+    arrays, records = draw_with_record(model(use(build.parameter("3", "i64", name="x"))))
     assert records["x"].role == "lengths"
     assert arrays["x"][0] == 8
     assert arrays["x"].min() >= 1
@@ -205,14 +205,14 @@ def test_offsets_of_bags_rise_from_0() -> None:
     indices = build.parameter("7", "i64", name="indices")
     offsets = build.parameter("3", "i64", name="offsets")
     network = model(build.embedding_bag_offsets_sum(TABLE, indices, offsets))
-    arrays, _ = drawn(network)
+    arrays, _ = draw_with_record(network)
     np.testing.assert_array_equal(arrays["offsets"], [0, 2, 4])
     compile_model(network)(arrays)
 
 
 def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
     x = scores()
-    arrays, records = drawn(model(build.divide(x, build.reduce_sum(x, np.int64([1]), keep_dims=True))))
+    arrays, records = draw_with_record(model(build.divide(x, build.reduce_sum(x, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "probabilities"
     assert arrays["scores"].min() > 0
     np.testing.assert_allclose(arrays["scores"].sum(axis=1), 1, rtol=1e-6)
@@ -220,7 +220,7 @@ def test_probabilities_where_a_layer_divides_by_their_sum() -> None:
 
 def test_a_softmax_by_hand_divides_by_no_sum_of_its_input() -> None:
     exp = build.exp(scores())
-    _, records = drawn(model(build.divide(exp, build.reduce_sum(exp, np.int64([1]), keep_dims=True))))
+    _, records = draw_with_record(model(build.divide(exp, build.reduce_sum(exp, np.int64([1]), keep_dims=True))))
     assert records["scores"].role == "plain"
 
 
@@ -240,16 +240,16 @@ DOMAINS: dict[str, tuple[Callable[[Value], Value], float, float]] = {
 def test_values_for_which_a_function_is_defined(name: str) -> None:
     use, low, high = DOMAINS[name]
     network = model(use(build.parameter("2,8", "f32", name="x")))
-    arrays, records = drawn(network)
+    arrays, records = draw_with_record(network)
     assert records["x"].role == "within"
     assert low < arrays["x"].min() <= arrays["x"].max() <= high
-    (found,) = compile_model(network)(arrays).values()
-    assert np.isfinite(found).all()
+    (output,) = compile_model(network)(arrays).values()
+    assert np.isfinite(output).all()
 
 
 @pytest.mark.parametrize("use", [lambda x: build.log(build.multiply(x, x)), lambda x: build.power(x, number(2))])
 def test_functions_that_take_any_value(use: Callable[[Value], Value]) -> None:
-    _, records = drawn(model(use(build.parameter("2,8", "f32", name="x"))))
+    _, records = draw_with_record(model(use(build.parameter("2,8", "f32", name="x"))))
     assert records["x"].role == "plain"
 
 
@@ -258,7 +258,7 @@ def test_images(scale: float, high: int) -> None:
     x = build.parameter("?,3,?,?", "f32", name="x")
     filters = np.ones((4, 3, 3, 3), np.float32)
     pads = {"strides": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1], "dilations": [1, 1]}
-    arrays, records = drawn(model(build.convolution(build.multiply(x, number(scale)), filters, **pads)))
+    arrays, records = draw_with_record(model(build.convolution(build.multiply(x, number(scale)), filters, **pads)))
     assert records["x"].role == "image"
     assert arrays["x"].shape == (2, 3, 32, 32)
     assert arrays["x"].min() >= 0
@@ -271,7 +271,7 @@ def test_what_a_loop_asks_for() -> None:
 
     trips = build.parameter("", "i64", name="trips")
     goes_on = build.parameter("", "boolean", name="goes_on")
-    arrays, _ = drawn(model(*build.loop(trips, goes_on, body, carried=[scores()])))
+    arrays, _ = draw_with_record(model(*build.loop(trips, goes_on, body, carried=[scores()])))
     assert arrays["goes_on"]
     assert 1 <= arrays["trips"] <= 3
 
@@ -282,7 +282,7 @@ def test_indices_in_a_body() -> None:
     def body(i: Value, value: Value) -> tuple[None, list[Value], list[Value]]:
         return None, [build.add(value, build.reduce_sum(build.gather(TABLE, x, np.int64(0)), np.int64([0, 1])))], []
 
-    arrays, records = drawn(model(*build.loop(2, None, body, carried=[np.zeros(4, np.float32)])))
+    arrays, records = draw_with_record(model(*build.loop(2, None, body, carried=[np.zeros(4, np.float32)])))
     assert records["x"].role == "index"
     assert arrays["x"].max() == 59
 
@@ -290,9 +290,9 @@ def test_indices_in_a_body() -> None:
 def test_integers_that_may_become_indices_unseen_are_0_and_1() -> None:
     x = build.parameter("2,40", "i64", name="x")
     squares = build.multiply(x, x)
-    arrays, _ = drawn(model(build.gather(TABLE, squares, np.int64(0))))
+    arrays, _ = draw_with_record(model(build.gather(TABLE, squares, np.int64(0))))
     assert arrays["x"].max() == 1
-    arrays, _ = drawn(model(build.add(x, np.int64(1))))
+    arrays, _ = draw_with_record(model(build.add(x, np.int64(1))))
     assert arrays["x"].max() > 1
 
 
@@ -309,7 +309,7 @@ def test_axes_that_every_input_has() -> None:
 def test_only_the_first_output_of_a_selection_has_elements_of_the_input(position: int) -> None:
     ids = build.parameter("2,8", "i64", name="ids")
     selected = build.topk(ids, np.int64(3), axis=1, mode="max", sort="value")[position]
-    _, records = drawn(model(build.gather(TABLE, selected, np.int64(0))))
+    _, records = draw_with_record(model(build.gather(TABLE, selected, np.int64(0))))
     assert records["ids"].role == ("index" if position == 0 else "within")
 
 
@@ -326,21 +326,21 @@ def test_boxes_are_not_made_of_sums() -> None:
         iou_threshold=number(0.5),
         score_threshold=number(0),
     )
-    _, records = drawn(model(selected[0]))
+    _, records = draw_with_record(model(selected[0]))
     assert records["images"].role == "image"
 
 
 def test_a_shape_that_the_data_has() -> None:
     shape = build.parameter("3", "i64", name="shape")
     network = model(build.reshape(scores(), shape, special_zero=False))
-    arrays, _ = drawn(network)
+    arrays, _ = draw_with_record(network)
     np.testing.assert_array_equal(arrays["shape"], [1, 2, 8])
     compile_model(network)(arrays)
 
 
 def test_the_record_names_the_layer() -> None:
     ids = build.parameter("2,8", "i64", name="input_ids")
-    _, records = drawn(model(build.gather(TABLE, ids, np.int64(0), name="words")))
+    _, records = draw_with_record(model(build.gather(TABLE, ids, np.int64(0), name="words")))
     record = records["input_ids"]
     assert (record.layer, record.element_type, record.shape) == ("words", "i64", (2, 8))
     assert str(record) == mentions("input_ids", "i64[2,8]", 60)
@@ -349,7 +349,7 @@ def test_the_record_names_the_layer() -> None:
 def test_what_is_given_is_not_drawn() -> None:
     ids = np.zeros((2, 3), np.int64)
     network = model(build.gather(TABLE, build.parameter("?,?", "i64", name="x"), np.int64(0)))
-    arrays, records = drawn(network, x=ids)
+    arrays, records = draw_with_record(network, x=ids)
     assert arrays["x"] is ids
     assert not records
 
@@ -357,6 +357,6 @@ def test_what_is_given_is_not_drawn() -> None:
 @pytest.mark.parametrize("path", sorted(NETWORKS.glob("*.xml")), ids=lambda path: path.stem)
 def test_every_network_of_the_repository_gives_finite_outputs(path: Path) -> None:
     network = read_model(path)
-    arrays, _ = drawn(network)
+    arrays, _ = draw_with_record(network)
     for name, array in compile_model(network)(arrays).items():
         assert array.dtype.kind != "f" or np.isfinite(array).all(), name

@@ -20,7 +20,7 @@ from ir_exec.debug.inputs.probing import MOST_LAYERS, Prober, Sizes
 from ir_exec.debug.inputs.shaping import InputDim, ShapesReport, sum_text
 from ir_exec.model import Model
 from ir_exec.types import ElementType
-from tests.debug.inputs.explored import explored
+from tests.debug.inputs.explored import explore_network
 from tests.helpers.facts import mentions, naming
 from tests.helpers.network_text import NetworkText
 from tests.onnx.files import model as onnx_model
@@ -34,12 +34,12 @@ RUN_TELLS = {("lstm", 2), ("index_ops", 1)}
 """Dims whose other sizes OpenVINO refuses in a run alone: of the matrices of an LSTM, and of indices."""
 
 
-def fitting(found: SizeFindings) -> list[Sizes]:
+def fitting(findings: SizeFindings) -> list[Sizes]:
     """Sizes that fit: the base, and one step, two steps and the last step along every free dim."""
-    assert found.base is not None
-    base = found.base.sizes
+    assert findings.base is not None
+    base = findings.base.sizes
     sizes = [base]
-    for free in found.free.values():
+    for free in findings.free.values():
         for steps in {1, -1, 2, free.least or 0, free.most or 0}:
             is_below = free.least is not None and steps < free.least
             is_above = free.most is not None and steps > free.most
@@ -49,51 +49,51 @@ def fitting(found: SizeFindings) -> list[Sizes]:
     return sizes
 
 
-def refused(found: SizeFindings) -> list[tuple[int, Sizes]]:
+def list_refused_sizes(findings: SizeFindings) -> list[tuple[int, Sizes]]:
     """Sizes that do not fit: behind every limit, between steps, and others than the fixed ones."""
-    limits = [(dim, outcome.sizes) for dim, free in found.free.items() for outcome in free.refused]
-    return limits + [(dim, outcome.sizes) for dim, outcome in found.fixed.items()]
+    limits = [(dim, outcome.sizes) for dim, free in findings.free.items() for outcome in free.refused]
+    return limits + [(dim, outcome.sizes) for dim, outcome in findings.fixed.items()]
 
 
 @pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("name", sorted(PATHS))
 def test_openvino_reshapes_to_the_same(name: str) -> None:
-    prober, found = explored(PATHS[name])
-    assert found.complete
+    prober, findings = explore_network(PATHS[name])
+    assert findings.complete
     model = ov.Core().read_model(PATHS[name])
 
-    def reshaped(sizes: Sizes) -> None:
-        given = prober.given(sizes).items()
-        model.reshape({number: ov.PartialShape([dim.size for dim in shape]) for number, shape in given})
+    def reshape_to(sizes: Sizes) -> None:
+        shapes = prober.shapes_of(sizes).items()
+        model.reshape({number: ov.PartialShape([dim.size for dim in shape]) for number, shape in shapes})
 
-    for sizes in fitting(found):
-        reshaped(sizes)
-    for dim, sizes in refused(found):
+    for sizes in fitting(findings):
+        reshape_to(sizes)
+    for dim, sizes in list_refused_sizes(findings):
         if (name, dim) not in RUN_TELLS:
             with pytest.raises(RuntimeError):
-                reshaped(sizes)
+                reshape_to(sizes)
 
 
 @pytest.mark.broad(keep=3)
 @pytest.mark.parametrize("name", ["conv_zoo", "lstm", "nms9", "script_loop_seq", "prep_nv12_single", "script_if"])
 def test_openvino_runs_with_them(name: str, tmp_path: Path) -> None:
     model = read_model(PATHS[name])
-    prober, found = explored(PATHS[name])
+    prober, findings = explore_network(PATHS[name])
     with closing(Child("openvino_child.py", 120.0)) as child:
-        for number, sizes in enumerate(fitting(found)):
+        for number, sizes in enumerate(fitting(findings)):
             ran(child, model, prober, sizes, tmp_path / str(number))
 
 
 def ran(child: Child, model: Model, prober: Prober, sizes: Sizes, folder: Path) -> None:
     outputs = run_by_openvino(child, model, prober, sizes, folder)
-    found = compile_model(model)([np.ones(shape, kind) for kind, shape in types(model)])
-    assert [list(array.shape) for array in found.to_tuple()] == [output["shape"] for output in outputs]
+    results = compile_model(model)([np.ones(shape, dtype) for dtype, shape in types(model)])
+    assert [list(array.shape) for array in results.to_tuple()] == [output["shape"] for output in outputs]
 
 
 def run_by_openvino(child: Child, model: Model, prober: Prober, sizes: Sizes, folder: Path) -> list[dict[str, Any]]:
     folder.mkdir()
-    model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
-    arrays = [np.ones(shape, kind) for kind, shape in types(model)]
+    model.reshape({number: list(shape) for number, shape in prober.shapes_of(sizes).items()})
+    arrays = [np.ones(shape, dtype) for dtype, shape in types(model)]
     request = what_to_run(model, folder, "CPU", "accuracy", 2)
     answer = child.ask(do="run", probes=[], calls=[store_arrays(arrays, folder)], folder=str(folder), **request)
     outputs: list[dict[str, Any]] = answer["outputs"]
@@ -109,7 +109,7 @@ def of(net: NetworkText) -> ShapesReport:
     return shapes(read_model(file.xml, file.weights))
 
 
-def told(report: ShapesReport) -> dict[str, str]:
+def tell_dims(report: ShapesReport) -> dict[str, str]:
     return {dim.name: str(dim) for dim in report.inputs}
 
 
@@ -133,9 +133,9 @@ class TestKinds:
         """A class token before the patches."""
         net = NetworkText()
         x = net.parameter("?,9,3")
-        one, step = net.const(sizes(1)), net.const(sizes(1))
+        unit, step = net.const(sizes(1)), net.const(sizes(1))
         end = net.const(sizes(2**31 - 1))
-        patches = net.op("Slice", x, one, end, step, net.const(sizes(1)), opset=8)
+        patches = net.op("Slice", x, unit, end, step, net.const(sizes(1)), opset=8)
         net.result(net.op("Reshape", patches, net.const(sizes(0, -1, 4, 3)), special_zero="true"))
         dim = of(net).inputs[1]
         assert (dim.kind, dim.step, dim.offset) == ("multiple", 4, 1)
@@ -145,9 +145,9 @@ class TestKinds:
         """A table of positions, read by indices that follow from the length."""
         net = NetworkText()
         x = net.parameter("?,?,8")
-        zero, one = net.const(np.array(0, np.int64)), net.const(np.array(1, np.int64))
-        length = net.op("Gather", net.op("ShapeOf", x, opset=3, output_type="i64"), one, zero, opset=8)
-        positions = net.op("Range", zero, length, one, opset=4, output_type="i64")
+        zero, unit = net.const(np.array(0, np.int64)), net.const(np.array(1, np.int64))
+        length = net.op("Gather", net.op("ShapeOf", x, opset=3, output_type="i64"), unit, zero, opset=8)
+        positions = net.op("Range", zero, length, unit, opset=4, output_type="i64")
         table = net.const(np.zeros((100, 8), np.float32))
         net.result(net.op("Add", x, net.op("Gather", table, positions, zero, opset=7)))
         report = of(net)
@@ -205,12 +205,12 @@ class TestKinds:
 
     def test_a_body(self) -> None:
         report = shapes(PATHS["script_loop_seq"])
-        assert told(report) == {"tok0.1[0]": "any", "h0.1[0]": "= tok0.1[0]", "h0.1[1]": "32"}
+        assert tell_dims(report) == {"tok0.1[0]": "any", "h0.1[0]": "= tok0.1[0]", "h0.1[1]": "32"}
 
     def test_a_mask_that_is_broadcast(self) -> None:
         """A step from 2 to 1 is no way to go: both batches are tied, and either may be 1."""
         report = shapes(SAMPLES / "bert.xml")
-        assert told(report) == {
+        assert tell_dims(report) == {
             "input_ids[0]": "any",
             "input_ids[1]": "any",
             "attention_mask[0]": mentions("input_ids[0]", 1),
@@ -226,7 +226,7 @@ class TestKinds:
         net.result(net.op("Add", a, b))
         report = of(net)
         first, second = dict.fromkeys(dim.input for dim in report.inputs)
-        assert told(report) == {
+        assert tell_dims(report) == {
             f"{first}[0]": "any",
             f"{first}[1]": "any",
             f"{second}[0]": mentions(f"{first}[0]", 1),
@@ -235,7 +235,7 @@ class TestKinds:
 
     def test_indices_may_be_fewer_than_data(self) -> None:
         report = shapes(PATHS["index_ops"])
-        assert told(report) == {"x[0]": "any", "x[1]": "from 3", "idx[0]": "= x[0]", "idx[1]": "at most x[1]"}
+        assert tell_dims(report) == {"x[0]": "any", "x[1]": "from 3", "idx[0]": "= x[0]", "idx[1]": "at most x[1]"}
 
     def test_data_have_room_for_indices_and_updates(self) -> None:
         """The three dims belong together, but data may be larger: the layer that refuses less is named."""
@@ -244,7 +244,7 @@ class TestKinds:
         axis = net.const(np.array(0, np.int64))
         net.result(net.op("ScatterElementsUpdate", data, indices, updates, axis, opset=3))
         report = of(net)
-        assert told(report) == {
+        assert tell_dims(report) == {
             "parameter0[0]": "any",
             "parameter0[1]": "at least parameter1[1]",
             "parameter1[0]": "any",
@@ -294,11 +294,11 @@ def test_a_thousand_layers_take_a_bounded_number_of_steps() -> None:
     net.result(value)
     file = net.file("deep")
     prober = Prober(read_model(file.xml, file.weights))
-    found = explore(prober)
-    assert found.complete
+    findings = explore(prober)
+    assert findings.complete
     assert prober.inferred_layers < MOST_LAYERS
-    assert set(found.free) == {0, 1}
-    assert set(found.fixed) == {2}
+    assert set(findings.free) == {0, 1}
+    assert set(findings.fixed) == {2}
 
 
 def test_out_of_probes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -365,11 +365,11 @@ def test_probes_infer_what_a_whole_pass_does(name: str) -> None:
     """A probe leaves out what it knows from an earlier one."""
     model = read_model(PATHS[name])
     prober = Prober(model)
-    found = explore(prober)
-    assert found.base is not None
-    for sizes in fitting(found):
+    findings = explore(prober)
+    assert findings.base is not None
+    for sizes in fitting(findings):
         outcome = prober(sizes)
-        model.reshape({number: list(shape) for number, shape in prober.given(sizes).items()})
+        model.reshape({number: list(shape) for number, shape in prober.shapes_of(sizes).items()})
         assert list(outcome.types) == list(model.types)
 
 

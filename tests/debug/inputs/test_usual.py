@@ -24,22 +24,22 @@ def decoder(ids: int, mask: int, past: int | None = 4) -> Model:
         inputs.append(build.parameter([None, 2, None, 4][:past], "f32", name="past_key_values.0.key"))
     table = build.constant(np.ones((7, 4), np.float32))
     ends = [build.gather(table, inputs[0], 0), *map(build.abs, inputs[1:])]
-    return build.model([build.result(one, name=f"y{place}") for place, one in enumerate(ends)])
+    return build.model([build.result(end, name=f"y{position}") for position, end in enumerate(ends)])
 
 
 @pytest.mark.parametrize("ids", range(4))
 @pytest.mark.parametrize("mask", range(5))
 @pytest.mark.parametrize("past", [None, 3, 4])
 def test_tokens_and_masks_of_any_rank_are_drawn(ids: int, mask: int, past: int | None) -> None:
-    found = drawn_inputs(decoder(ids, mask, past), 0)
-    assert (found["input_ids"].ndim, found["attention_mask"].ndim) == (ids, mask)
+    arrays = drawn_inputs(decoder(ids, mask, past), 0)
+    assert (arrays["input_ids"].ndim, arrays["attention_mask"].ndim) == (ids, mask)
 
 
 @pytest.mark.parametrize("ids", [1, 2])
 def test_a_mask_of_rows_is_as_long_as_past_and_tokens(ids: int) -> None:
-    found = drawn_inputs(decoder(ids, 2), 0)
-    past = found["past_key_values.0.key"].shape[2]
-    assert found["attention_mask"].shape[1] == past + found["input_ids"].shape[-1]
+    arrays = drawn_inputs(decoder(ids, 2), 0)
+    past = arrays["past_key_values.0.key"].shape[2]
+    assert arrays["attention_mask"].shape[1] == past + arrays["input_ids"].shape[-1]
 
 
 def test_a_run_with_tokens_of_rank_1_and_a_mask_of_rank_3(tmp_path: Path) -> None:

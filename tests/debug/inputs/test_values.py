@@ -22,8 +22,8 @@ def port_of(shape: str, element_type: str = "f32") -> ModelPort:
     return ir_exec.read_model(net.file().xml).inputs[0]
 
 
-def drawn(shape: str, element_type: str = "f32", wanted: Shape | None = None) -> Array:
-    return draw(port_of(shape, element_type), wanted, np.random.default_rng(0))
+def draw_values(shape: str, element_type: str = "f32", requested: Shape | None = None) -> Array:
+    return draw(port_of(shape, element_type), requested, np.random.default_rng(0))
 
 
 @pytest.mark.parametrize(
@@ -48,26 +48,26 @@ def drawn(shape: str, element_type: str = "f32", wanted: Shape | None = None) ->
     ],
 )
 def test_the_range_of_each_type(element_type: str, least: float, most: float) -> None:
-    found = drawn("10000", element_type)
-    assert found.dtype == ElementType[element_type].dtype
-    numbers = found.view(np.uint8) if element_type == "u1" else found.astype(np.float64)
+    array = draw_values("10000", element_type)
+    assert array.dtype == ElementType[element_type].dtype
+    numbers = array.view(np.uint8) if element_type == "u1" else array.astype(np.float64)
     assert (numbers.min(), numbers.max()) == (least, most)
 
 
 @pytest.mark.parametrize("element_type", ["f16", "bf16", "f32", "f64", "f8e4m3", "f8e5m2"])
 def test_floats_are_of_the_normal_distribution(element_type: str) -> None:
-    found = drawn("10000", element_type)
-    assert found.dtype == ElementType[element_type].dtype
-    numbers = found.astype(np.float64)
+    array = draw_values("10000", element_type)
+    assert array.dtype == ElementType[element_type].dtype
+    numbers = array.astype(np.float64)
     assert abs(numbers.mean()) < 0.05
     assert abs(numbers.std() - 1) < 0.05
 
 
 def test_strings_are_words() -> None:
-    found = drawn("100", "string")
-    assert found.dtype == object
-    assert {type(word) for word in found} == {str}
-    assert len(set(found)) > 1
+    array = draw_values("100", "string")
+    assert array.dtype == object
+    assert {type(word) for word in array} == {str}
+    assert len(set(array)) > 1
 
 
 @pytest.mark.parametrize(
@@ -75,34 +75,34 @@ def test_strings_are_words() -> None:
     [("2,3", (2, 3)), ("", ()), ("0,2", (0, 2)), ("?,3", (1, 3)), ("..4,2..5", (1, 2)), ("0..3,7..", (1, 7))],
 )
 def test_dims_that_are_not_known_are_their_least_size_but_not_0(shape: str, sizes: tuple[int, ...]) -> None:
-    assert drawn(shape).shape == sizes
+    assert draw_values(shape).shape == sizes
 
 
 def test_the_shape_that_is_wanted() -> None:
-    assert drawn("?,3", wanted=Shape([5, 3])).shape == (5, 3)
-    assert drawn("...", wanted=Shape([0, 3])).shape == (0, 3)
+    assert draw_values("?,3", requested=Shape([5, 3])).shape == (5, 3)
+    assert draw_values("...", requested=Shape([0, 3])).shape == (0, 3)
 
 
 def test_an_input_of_unknown_rank_asks_for_a_shape() -> None:
     with pytest.raises(ir_exec.ShapeError, match=naming("parameter0")) as caught:
-        drawn("...")
+        draw_values("...")
     assert caught.value.code == Code.input_array_shape
 
 
 def test_what_does_not_fit_into_memory() -> None:
     with pytest.raises(ir_exec.ResourceError, match=naming("[1000000, 1000000, 1000]")):
-        drawn("1000000,1000000,1000")
+        draw_values("1000000,1000000,1000")
 
 
 def test_numbers_are_drawn_in_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ir_exec.debug.inputs.values.default_budget", lambda: 80)
-    assert drawn("10").shape == (10,)
+    assert draw_values("10").shape == (10,)
     with pytest.raises(ir_exec.ResourceError):
-        drawn("11")
+        draw_values("11")
 
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
-    np.testing.assert_array_equal(drawn("5"), drawn("5"))
+    np.testing.assert_array_equal(draw_values("5"), draw_values("5"))
 
 
 def test_constants_with_nan_are_no_warnings() -> None:

@@ -41,5 +41,5 @@ def quantized_model(plain: Model, name: str = "int4_sym", **layers: str) -> Mode
 def ranged_model(end: float = 0.4) -> Model:
     """The plain model with the values of one layer quantized to a range."""
     editor = build.Editor(plain_model(sensitive=False))
-    ends = [np.float32(one) for one in (-end, end, -end, end)]
+    ends = [np.float32(limit) for limit in (-end, end, -end, end)]
     return editor.insert("product1", lambda value: build.fake_quantize(value, *ends, levels=16, name="range")).model()

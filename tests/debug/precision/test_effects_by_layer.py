@@ -27,63 +27,63 @@ def outputs(model: Model) -> np.ndarray:
 def divergence(model: Model) -> float:
     """The mean divergence of the logits from those of the plain model, in plain words."""
     rows = []
-    for plain, found in zip(outputs(PLAIN)[0].astype(np.float64), outputs(model)[0].astype(np.float64), strict=True):
-        p, q = (np.exp(one) / np.exp(one).sum() for one in (plain, found))
+    for plain, changed in zip(outputs(PLAIN)[0].astype(np.float64), outputs(model)[0].astype(np.float64), strict=True):
+        p, q = (np.exp(logits) / np.exp(logits).sum() for logits in (plain, changed))
         rows.append((p * np.log(p / q)).sum())
     return float(np.mean(rows))
 
 
 def test_the_effect_of_each_weight_is_that_of_a_model_with_it_alone() -> None:
-    found = quantization_report(QUANTIZED, PLAIN, [TOKENS])
-    assert found.metric == "kl"
-    assert found.complete
-    assert {layer.path for layer in found.layers} == {"table", "w0", "w1", "w2", "w3", "head"}
-    assert float(found.total.loss) == pytest.approx(divergence(QUANTIZED), rel=1e-3)
-    for one in found.layers:
-        assert one.effect is not None
-        alone = quantized_model(PLAIN, "keep", **{one.path: "int4_sym"})
-        assert float(one.effect.loss) == pytest.approx(divergence(alone), rel=1e-3, abs=1e-9)
-        assert (one.format, one.group_size) == ("int4_sym", 16)
-        assert one.bytes < one.plain_bytes / 5
-    losses = [float(layer.effect.loss) for layer in found.layers if layer.effect is not None]
+    report = quantization_report(QUANTIZED, PLAIN, [TOKENS])
+    assert report.metric == "kl"
+    assert report.complete
+    assert {layer.path for layer in report.layers} == {"table", "w0", "w1", "w2", "w3", "head"}
+    assert float(report.total.loss) == pytest.approx(divergence(QUANTIZED), rel=1e-3)
+    for effect in report.layers:
+        assert effect.effect is not None
+        alone = quantized_model(PLAIN, "keep", **{effect.path: "int4_sym"})
+        assert float(effect.effect.loss) == pytest.approx(divergence(alone), rel=1e-3, abs=1e-9)
+        assert (effect.format, effect.group_size) == ("int4_sym", 16)
+        assert effect.bytes < effect.plain_bytes / 5
+    losses = [float(layer.effect.loss) for layer in report.layers if layer.effect is not None]
     assert losses == sorted(losses, reverse=True)
-    assert found.plain_bytes == sum(layer.plain_bytes for layer in found.layers)
+    assert report.plain_bytes == sum(layer.plain_bytes for layer in report.layers)
 
 
 @pytest.mark.parametrize("bits", [8, 16])
 def test_the_layers_to_keep_are_proven_by_a_run(bits: int) -> None:
-    whole = quantization_report(QUANTIZED, PLAIN, [TOKENS])
-    limit = float(whole.total.loss) / 3
-    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, keep_bits=bits)
-    assert not found.is_within
-    assert found.minimal
-    assert found.keep
-    assert found.kept is not None
-    assert float(found.kept.loss) <= limit
+    unlimited = quantization_report(QUANTIZED, PLAIN, [TOKENS])
+    limit = float(unlimited.total.loss) / 3
+    report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, keep_bits=bits)
+    assert not report.is_within
+    assert report.minimal
+    assert report.keep
+    assert report.kept is not None
+    assert float(report.kept.loss) <= limit
     name = {8: "int8_asym", 16: "f16"}[bits]
-    assert {layer.keep_as for layer in found.layers if layer.kept} == {name.removesuffix("_asym")}
-    mixed = quantized_model(PLAIN, "int4_sym", **dict.fromkeys(found.keep, name))
-    assert divergence(mixed) == pytest.approx(float(found.kept.loss), rel=0.05)
-    for one in found.keep:
-        fewer = quantized_model(PLAIN, "int4_sym", **{path: name for path in found.keep if path != one})
+    assert {layer.keep_as for layer in report.layers if layer.kept} == {name.removesuffix("_asym")}
+    mixed = quantized_model(PLAIN, "int4_sym", **dict.fromkeys(report.keep, name))
+    assert divergence(mixed) == pytest.approx(float(report.kept.loss), rel=0.05)
+    for dropped in report.keep:
+        fewer = quantized_model(PLAIN, "int4_sym", **{path: name for path in report.keep if path != dropped})
         assert divergence(fewer) > limit
     again = quantization_report(mixed, PLAIN, [TOKENS], max_loss=limit * 1.05)
     assert again.is_within
     assert again.keep is None
     # What is kept in f16 is no quantized weight of the mixed model.
-    assert again.bytes == found.kept_bytes or bits == 16
+    assert again.bytes == report.kept_bytes or bits == 16
 
 
 def test_a_loss_that_no_set_reaches() -> None:
-    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=0)
-    assert (found.keep, found.kept, found.is_within) == (None, None, False)
+    report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=0)
+    assert (report.keep, report.kept, report.is_within) == (None, None, False)
 
 
 def test_an_early_answer() -> None:
-    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], seconds=0, max_loss=0.0)
-    assert not found.complete
-    assert [layer.effect is not None for layer in found.layers] == [True] + [False] * 5
-    assert all(layer.estimate is not None for layer in found.layers)
+    report = quantization_report(QUANTIZED, PLAIN, [TOKENS], seconds=0, max_loss=0.0)
+    assert not report.complete
+    assert [layer.effect is not None for layer in report.layers] == [True] + [False] * 5
+    assert all(layer.estimate is not None for layer in report.layers)
 
 
 def test_an_interrupted_report() -> None:
@@ -110,31 +110,31 @@ def test_an_interrupted_search_keeps_the_smallest_set_so_far() -> None:
         if len(steps) == layers + 3:
             raise KeyboardInterrupt
 
-    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, progress=progress)
-    assert not found.minimal
-    assert found.keep is not None
+    report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=limit, progress=progress)
+    assert not report.minimal
+    assert report.keep is not None
     assert complete.keep is not None
-    assert len(complete.keep) <= len(found.keep) <= layers
-    assert found.kept is not None
-    assert float(found.kept.loss) <= limit
+    assert len(complete.keep) <= len(report.keep) <= layers
+    assert report.kept is not None
+    assert float(report.kept.loss) <= limit
 
 
 def test_outputs_that_are_no_logits() -> None:
     plain = plain_model("y")
-    found = quantization_report(quantized_model(plain), plain, [TOKENS, {"tokens": np.array([[3, 4]])}])
-    assert (found.metric, found.calls, found.total.kl) == ("noise", 2, None)
-    assert 0 < float(found.total.loss) < 1
+    report = quantization_report(quantized_model(plain), plain, [TOKENS, {"tokens": np.array([[3, 4]])}])
+    assert (report.metric, report.calls, report.total.kl) == ("noise", 2, None)
+    assert 0 < float(report.total.loss) < 1
 
 
 def test_values_in_ranges() -> None:
     plain = plain_model(sensitive=False)
-    found = quantization_report(ranged_model(), plain, [TOKENS], max_loss=1e-9)
-    (one,) = found.layers
-    assert (one.path, one.kind, one.format, one.keep_as) == ("range", "values", "16 levels", "float")
-    assert one.effect is not None
-    assert float(one.effect.loss) == pytest.approx(float(found.total.loss), rel=1e-3)
-    assert found.keep == ("range",)
-    assert found.ranges[0].outside > 0
+    report = quantization_report(ranged_model(), plain, [TOKENS], max_loss=1e-9)
+    (layer,) = report.layers
+    assert (layer.path, layer.kind, layer.format, layer.keep_as) == ("range", "values", "16 levels", "float")
+    assert layer.effect is not None
+    assert float(layer.effect.loss) == pytest.approx(float(report.total.loss), rel=1e-3)
+    assert report.keep == ("range",)
+    assert report.ranges[0].outside > 0
 
 
 @pytest.mark.parametrize(
@@ -170,13 +170,13 @@ def test_outputs_of_another_shape_are_named_with_both_shapes() -> None:
 
 
 def test_the_page_has_a_status_for_each_layer_of_a_weight() -> None:
-    whole = quantization_report(QUANTIZED, PLAIN, [TOKENS])
-    found = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=float(whole.total.loss) / 3)
-    page = view(QUANTIZED, compare=found)
+    unlimited = quantization_report(QUANTIZED, PLAIN, [TOKENS])
+    report = quantization_report(QUANTIZED, PLAIN, [TOKENS], max_loss=float(unlimited.total.loss) / 3)
+    page = view(QUANTIZED, compare=report)
     errors = {layer.name: layer.error for layer in page.networks[0].graph.layers if layer.error is not None}
-    assert found.keep
-    for one in found.layers:
-        error, scale = errors[one.path], errors[f"{one.path}/scale"]
+    assert report.keep
+    for effect in report.layers:
+        error, scale = errors[effect.path], errors[f"{effect.path}/scale"]
         assert error.status == scale.status
-        assert (error.status == "wrong") == (one.path in found.keep)
+        assert (error.status == "wrong") == (effect.path in report.keep)
     assert "product0" not in errors

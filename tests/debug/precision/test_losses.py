@@ -15,26 +15,26 @@ OTHER = np.array([[2.0, 1.0, 0.0], [3.0, 0.0, 0.5]], np.float32)
 
 
 def softmax(array: np.ndarray) -> np.ndarray:
-    found = np.exp(array.astype(np.float64))
-    return found / found.sum(-1, keepdims=True)
+    exponentials = np.exp(array.astype(np.float64))
+    return exponentials / exponentials.sum(-1, keepdims=True)
 
 
-def divergence(plain: np.ndarray, found: np.ndarray) -> float:
-    p, q = softmax(plain), softmax(found)
+def divergence(plain: np.ndarray, actual: np.ndarray) -> float:
+    p, q = softmax(plain), softmax(actual)
     return float((p * np.log(p / q)).sum(-1).mean())
 
 
 @pytest.mark.parametrize("kind", ["logits", "probabilities"])
 def test_distributions(kind: LossKind) -> None:
-    made = [one if kind == "logits" else softmax(one).astype(np.float32) for one in (LOGITS, OTHER)]
-    loss = OutputLosses(["y"], [kind], [[made[0]]]).of([[made[1]]])
+    outputs = [logits if kind == "logits" else softmax(logits).astype(np.float32) for logits in (LOGITS, OTHER)]
+    loss = OutputLosses(["y"], [kind], [[outputs[0]]]).of([[outputs[1]]])
     assert loss.kl == pytest.approx(divergence(LOGITS, OTHER), rel=1e-4)
     assert (loss.loss, loss.top1_changes, loss.output) == (loss.kl, 0.5, "y")
 
 
 def test_values() -> None:
-    plain, found = np.full(100, 10, np.float32), np.full(100, 11, np.float32)
-    loss = OutputLosses(["y"], ["values"], [[plain], [plain]]).of([[found], [plain]])
+    plain, changed = np.full(100, 10, np.float32), np.full(100, 11, np.float32)
+    loss = OutputLosses(["y"], ["values"], [[plain], [plain]]).of([[changed], [plain]])
     assert loss.loss == pytest.approx(0.005)
     assert loss.sqnr_db == pytest.approx(10 * np.log10(200))
     assert (loss.kl, loss.top1_changes) == (None, None)

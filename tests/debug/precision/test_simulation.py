@@ -44,11 +44,11 @@ def test_overflow_and_the_layers_to_keep() -> None:
     assert not report.equal
     assert report.keep == ("multiply5",)
     assert report.proven
-    assert all(found.is_within for found in report.kept_outputs.values())
-    found = layers(report)
-    assert found["multiply5"].overflows == 4
-    assert found["multiply5"].kept
-    assert not found["sqrt6"].overflows
+    assert all(error.is_within for error in report.kept_outputs.values())
+    by_name = layers(report)
+    assert by_name["multiply5"].overflows == 4
+    assert by_name["multiply5"].kept
+    assert not by_name["sqrt6"].overflows
     assert "multiply5 (Multiply): 4 of 4 overflow" in str(report)
 
 
@@ -66,9 +66,9 @@ def test_small_numbers_and_weights() -> None:
     net.result(net.op("Add", tiny, net.const(np.array([1e6, 1], np.float32))))
     file = net.file()
     report = lower_precision(read_model(file.xml, weights=file.weights), "f16", [np.ones(2, np.float32)])
-    found = layers(report)
-    assert (found["multiply2"].flushed, found["multiply2"].subnormal) == (1, 1)
-    assert (found["const3"].saturated, found["const3"].overflows) == (1, 0)
+    by_name = layers(report)
+    assert (by_name["multiply2"].flushed, by_name["multiply2"].subnormal) == (1, 1)
+    assert (by_name["const3"].saturated, by_name["const3"].overflows) == (1, 0)
     assert report.keep == ("add4",)
 
 
@@ -80,18 +80,18 @@ def test_none_of_the_layers_to_keep_can_be_left_out(monkeypatch: pytest.MonkeyPa
     asked: list[tuple[int, bool]] = []
     holds = simulation.RoundedRuns.holds
 
-    def watched(self: simulation.RoundedRuns, keep: list[simulation.Place]) -> bool:
-        found = holds(self, keep)
-        asked.append((len(keep), found))
-        return found
+    def record_holds(self: simulation.RoundedRuns, keep: list[simulation.Place]) -> bool:
+        is_within = holds(self, keep)
+        asked.append((len(keep), is_within))
+        return is_within
 
-    monkeypatch.setattr(simulation.RoundedRuns, "holds", watched)
+    monkeypatch.setattr(simulation.RoundedRuns, "holds", record_holds)
     report = lower_precision(path, "bf16", arrays(path, "inputs"), rtol=1e-4, atol=1e-4)
     assert not report.equal
     assert report.proven
     assert 0 < len(report.keep) < len(report.layers)
     # The last pass has left out each of them alone, in vain.
-    single = [found for count, found in asked[-len(report.keep) :] if count == len(report.keep) - 1]
+    single = [is_within for count, is_within in asked[-len(report.keep) :] if count == len(report.keep) - 1]
     assert len(single) == len(report.keep)
     assert not any(single)
 

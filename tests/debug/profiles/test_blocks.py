@@ -29,8 +29,8 @@ class Recorded:
 
 def test_each_block_begins_with_a_pause_and_a_call_that_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded(monkeypatch)
-    found = measure_in_blocks([recorded.contestant("a"), recorded.contestant("b")], 2)
-    assert found == [["a1", "a2"], ["b1", "b2"]]
+    measured = measure_in_blocks([recorded.contestant("a"), recorded.contestant("b")], 2)
+    assert measured == [["a1", "a2"], ["b1", "b2"]]
     assert recorded.events == [PAUSE, "a", "a", "a", PAUSE, "b", "b", "b"]
 
 
@@ -40,7 +40,7 @@ def test_blocks_alternate(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(a) == len(b) == CALLS + 1
     assert a == [f"a{number}" for number in range(1, CALLS + 1)] + [f"a{CALLS + 2}"]
     assert recorded.events.count(PAUSE) == 4
-    order = [one for one, before in zip(recorded.events[1:], recorded.events, strict=False) if before == PAUSE]
+    order = [event for event, before in zip(recorded.events[1:], recorded.events, strict=False) if before == PAUSE]
     assert order == ["a", "b", "a", "b"]
 
 

@@ -30,14 +30,14 @@ def inputs(name: str) -> list[Array]:
     return arrays(NETWORKS / f"{name}.xml", "inputs")
 
 
-def profiled(name: str, **options: object) -> Profile:
+def profile_network(name: str, **options: object) -> Profile:
     return profile(NETWORKS / f"{name}.xml", inputs(name), repeat=2, **options)  # type: ignore[arg-type]
 
 
 @pytest.mark.broad(keep=4)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_network(name: str) -> None:
-    report = profiled(name)
+    report = profile_network(name)
     assert report.layers
     assert sum(layer.share for layer in report.layers) == pytest.approx(1)
     for groups in (report.by_type,):
@@ -61,7 +61,7 @@ def test_the_work_is_that_of_inference() -> None:
 
 
 def test_layers_of_bodies_count_for_themselves() -> None:
-    report = profiled("script_loop_seq")
+    report = profile_network("script_loop_seq")
     (loop,) = [layer for layer in report.layers if layer.type == "Loop"]
     inner = [layer for layer in report.layers if layer.path.startswith("prim::Loop/Loop/body/")]
     assert {layer.calls for layer in inner} == {6}
@@ -88,19 +88,19 @@ def test_what_runs_is_the_plan() -> None:
 def test_instrumented_runs_give_the_same_values() -> None:
     model, recorder = read_model(NETWORKS / "llama_stateful.xml"), Recorder()
     watched, plain = CompiledModel(model, instrument=recorder.instrument), compile_model(model)
-    given = inputs("llama_stateful")
-    for around in (recorder.timed, recorder.counted):
-        with around() as seen:
-            found = watched(given)
+    arrays = inputs("llama_stateful")
+    for record in (recorder.record_times, recorder.record_work):
+        with record() as seen:
+            outputs = watched(arrays)
         assert seen
-        for mine, theirs in zip(found.to_tuple(), plain(given).to_tuple(), strict=True):
+        for mine, theirs in zip(outputs.to_tuple(), plain(arrays).to_tuple(), strict=True):
             np.testing.assert_array_equal(mine, theirs)
 
 
 def test_events_lie_within_each_other() -> None:
     model, recorder = read_model(NETWORKS / "script_loop_seq.xml"), Recorder()
     watched = CompiledModel(model, instrument=recorder.instrument)
-    with recorder.timed() as events:
+    with recorder.record_times() as events:
         watched(inputs("script_loop_seq"))
     top = [event for event in events if event.node in set(model.graph.nodes)]
     for before, after in pairwise(top):
@@ -129,8 +129,8 @@ def test_bytes_moved() -> None:
 
 
 def test_the_machine() -> None:
-    found = measure_machine(2)
-    assert min(found.gflops, found.gbytes, found.cache_gbytes) > 0
+    speed = measure_machine(2)
+    assert min(speed.gflops, speed.gbytes, speed.cache_gbytes) > 0
     machine = MachineSpeed(threads=1, gflops=10, gbytes=5, cache_gbytes=50)
     assert machine.least_seconds(5 * 10**9, 0) == pytest.approx(1)
     assert machine.least_seconds(0, 5 * 10**9) == pytest.approx(1)
@@ -146,9 +146,9 @@ def layer(path: str) -> LayerProfile:
 
 def test_prefixes() -> None:
     names = ["net.layers.0/mul", "net.layers.0/add", "net.layers.1/mul", "net.layers.1/add", "net.head", "other", "o/x"]
-    found = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
+    layer_counts = {group.name: group.layers for group in grouped_by_prefix(list(map(layer, names)))}
     # `net.` says more than nothing; what has one layer alone, or the layers of a longer prefix, is left out.
-    assert found == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
+    assert layer_counts == {"net.": 5, "net.layers.": 4, "net.layers.0/": 2, "net.layers.1/": 2}
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_original_layers(text: str, found: tuple[str, ...]) -> None:
 
 
 def test_openvino_beside_it() -> None:
-    report = profiled("conv_zoo", reference="openvino")
+    report = profile_network("conv_zoo", reference="openvino")
     assert report.openvino is not None
     theirs = {layer.name: layer for layer in report.openvino.layers}
     fused = theirs["__module.c2/aten::_convolution/GroupConvolution"]
@@ -188,7 +188,7 @@ def test_a_model_that_was_lowered_is_named() -> None:
             report = profile(source, [stored[name] for name in stored.files], repeat=1, reference="openvino")
         assert report.openvino is not None
         assert report.openvino.lowered is lowered
-        line = next(one for one in summary(report) if report.openvino.version in one)
+        line = next(text for text in summary(report) if report.openvino.version in text)
         assert ("ir_exec" in line) is lowered
 
 
@@ -197,30 +197,30 @@ def test_each_contestant_runs_in_blocks_after_a_pause(monkeypatch: pytest.Monkey
     pytest.importorskip("onnxruntime")
     pauses: list[float] = []
     monkeypatch.setattr("ir_exec.debug.profiles.blocks.sleep", pauses.append)
-    report = profiled("gnn_gcn_gat", engine="onnxruntime")
+    report = profile_network("gnn_gcn_gat", engine="onnxruntime")
     assert report.repeat == 2
     assert pauses == [PAUSE] * 4
 
 
 def test_openvino_refuses() -> None:
     with pytest.raises(EvaluationError, match="NO_SUCH_DEVICE"):
-        profiled("conv_zoo", reference="openvino", device="NO_SUCH_DEVICE")
+        profile_network("conv_zoo", reference="openvino", device="NO_SUCH_DEVICE")
     with pytest.raises(EvaluationError, match=naming("onnx", "openvino")):
-        profiled("conv_zoo", reference="onnx")
+        profile_network("conv_zoo", reference="onnx")
 
 
 def test_trace_events(tmp_path: Path) -> None:
     path = tmp_path / "events.json"
-    report = profiled("script_loop_seq", reference="openvino", trace_events=path)
+    report = profile_network("script_loop_seq", reference="openvino", trace_events=path)
     events = json.loads(path.read_text())["traceEvents"]
     slices = [event for event in events if event["ph"] == "X" and event["pid"] == 1]
     assert len(slices) == 1 + sum(layer.calls for layer in report.layers)
     for event in slices:
         assert event["dur"] >= 0
         assert set(event) >= {"name", "cat", "ts", "pid", "tid", "args"}
-    whole = slices[0]
+    run_slice = slices[0]
     # Slices of a thread are nested or apart, or else viewers cannot stack them.
-    ends = [(whole["ts"], whole["ts"] + whole["dur"])]
+    ends = [(run_slice["ts"], run_slice["ts"] + run_slice["dur"])]
     for event in slices[1:]:
         start, end = event["ts"], event["ts"] + event["dur"]
         while start >= ends[-1][1]:
@@ -235,7 +235,7 @@ def test_trace_events(tmp_path: Path) -> None:
 
 def test_trace_events_that_cannot_be_written(tmp_path: Path) -> None:
     with pytest.raises(IRError, check=coded("IR009")):
-        profiled("lstm", trace_events=tmp_path / "none" / "events.json")
+        profile_network("lstm", trace_events=tmp_path / "none" / "events.json")
     assert not list(tmp_path.iterdir())
 
 
@@ -246,7 +246,7 @@ def test_drawn_inputs() -> None:
 
 
 def test_rows() -> None:
-    report = profiled("lstm")
+    report = profile_network("lstm")
     heading, *rows = report.to_csv().splitlines()
     assert heading.startswith("layer_id,path,type,element_type,shape,seconds")
     assert len(rows) == len(report.layers)

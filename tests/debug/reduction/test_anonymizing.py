@@ -39,35 +39,35 @@ RUN = [
 @pytest.mark.parametrize("name", RUN)
 def test_the_same_layers_on_the_same_shapes(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
-    whole = read_model(path)
-    other = anonymous(whole)
-    assert [node.type for node in other.graph.all_nodes()] == [node.type for node in whole.graph.all_nodes()]
-    assert other.types == whole.types
+    original = read_model(path)
+    other = anonymous(original)
+    assert [node.type for node in other.graph.all_nodes()] == [node.type for node in original.graph.all_nodes()]
+    assert other.types == original.types
     seen: list[dict[object, object]] = []
-    for model in (whole, other):
-        found: dict[object, object] = {}
-        infer_types(model.graph, weights=model.weights, seen=found)  # type: ignore[arg-type]  # types by values
-        seen.append(found)
+    for model in (original, other):
+        renamed: dict[object, object] = {}
+        infer_types(model.graph, weights=model.weights, seen=renamed)  # type: ignore[arg-type]  # types by values
+        seen.append(renamed)
     assert list(seen[0].values()) == list(seen[1].values())
     inputs = arrays(path, "inputs")
     assert inputs is not None
-    results = [compile_model(model)(inputs).to_tuple() for model in (whole, other)]
-    assert [ElementType.of(one) for one in results[0]] == [ElementType.of(one) for one in results[1]]
-    assert [one.ndim for one in results[0]] == [one.ndim for one in results[1]]
+    results = [compile_model(model)(inputs).to_tuple() for model in (original, other)]
+    assert [ElementType.of(array) for array in results[0]] == [ElementType.of(array) for array in results[1]]
+    assert [array.ndim for array in results[0]] == [array.ndim for array in results[1]]
 
 
 @pytest.mark.parametrize("name", RUN)
 def test_no_name_is_left(name: str, tmp_path: Path) -> None:
-    whole = read_model(NETWORKS / f"{name}.xml")
-    anonymous(whole).save(tmp_path / "other.xml")
+    original = read_model(NETWORKS / f"{name}.xml")
+    anonymous(original).save(tmp_path / "other.xml")
     text = (tmp_path / "other.xml").read_text()
-    nodes = list(whole.graph.all_nodes(unreachable=True))
+    nodes = list(original.graph.all_nodes(unreachable=True))
     names = {node.name for node in nodes} | {name for node in nodes for value in node.outputs for name in value.names}
-    for one in names:
-        if one.isdigit() or len(one) < 4:
+    for old_name in names:
+        if old_name.isdigit() or len(old_name) < 4:
             continue  # it stands for something else as well
-        assert f'"{one}"' not in text
-        assert f",{one}," not in text
+        assert f'"{old_name}"' not in text
+        assert f",{old_name}," not in text
     assert "fused_names" not in text
     assert "conversion_parameters" not in text
     assert "friendly" not in text
@@ -83,8 +83,8 @@ def weights_of(model: Model) -> list[Array]:
 
 
 def test_weights_are_others_of_the_same_distribution() -> None:
-    whole = read_model(NETWORKS / "bert_tiny_fp16.xml")
-    mine, theirs = weights_of(whole), weights_of(anonymous(whole))
+    original = read_model(NETWORKS / "bert_tiny_fp16.xml")
+    mine, theirs = weights_of(original), weights_of(anonymous(original))
     assert len(mine) > 10
     for a, b in zip(mine, theirs, strict=True):
         assert np.count_nonzero(a) == np.count_nonzero(b)
@@ -96,17 +96,17 @@ def test_weights_are_others_of_the_same_distribution() -> None:
 
 
 def test_a_seed_decides() -> None:
-    whole = read_model(NETWORKS / "lstm.xml")
-    one, same, other = (weights_of(anonymous(whole, seed=seed)) for seed in (1, 1, 2))
-    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
-    assert not all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+    original = read_model(NETWORKS / "lstm.xml")
+    first, same, other = (weights_of(anonymous(original, seed=seed)) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
+    assert not all(np.array_equal(a, b) for a, b in zip(first, other, strict=True))
 
 
 def test_weights_that_stay() -> None:
-    whole = read_model(NETWORKS / "lstm.xml")
-    kept = anonymous(whole, weights=False)
-    assert all(np.array_equal(a, b) for a, b in zip(weights_of(whole), weights_of(kept), strict=True))
-    assert kept.graph.nodes[0].name == "layer0"
+    original = read_model(NETWORKS / "lstm.xml")
+    with_weights = anonymous(original, weights=False)
+    assert all(np.array_equal(a, b) for a, b in zip(weights_of(original), weights_of(with_weights), strict=True))
+    assert with_weights.graph.nodes[0].name == "layer0"
 
 
 def test_what_inference_uses_and_wide_integers_stay() -> None:
@@ -120,11 +120,11 @@ def test_what_inference_uses_and_wide_integers_stay() -> None:
     net.result(small)
     net.result(words)
     file = net.file()
-    whole = read_model(file.xml, weights=file.weights)
-    other = anonymous(whole)
+    original = read_model(file.xml, weights=file.weights)
+    other = anonymous(original)
     values = [
         [node.op.evaluate(weights=model.weights) for node in model.graph.nodes if isinstance(node.op, Const)]  # type: ignore[arg-type]  # there are weights
-        for model in (whole, other)
+        for model in (original, other)
     ]
     for mine, theirs in zip(*values, strict=True):
         if mine.dtype == object:
@@ -141,12 +141,12 @@ def test_what_inference_uses_and_wide_integers_stay() -> None:
 )
 def test_zeros_and_what_is_not_finite_are_as_many(values: list[float], seed: int) -> None:
     array = np.array(values, np.float32)
-    made = redrawn(array, np.random.default_rng(seed))
-    assert made.shape == array.shape
-    assert made.dtype == array.dtype
+    redrawn_array = redrawn(array, np.random.default_rng(seed))
+    assert redrawn_array.shape == array.shape
+    assert redrawn_array.dtype == array.dtype
     for counted in (np.isnan, np.isposinf, np.isneginf):
-        assert np.count_nonzero(counted(made)) == np.count_nonzero(counted(array))
-    finite, drawn = array[np.isfinite(array)], made[np.isfinite(made)]
+        assert np.count_nonzero(counted(redrawn_array)) == np.count_nonzero(counted(array))
+    finite, drawn = array[np.isfinite(array)], redrawn_array[np.isfinite(redrawn_array)]
     if finite.size:
         assert finite.min() <= drawn.min() <= drawn.max() <= finite.max()
 
@@ -160,36 +160,36 @@ LEAST = 5
 def texts_of(model: Model) -> set[bytes]:
     """The strings of the constants, also of those packed in u8 with the begins and ends of two other constants."""
     assert model.weights is not None
-    found: set[bytes] = set()
+    texts: set[bytes] = set()
     for node in model.graph.all_nodes(unreachable=True):
         arrays = [
-            one.op.evaluate(weights=model.weights) if one is not None and isinstance(one.op, Const) else None
-            for one in (value.node for value in node.inputs)
+            source.op.evaluate(weights=model.weights) if source is not None and isinstance(source.op, Const) else None
+            for source in (value.node for value in node.inputs)
         ]
         for begins, ends, chars in zip(arrays, arrays[1:], arrays[2:], strict=False):
             if chars is not None and chars.dtype == np.uint8 and begins is not None and ends is not None:
                 raw = chars.tobytes()
                 spans = zip(begins.reshape(-1).tolist(), ends.reshape(-1).tolist(), strict=False)
-                found |= {raw[begin:end] for begin, end in spans}
+                texts |= {raw[begin:end] for begin, end in spans}
         for array in arrays:
             if array is not None and array.dtype == object:
-                found |= {text.encode("utf-8", "surrogateescape") for text in array.reshape(-1)}
+                texts |= {text.encode("utf-8", "surrogateescape") for text in array.reshape(-1)}
             elif array is not None and array.dtype == np.uint8 and array.size < 300:
-                found.add(array.tobytes())
-    return {text for text in found if len(text) >= LEAST}
+                texts.add(array.tobytes())
+    return {text for text in texts if len(text) >= LEAST}
 
 
 @pytest.mark.parametrize("path", TOKENIZERS, ids=lambda path: path.stem)
 def test_no_text_of_a_tokenizer_is_left(path: Path, tmp_path: Path) -> None:
-    whole = read_model(path)
-    anonymous(whole).save(tmp_path / "other.xml")
+    original = read_model(path)
+    anonymous(original).save(tmp_path / "other.xml")
     content = (tmp_path / "other.bin").read_bytes()
-    texts = texts_of(whole)
+    texts = texts_of(original)
     assert texts
     assert [text for text in texts if text in content] == []
     info = (tmp_path / "other.xml").read_text("utf-8")
-    assert whole.document.rt_info.children
-    for child in whole.document.rt_info.children:
+    assert original.document.rt_info.children
+    for child in original.document.rt_info.children:
         value = child.attributes.get("value", "")
         assert len(value) < LEAST or f'"{value}"' not in info
 
@@ -198,8 +198,8 @@ def test_attributes_of_free_text_are_replaced() -> None:
     net = NetworkText()
     x = net.parameter("2,3")
     other = net.op("SecretType", x, opset="secret", mode="secretmode", axis=-1, on="true", kind="f32", dims="2,?")
-    known = net.op("Relu", x, secretname="secretvalue", extra=3)
-    read = net.op("ReadValue", known, variable_id="secretvariable", opset=3)
+    relu = net.op("Relu", x, secretname="secretvalue", extra=3)
+    read = net.op("ReadValue", relu, variable_id="secretvariable", opset=3)
     net.op("Assign", read, variable_id="secretvariable", opset=3)
     for value in (other, read):
         net.result(value)

@@ -23,14 +23,14 @@ from ir_exec.types import Array
 NETWORKS = Path(__file__).parents[2] / "networks"
 
 
-def searched(name: str, **options: Any) -> PassBisection:
+def bisect_network(name: str, **options: Any) -> PassBisection:
     with np.load(NETWORKS / f"{name}.inputs.npz") as inputs:
         return bisect_passes(NETWORKS / f"{name}.xml", dict(inputs), threads=1, **options)
 
 
 def test_passes_that_round() -> None:
     told: list[str] = []
-    report = searched("keras", progress=told.append)
+    report = bisect_network("keras", progress=told.append)
     # Products of fewer rows round differently with some BLAS kernels.
     effects = [effect for effect in report.effects if effect.passes != ("hoist_gather_past_matmul",)]
     assert {effect.passes for effect in effects} == {("fuse_layer_norm",), ("fuse_activation",)}
@@ -47,7 +47,7 @@ def test_passes_that_round() -> None:
 
 
 def test_no_pass_changes_a_bit() -> None:
-    report = searched("conv_zoo")
+    report = bisect_network("conv_zoo")
     assert report.effects == ()
     assert all(output.error.max_abs == 0 for output in report.outputs)
 
@@ -61,7 +61,7 @@ def test_a_step_that_computes_something_else_is_named(monkeypatch: pytest.Monkey
         return right(self, data, weight, bias) * np.float32(1.5)
 
     monkeypatch.setattr(LayerNorm, "evaluate", wrong)
-    report = searched("bert_tiny_fp16")
+    report = bisect_network("bert_tiny_fp16")
     assert calls
     assert not report.is_within
     fault = report.effects[0]
@@ -70,15 +70,15 @@ def test_a_step_that_computes_something_else_is_named(monkeypatch: pytest.Monkey
 
 
 def test_a_bit_exact_pass_that_changes_a_bit_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    passes = tuple(replace(one, exactness="bit-exact") for one in PASSES)
+    passes = tuple(replace(compiler_pass, exactness="bit-exact") for compiler_pass in PASSES)
     monkeypatch.setattr(bisecting, "PASSES", passes)
-    report = searched("keras")
+    report = bisect_network("keras")
     assert all(effect.is_fault for effect in report.effects)
 
 
 def test_tolerances_that_are_given() -> None:
-    assert not searched("keras", atol=1e-12).is_within
-    assert searched("keras", atol=1.0).is_within
+    assert not bisect_network("keras", atol=1e-12).is_within
+    assert bisect_network("keras", atol=1.0).is_within
 
 
 def test_passes_that_change_an_output_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,7 +98,9 @@ def test_passes_that_change_an_output_together(monkeypatch: pytest.MonkeyPatch) 
         return graph
 
     runs = {"fuse_batch_norm": mark, "fuse_padding": change}
-    passes = tuple(replace(one, run=runs.get(one.name, one.run)) for one in PASSES)
+    passes = tuple(
+        replace(compiler_pass, run=runs.get(compiler_pass.name, compiler_pass.run)) for compiler_pass in PASSES
+    )
     monkeypatch.setattr(compiler, "PASSES", passes)
     model = build.model(build.relu(build.parameter([3], "f32")))
     report = bisect_passes(model, [np.arange(3, dtype=np.float32)])
@@ -111,8 +113,8 @@ def test_passes_that_change_an_output_together(monkeypatch: pytest.MonkeyPatch) 
 
 def gelu(number: Any, x: Any) -> tuple[None, list[Any], list[Any]]:
     """A body that computes a Gelu by five layers."""
-    factor, half, one = (build.constant(np.float32(value)) for value in (np.sqrt(0.5), 0.5, 1))
-    shifted = build.add(build.erf(build.multiply(x, factor)), one)
+    factor, half, unit = (build.constant(np.float32(value)) for value in (np.sqrt(0.5), 0.5, 1))
+    shifted = build.add(build.erf(build.multiply(x, factor)), unit)
     return None, [build.multiply(build.multiply(x, half), shifted, name="gelu")], []
 
 

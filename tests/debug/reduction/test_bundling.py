@@ -30,7 +30,7 @@ Members = dict[str, bytes]
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> Path:
+def bundle_path(tmp_path: Path) -> Path:
     path = tmp_path / "made.zip"
     bundle(GNN, arrays(GNN, "inputs") or [], output=path)
     return path
@@ -41,16 +41,16 @@ def members(path: Path) -> Members:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def written(path: Path, content: Members) -> Path:
+def write_bundle(path: Path, content: Members) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in content.items():
             archive.writestr(name, text)
     return path
 
 
-def test_what_is_in_it(made: Path) -> None:
-    held = members(made)
-    assert set(held) == {
+def test_what_is_in_it(bundle_path: Path) -> None:
+    contents = members(bundle_path)
+    assert set(contents) == {
         "README.txt",
         "bundle.json",
         "model.xml",
@@ -58,45 +58,45 @@ def test_what_is_in_it(made: Path) -> None:
         "model.inputs.npz",
         "model.outputs.npz",
     }
-    about = Bundle.model_validate_json(held["bundle.json"])
+    about = Bundle.model_validate_json(contents["bundle.json"])
     assert {"ir-exec", "numpy", "openvino"} <= set(about.versions)
-    assert check_model(held["model.xml"], weights=held["model.bin"]).ok
-    assert b"ir-exec bundle --run made.zip" in held["README.txt"]
+    assert check_model(contents["model.xml"], weights=contents["model.bin"]).ok
+    assert b"ir-exec bundle --run made.zip" in contents["README.txt"]
 
 
-def test_it_gives_the_same(made: Path) -> None:
-    found = rerun(made)
-    assert found.equal
-    assert len(found.differences) == len(read_model(GNN).outputs)
+def test_it_gives_the_same(bundle_path: Path) -> None:
+    result = rerun(bundle_path)
+    assert result.equal
+    assert len(result.differences) == len(read_model(GNN).outputs)
 
 
-def test_equal_networks_make_equal_files(made: Path, tmp_path: Path) -> None:
+def test_equal_networks_make_equal_files(bundle_path: Path, tmp_path: Path) -> None:
     again = tmp_path / "again" / "made.zip"
     again.parent.mkdir()
     bundle(GNN, arrays(GNN, "inputs") or [], output=again)
-    assert again.read_bytes() == made.read_bytes()
+    assert again.read_bytes() == bundle_path.read_bytes()
 
 
-def test_other_outputs_are_told(made: Path, tmp_path: Path) -> None:
-    held = members(made)
-    with np.load(io.BytesIO(held["model.outputs.npz"])) as outputs:
+def test_other_outputs_are_told(bundle_path: Path, tmp_path: Path) -> None:
+    contents = members(bundle_path)
+    with np.load(io.BytesIO(contents["model.outputs.npz"])) as outputs:
         changed = {name: outputs[name] + 1 for name in outputs.files}
     stored = io.BytesIO()
     np.savez(stored, **changed)  # type: ignore[arg-type]  # arrays by name
-    found = rerun(written(tmp_path / "b.zip", retold(held | {"model.outputs.npz": stored.getvalue()})))
-    assert not found.equal
-    assert len(found.differences) == len(changed)
+    result = rerun(write_bundle(tmp_path / "b.zip", retold(contents | {"model.outputs.npz": stored.getvalue()})))
+    assert not result.equal
+    assert len(result.differences) == len(changed)
 
 
-def retold(held: Members) -> Members:
+def retold(contents: Members) -> Members:
     """With sizes and digests in bundle.json that fit."""
     import hashlib
 
-    about = json.loads(held["bundle.json"])
+    about = json.loads(contents["bundle.json"])
     for member in about["members"]:
-        content = held[member["name"]]
+        content = contents[member["name"]]
         member |= {"size": len(content), "digest": hashlib.sha256(content).hexdigest()}
-    return held | {"bundle.json": json.dumps(about).encode()}
+    return contents | {"bundle.json": json.dumps(about).encode()}
 
 
 def test_reports_are_added(tmp_path: Path) -> None:
@@ -116,12 +116,12 @@ def test_an_anonymous_one(name: str, tmp_path: Path) -> None:
     about = bundle(path, arrays(path, "inputs") or [], output=tmp_path / "b.zip", anonymously=True)
     assert about.anonymous
     assert rerun(tmp_path / "b.zip").equal
-    held = members(tmp_path / "b.zip")
-    assert b'<net name="network"' in held["model.xml"]
+    contents = members(tmp_path / "b.zip")
+    assert b'<net name="network"' in contents["model.xml"]
     with np.load(path.with_suffix(".inputs.npz")) as inputs:
         for array in inputs.values():
             if array.dtype.kind == "f" and array.size > 8:
-                assert array.tobytes() not in held["model.inputs.npz"]
+                assert array.tobytes() not in contents["model.inputs.npz"]
 
 
 def test_a_fault_that_stays(tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def npz(shape: str) -> bytes:
     return stored.getvalue()
 
 
-def compressed() -> bytes:
+def compress_zeros() -> bytes:
     stored = io.BytesIO()
     np.savez_compressed(stored, x=np.zeros(10**6, np.float32))
     return stored.getvalue()
@@ -198,7 +198,10 @@ DAMAGED: dict[str, tuple[Callable[[Members], Members], str]] = {
         lambda held: retold(held | {"model.inputs.npz": npz("(1000000000, 1000)")}),
         naming("x.npy"),
     ),
-    "a compressed array": (lambda held: retold(held | {"model.inputs.npz": compressed()}), naming("model.inputs.npz")),
+    "a compressed array": (
+        lambda held: retold(held | {"model.inputs.npz": compress_zeros()}),
+        naming("model.inputs.npz"),
+    ),
     "no arrays": (lambda held: retold(held | {"model.inputs.npz": b"PK"}), naming("model.inputs.npz")),
     "other files to be read": (
         lambda held: held | {"bundle.json": held["bundle.json"].replace(b"model.bin", b"../../model.bin")},
@@ -208,35 +211,35 @@ DAMAGED: dict[str, tuple[Callable[[Members], Members], str]] = {
 
 
 @pytest.mark.parametrize("name", DAMAGED)
-def test_what_is_no_bundle(name: str, made: Path, tmp_path: Path) -> None:
+def test_what_is_no_bundle(name: str, bundle_path: Path, tmp_path: Path) -> None:
     damage, words = DAMAGED[name]
-    path = written(tmp_path / "damaged.zip", damage(members(made)))
+    path = write_bundle(tmp_path / "damaged.zip", damage(members(bundle_path)))
     with pytest.raises(EvaluationError, match=words):
         rerun(path, most_bytes=2**24)
 
 
-def test_members_that_lie_elsewhere_are_not_read(made: Path, tmp_path: Path) -> None:
-    held = members(made) | {"../evil.txt": b"x", "/tmp/evil.txt": b"x", "reports/../../evil.txt": b"x"}
+def test_members_that_lie_elsewhere_are_not_read(bundle_path: Path, tmp_path: Path) -> None:
+    contents = members(bundle_path) | {"../evil.txt": b"x", "/tmp/evil.txt": b"x", "reports/../../evil.txt": b"x"}
     folder = tmp_path / "inside"
     folder.mkdir()
-    assert rerun(written(folder / "b.zip", held)).equal
+    assert rerun(write_bundle(folder / "b.zip", contents)).equal
     assert [path.name for path in tmp_path.rglob("evil*")] == []
 
 
 @pytest.mark.parametrize("cut", [0, 1, 30, 1000, -1, -30])
-def test_files_that_are_cut_off(cut: int, made: Path, tmp_path: Path) -> None:
-    (tmp_path / "short.zip").write_bytes(made.read_bytes()[:cut])
+def test_files_that_are_cut_off(cut: int, bundle_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "short.zip").write_bytes(bundle_path.read_bytes()[:cut])
     with pytest.raises(EvaluationError, match=naming("short.zip")):
         rerun(tmp_path / "short.zip")
 
 
-def test_flipped_bits(made: Path, tmp_path: Path) -> None:
+def test_flipped_bits(bundle_path: Path, tmp_path: Path) -> None:
     """Every one is found, or changes nothing that is read."""
-    whole = made.read_bytes()
+    content = bundle_path.read_bytes()
     told = set()
-    for place in range(0, len(whole), max(len(whole) // 150, 1)):
-        damaged = bytearray(whole)
-        damaged[place] ^= 1 << place % 8
+    for position in range(0, len(content), max(len(content) // 150, 1)):
+        damaged = bytearray(content)
+        damaged[position] ^= 1 << position % 8
         (tmp_path / "b.zip").write_bytes(damaged)
         try:
             assert rerun(tmp_path / "b.zip").equal
@@ -287,7 +290,7 @@ def all_bytes(path: Path) -> bytes:
             content += name.encode() + member
             if zipfile.is_zipfile(io.BytesIO(member)):
                 with zipfile.ZipFile(io.BytesIO(member)) as inner:
-                    content += b"".join(inner.read(one) for one in inner.namelist())
+                    content += b"".join(inner.read(inner_name) for inner_name in inner.namelist())
     return content
 
 
@@ -348,13 +351,13 @@ def test_an_anonymous_one_of_an_onnx_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limits", [{"max_seconds": 1e-9}, {"max_memory": 1}])
-def test_a_run_has_limits(limits: dict[str, Any], made: Path) -> None:
-    assert rerun(made, max_seconds=3600, max_memory=2**30).equal
+def test_a_run_has_limits(limits: dict[str, Any], bundle_path: Path) -> None:
+    assert rerun(bundle_path, max_seconds=3600, max_memory=2**30).equal
     with pytest.raises(ResourceError, check=coded(Code.limit_exceeded)):
-        rerun(made, **limits)
+        rerun(bundle_path, **limits)
     ((name, limit),) = limits.items()
     options = [f"--max-seconds={limit}"] if name == "max_seconds" else [f"--max-gib={limit / 2**30}"]
-    result = CliRunner().invoke(main, ["bundle", "--run", str(made), *options])
+    result = CliRunner().invoke(main, ["bundle", "--run", str(bundle_path), *options])
     assert result.exit_code == 2, result.output
 
 

@@ -46,7 +46,7 @@ def ends(extracted: Extracted) -> tuple[list[str], list[str]]:
 
 
 @pytest.fixture
-def branched(tmp_path: Path) -> Path:
+def branched_model(tmp_path: Path) -> Path:
     """relu1 and tanh2 read the input, add3 both, matmul6 reads decompressed weights, the last one a computed shape."""
     net = NetworkText()
     x = net.parameter("2,3")
@@ -64,36 +64,36 @@ def branched(tmp_path: Path) -> Path:
 
 
 class TestWhatIsCutOut:
-    def test_between_two_values(self, branched: Path) -> None:
-        cut = extract(branched, from_="relu1", to="matmul6")
+    def test_between_two_values(self, branched_model: Path) -> None:
+        cut = extract(branched_model, from_="relu1", to="matmul6")
         assert types_in(cut) == ["Parameter", "Parameter", "Add", "Const", "Convert", "MatMul", "Result"]
         assert ends(cut) == (["relu1 f32[2,3]", "tanh2 f32[2,3]"], ["matmul6 f32[2,6]"])
 
-    def test_everything_before(self, branched: Path) -> None:
-        cut = extract(branched, to=["add3", "relu1"])
+    def test_everything_before(self, branched_model: Path) -> None:
+        cut = extract(branched_model, to=["add3", "relu1"])
         assert types_in(cut) == ["Parameter", "ReLU", "Tanh", "Add", "Result", "Result"]
         assert [port.name for port in cut.model.outputs] == ["add3", "relu1"]
 
-    def test_everything_behind(self, branched: Path) -> None:
-        cut = extract(branched, from_="add3")
+    def test_everything_behind(self, branched_model: Path) -> None:
+        cut = extract(branched_model, from_="add3")
         assert "Abs" not in types_in(cut)
         assert ends(cut)[0] == ["add3 f32[2,3]"]
 
-    def test_what_inference_knows_stays_a_constant(self, branched: Path) -> None:
-        cut = extract(branched, from_="matmul6")
+    def test_what_inference_knows_stays_a_constant(self, branched_model: Path) -> None:
+        cut = extract(branched_model, from_="matmul6")
         assert types_in(cut) == ["Parameter", "Const", "Reshape", "Result"]
         assert str(cut.model.outputs[0].shape) == "[2,3,2]"
 
-    def test_only_the_weights_that_it_uses(self, branched: Path, tmp_path: Path) -> None:
-        extract(branched, to="matmul6", output=tmp_path / "cut.xml")
+    def test_only_the_weights_that_it_uses(self, branched_model: Path, tmp_path: Path) -> None:
+        extract(branched_model, to="matmul6", output=tmp_path / "cut.xml")
         assert (tmp_path / "cut.bin").stat().st_size == 3 * 6 * 2
 
-    def test_the_original_inputs_where_they_are_read(self, branched: Path) -> None:
-        assert ends(extract(branched, from_="parameter0", to="tanh2"))[0] == ["parameter0 f32[2,3]"]
+    def test_the_original_inputs_where_they_are_read(self, branched_model: Path) -> None:
+        assert ends(extract(branched_model, from_="parameter0", to="tanh2"))[0] == ["parameter0 f32[2,3]"]
 
-    def test_types_are_the_inferred_ones(self, branched: Path) -> None:
+    def test_types_are_the_inferred_ones(self, branched_model: Path) -> None:
         """The file declares none at its ports."""
-        model = read_model(branched).reshape("7,3")
+        model = read_model(branched_model).reshape("7,3")
         assert ends(extract(model, from_="add3", to="matmul6")) == (["add3 f32[7,3]"], ["matmul6 f32[7,6]"])
 
     def test_all_outputs_of_a_layer(self, tmp_path: Path) -> None:
@@ -108,14 +108,14 @@ class TestWhatIsCutOut:
 
     def test_names_and_rt_info_stay(self) -> None:
         path = NETWORKS / "bert_tiny_fp16.xml"
-        whole = read_model(path)
-        before = {layer.name: layer for layer in whole.document.layers}
-        nodes = [node for node in whole.graph.nodes if node.type == "MatMul"]
-        cut = extract(whole, from_=nodes[1].name, to=nodes[3].name).model.document
-        assert cut.rt_info == whole.document.rt_info
-        kept = [layer for layer in cut.layers if layer.type not in ("Parameter", "Result")]
-        assert len(kept) > 5
-        for layer in kept:
+        original = read_model(path)
+        before = {layer.name: layer for layer in original.document.layers}
+        nodes = [node for node in original.graph.nodes if node.type == "MatMul"]
+        cut = extract(original, from_=nodes[1].name, to=nodes[3].name).model.document
+        assert cut.rt_info == original.document.rt_info
+        retained = [layer for layer in cut.layers if layer.type not in ("Parameter", "Result")]
+        assert len(retained) > 5
+        for layer in retained:
             old = before[layer.name]
             assert (layer.id, layer.rt_info, layer.outputs, layer.inputs) == (
                 old.id,
@@ -174,10 +174,10 @@ class TestNames:
         ],
     )
     def test_what_cannot_be(
-        self, branched: Path, begin: str | Sequence[str], end: str | Sequence[str], words: str
+        self, branched_model: Path, begin: str | Sequence[str], end: str | Sequence[str], words: str
     ) -> None:
         with pytest.raises(EvaluationError, match=words):
-            extract(branched, from_=begin, to=end)
+            extract(branched_model, from_=begin, to=end)
 
     def test_in_two_bodies(self) -> None:
         inside = next(entry.path for entry in entries_of(read_model(LOOP)) if entry.scope)
@@ -197,9 +197,9 @@ class TestBodies:
         cut = extract(LOOP, inputs, to=last.name, iteration=last.iterations)
         assert cut.inputs is not None
         assert cut.outputs is not None
-        (found,) = compile_model(cut.model, precision="file")(cut.inputs).to_tuple()
+        (output,) = compile_model(cut.model, precision="file")(cut.inputs).to_tuple()
         expected = written[f"{last.name}[{last.iterations[0]}]"]
-        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
         first = extract(LOOP, inputs, to=last.name)
         assert first.inputs is not None
         assert any(not np.array_equal(first.inputs[name], cut.inputs[name]) for name in cut.inputs)
@@ -213,11 +213,11 @@ class TestBodies:
             extract(LOOP, inputs, to=inside[-1], iteration=(0, 1))
 
     def test_a_body_in_a_body(self) -> None:
-        def loop(around: NetworkText, x: Output, body: NetworkText, inside: Output, last: Output) -> Output:
-            count, yes = around.const(np.array(2)), around.const(np.array(True))
+        def loop(outer: NetworkText, x: Output, body: NetworkText, inside: Output, last: Output) -> Output:
+            count, yes = outer.const(np.array(2)), outer.const(np.array(True))
             end, goes_on = body.result(last), body.result(body.const(np.array(True)))
             ties = [tied_input(2, inside), tied_output(3, end), tied_output(-1, goes_on, purpose="execution_condition")]
-            return around.loop(1, "Loop", [count, yes, x], body, ties, [(end, inside)])[0]
+            return outer.loop(1, "Loop", [count, yes, x], body, ties, [(end, inside)])[0]
 
         net = NetworkText()
         outer = NetworkText(net)
@@ -229,9 +229,9 @@ class TestBodies:
         file = net.file()
         model = read_model(file.xml, weights=file.weights)
         name = next(entry.path for entry in entries_of(model) if entry.type == "Add")
-        one = [np.ones(1, np.float32)]
+        arrays = [np.ones(1, np.float32)]
         for iteration, value in (((0, 0), 2), (1, 4), ((1, 0), 8), ((1, 1), 16)):
-            outputs = extract(model, one, to=name, iteration=iteration).outputs
+            outputs = extract(model, arrays, to=name, iteration=iteration).outputs
             assert outputs is not None
             assert [float(array[0]) for array in outputs.values()] == [value]
 
@@ -244,11 +244,11 @@ def chosen(path: Path, count: int) -> list[tuple[tuple[str, ...], tuple[str, ...
     # It refuses loops of which one output is not read.
     ends = [entry.layer_name if entry.type in ("Loop", "TensorIterator", "If") else entry.path for entry in entries]
     random = Random(f"{path.parent.name} {path.stem}")
-    found: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
-    while len(found) < 3 * count:
+    cuts: list[tuple[tuple[str, ...], tuple[str, ...]]] = []
+    while len(cuts) < 3 * count:
         begin, end = random.choice(begins), random.choice(ends)
-        found += [((begin,), (end,)), ((), (end,)), ((begin,), ())]
-    return found
+        cuts += [((begin,), (end,)), ((), (end,)), ((begin,), ())]
+    return cuts
 
 
 @pytest.mark.broad(keep=8)
@@ -269,12 +269,12 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
         report = check_model(tmp_path / "cut.xml")
         assert report.ok, str(report)
         cut = read_model(tmp_path / "cut.xml")
-        given, expected = read_npz(tmp_path / "cut.inputs.npz"), read_npz(tmp_path / "cut.outputs.npz")
-        assert list(given) == [port.name for port in cut.inputs]
+        cut_inputs, expected = read_npz(tmp_path / "cut.inputs.npz"), read_npz(tmp_path / "cut.outputs.npz")
+        assert list(cut_inputs) == [port.name for port in cut.inputs]
         config = {"INFERENCE_PRECISION_HINT": "f32", "EXECUTION_MODE_HINT": "ACCURACY"}
         compiled = core.compile_model(core.read_model(tmp_path / "cut.xml"), "CPU", config)
         try:
-            results = compiled([nearest(given[port.name], port.element_type) for port in cut.inputs])
+            results = compiled([nearest(cut_inputs[port.name], port.element_type) for port in cut.inputs])
         except RuntimeError as error:
             # The plugin takes the initial value's static dim of 0 for the variable's where attention is not fused.
             if "Node Assign" in str(error) and "Can not clone" in str(error):
@@ -286,14 +286,14 @@ def test_openvino_computes_the_values_at_the_cut(path: Path, tmp_path: Path) -> 
     assert checked
 
 
-def assert_close(found: Array, expected: Array, what: str) -> None:
-    found = np.asarray(found)
+def assert_close(actual: Array, expected: Array, what: str) -> None:
+    actual = np.asarray(actual)
     if expected.dtype.kind in "US":
-        assert found.tolist() == expected.tolist(), what
+        assert actual.tolist() == expected.tolist(), what
         return
     largest = np.abs(expected.astype(np.float64)[np.isfinite(expected)]).max(initial=0)
     np.testing.assert_allclose(
-        found.astype(np.float64), expected.astype(np.float64), rtol=2e-3, atol=2e-3 * (1 + largest), err_msg=what
+        actual.astype(np.float64), expected.astype(np.float64), rtol=2e-3, atol=2e-3 * (1 + largest), err_msg=what
     )
 
 
@@ -322,8 +322,8 @@ class TestNodesThatIRCannotExpress:
         extracted = extract(path, from_="a", to="y")
         assert ends(extracted) == (["a f32[2,3]"], ["y f32[2,3]"])
         a = np.linspace(-1, 1, 6, dtype=np.float32).reshape(2, 3)
-        found = compile_model(extracted.model)({"a": a})["y"]
-        np.testing.assert_allclose(found, np.exp(np.tanh(a)), rtol=1e-6)
+        output = compile_model(extracted.model)({"a": a})["y"]
+        np.testing.assert_allclose(output, np.exp(np.tanh(a)), rtol=1e-6)
 
     def test_a_part_behind_it(self, path: Path) -> None:
         assert types_in(extract(path, from_="unknown", to="z")) == ["Parameter", "Abs", "Result"]

@@ -29,16 +29,16 @@ def thousand(places: tuple[int, ...] = (617,), type: str = "Sin") -> Model:
     """A thousand layers with side branches and weights, among them the faulty ones."""
     net = NetworkText()
     x = before = net.parameter("2,4")
-    for place in range(1000):
-        if place in places:
+    for position in range(1000):
+        if position in places:
             value = net.op(type, x)
-        elif place % 7 == 0:
+        elif position % 7 == 0:
             value = net.op("Add", x, before)
-        elif place % 5 == 0:
-            value = net.op("Multiply", x, net.const(np.full(4, 1 + place / 1e5, np.float32)))
+        elif position % 5 == 0:
+            value = net.op("Multiply", x, net.const(np.full(4, 1 + position / 1e5, np.float32)))
         else:
-            value = net.op(("Tanh", "Sigmoid", "Abs")[place % 3], x)
-        if place % 10 == 0:
+            value = net.op(("Tanh", "Sigmoid", "Abs")[position % 3], x)
+        if position % 10 == 0:
             before = x
         x = value
     net.result(x)
@@ -74,7 +74,7 @@ def test_by_the_values(tmp_path: Path) -> None:
     def fails(model: Model, inputs: Mapping[str, Array]) -> bool:
         seen = []
 
-        def show(node: object, given: object, outputs: list[Array]) -> None:
+        def show(node: object, arrays: object, outputs: list[Array]) -> None:
             seen.append(float(outputs[0].max()))
 
         compile_model(model)(dict(inputs), observe=show)
@@ -82,16 +82,20 @@ def test_by_the_values(tmp_path: Path) -> None:
 
     net = NetworkText()
     x = net.parameter("3")
-    for place in range(300):
-        x = net.op("Exp", net.op("Add", x, net.const(np.full(1, 6, np.float32)))) if place == 200 else net.op("Tanh", x)
+    for position in range(300):
+        x = (
+            net.op("Exp", net.op("Add", x, net.const(np.full(1, 6, np.float32))))
+            if position == 200
+            else net.op("Tanh", x)
+        )
     net.result(x)
     reduced = reduce(read(net), fails, [np.ones(3, np.float32)], output=tmp_path / "small.xml")
     assert computing(reduced.model) == ["Exp"]
     assert check_model(tmp_path / "small.xml").ok
-    given = read_npz(tmp_path / "small.inputs.npz")
-    assert all(5 < float(array.max()) < 7 for array in given.values())
+    small_inputs = read_npz(tmp_path / "small.inputs.npz")
+    assert all(5 < float(array.max()) < 7 for array in small_inputs.values())
     (output,) = read_npz(tmp_path / "small.outputs.npz").values()
-    np.testing.assert_allclose(output, np.exp(next(iter(given.values()))), rtol=1e-5)
+    np.testing.assert_allclose(output, np.exp(next(iter(small_inputs.values()))), rtol=1e-5)
 
 
 @pytest.mark.broad
@@ -166,8 +170,8 @@ def test_weights_that_do_not_matter_become_inputs() -> None:
     model = read(net)
     reduced = reduce(model, has("MatMul"))
     assert types_in(reduced.model) == {"Parameter": 2, "MatMul": 1, "Result": 1}
-    kept = reduce(model, lambda model: types_in(model)["MatMul"] == 1 and types_in(model)["Const"] == 1)
-    assert types_in(kept.model) == {"Parameter": 1, "Const": 1, "MatMul": 1, "Result": 1}
+    smaller = reduce(model, lambda model: types_in(model)["MatMul"] == 1 and types_in(model)["Const"] == 1)
+    assert types_in(smaller.model) == {"Parameter": 1, "Const": 1, "MatMul": 1, "Result": 1}
 
 
 def test_fewer_outputs() -> None:
@@ -185,17 +189,17 @@ def test_real_networks_and_only_valid_files(name: str) -> None:
     path = NETWORKS / f"{name}.xml"
     model = read_model(path)
     layers = [node for node in model.graph.nodes if node.type not in ("Parameter", "Const", "Result", "Assign")]
-    wanted = layers[len(layers) * 2 // 3]
+    target = layers[len(layers) * 2 // 3]
     inputs = arrays(path, "inputs")
     assert inputs is not None
 
     def fails(model: Model, inputs: Mapping[str, Array]) -> bool:
         assert check_model(str(model.graph.path)).ok
         assert [port.name for port in model.inputs] == list(inputs)
-        return any(node.name == wanted.name and node.type == wanted.type for node in model.graph.nodes)
+        return any(node.name == target.name and node.type == target.type for node in model.graph.nodes)
 
     reduced = reduce(model, fails, inputs)
-    assert computing(reduced.model) == [wanted.type]
+    assert computing(reduced.model) == [target.type]
 
 
 @pytest.mark.broad
@@ -214,7 +218,7 @@ def test_a_limit() -> None:
     assert types_in(reduced.model)["Sin"] == 1
 
 
-def interrupted(after: int) -> Callable[[Model], bool]:
+def interrupt_after(after: int) -> Callable[[Model], bool]:
     calls = iter(range(after))
 
     def fails(model: Model) -> bool:
@@ -228,17 +232,17 @@ def interrupted(after: int) -> Callable[[Model], bool]:
 @pytest.mark.broad
 def test_ctrl_c_gives_what_was_found(tmp_path: Path) -> None:
     with pytest.raises(ReductionInterrupted) as raised:
-        reduce(thousand(), interrupted(5), output=tmp_path / "small.xml")
-    found = raised.value.found
+        reduce(thousand(), interrupt_after(5), output=tmp_path / "small.xml")
+    reduced = raised.value.found
     limited = reduce(thousand(), has("Sin"), limit=5)
-    assert (found.layers, found.before) == (limited.layers, 1000)
+    assert (reduced.layers, reduced.before) == (limited.layers, 1000)
     assert computing(read_model(tmp_path / "small.xml")) == computing(limited.model)
 
 
 @pytest.mark.parametrize("after", [0, 1])
 def test_ctrl_c_before_anything_was_found(after: int, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as raised:
-        reduce(thousand(), interrupted(after), output=tmp_path / "small.xml")
+        reduce(thousand(), interrupt_after(after), output=tmp_path / "small.xml")
     assert not isinstance(raised.value, ReductionInterrupted)
     assert not list(tmp_path.iterdir())
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
-from tests.debug.snapshots.taking import NETWORKS, RECORDED, taken
+from tests.debug.snapshots.taking import NETWORKS, RECORDED, take_snapshot
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or NETWORKS:
-        (RECORDED / f"{name}.txt").write_text(taken(name), encoding="utf-8")
+        (RECORDED / f"{name}.txt").write_text(take_snapshot(name), encoding="utf-8")

@@ -10,10 +10,10 @@ from ir_exec import Model, debug, read_model
 from ir_exec.debug.traces.walk import Visit, Walker
 from ir_exec.types import Array
 from tests.conformance.networks import COPIES, arrays
-from tests.debug.comparison.planted import planted, visible
+from tests.debug.comparison.planted import plant_fault, visible
 from tests.plans.snapshot import fixed_machine
 
-__all__ = ["NETWORKS", "RECORDED", "taken"]
+__all__ = ["NETWORKS", "RECORDED", "take_snapshot"]
 
 RECORDED = Path(__file__).with_name("recorded")
 
@@ -41,7 +41,7 @@ _SEEDS = 60
 """Planted faults that are tried until one is visible."""
 
 
-def taken(name: str) -> str:
+def take_snapshot(name: str) -> str:
     """The text of all reports of a network."""
     path = COPIES / f"{name}.xml"
     inputs = arrays(path, "inputs")
@@ -52,7 +52,7 @@ def taken(name: str) -> str:
     for bodies in (False, True) if name in _HAVE_BODIES else (False,):
         where = "a body" if bodies else "the network"
         lines += ["", f"# compare with a fault in {where}", *_with_fault(path, inputs, bodies=bodies)]
-    lines += ["", "# extract", *_extracted(read_model(path), inputs)]
+    lines += ["", "# extract", *_extracted_lines(read_model(path), inputs)]
     if name in _PROFILED:
         lines += ["", "# profile", *_profile(read_model(path), inputs)]
     return "\n".join(lines) + "\n"
@@ -84,7 +84,7 @@ def _with_fault(path: Path, inputs: list[Array], *, bodies: bool) -> Iterator[st
     xml, weights = path.read_bytes(), path.with_suffix(".bin").read_bytes()
     good = read_model(path)
     for seed in range(_SEEDS):
-        fault = planted(xml, weights, Random(seed), bodies=bodies)
+        fault = plant_fault(xml, weights, Random(seed), bodies=bodies)
         if fault is not None and visible(good, fault, inputs):
             yield f"planted: {' '.join(sorted(fault.paths))} ({fault.kind}, seed {seed})"
             yield from _comparison(debug.compare(read_model(fault.xml, weights=fault.weights), good, inputs))
@@ -119,21 +119,21 @@ def _comparison(report: debug.Comparison) -> Iterator[str]:
         further = f"errors {errors}, runs {layer.runs}, untested {layer.untested}"
         yield f"{layer.path}{times} {layer.type}{partner}: {status}, {further}"
     yield f"... {plain} layers that run once and are within"
-    for one in report.unmatched:
-        yield f"unmatched {one.side} {one.path} {one.type}"
+    for value in report.unmatched:
+        yield f"unmatched {value.side} {value.path} {value.type}"
 
 
 def _errors(layer: debug.ComparedLayer) -> tuple[debug.Difference | None, debug.Difference | None]:
     return layer.own, layer.carried
 
 
-def _extracted(model: Model, inputs: list[Array]) -> Iterator[str]:
+def _extracted_lines(model: Model, inputs: list[Array]) -> Iterator[str]:
     """Each output of a layer with bodies or in the middle of the network, from the layers right above it."""
     nodes = [node for node in model.graph.nodes if node.values_in and len(node.outputs) == 1]
     for node in nodes[len(nodes) // 2 : len(nodes) // 2 + 1]:
-        found = debug.extract(model, inputs, to=node.name)
-        yield f"to {node.name}: {' '.join(node.name for node in found.model.graph.nodes)}"
-        for title, values in (("inputs", found.inputs), ("outputs", found.outputs)):
+        part = debug.extract(model, inputs, to=node.name)
+        yield f"to {node.name}: {' '.join(node.name for node in part.model.graph.nodes)}"
+        for title, values in (("inputs", part.inputs), ("outputs", part.outputs)):
             for name, array in (values or {}).items():
                 yield f"{title} {name} {_type(array)}"
 

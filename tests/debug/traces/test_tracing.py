@@ -102,11 +102,11 @@ def test_every_element_type_comes_back(kind: ElementType, shape: tuple[int, ...]
     else:
         array = np.asarray(random.integers(0, 2, shape)).astype(kind.dtype)
     write_value(tmp_path / "value.npy", array)
-    found = read_value(tmp_path / "value.npy", kind, shape)
-    assert found.dtype == kind.dtype
-    assert found.shape == shape
-    assert str(found.tolist()) == str(array.tolist())  # as text: NaN is not equal to itself
-    assert digest(found) == digest(array)
+    value = read_value(tmp_path / "value.npy", kind, shape)
+    assert value.dtype == kind.dtype
+    assert value.shape == shape
+    assert str(value.tolist()) == str(array.tolist())  # as text: NaN is not equal to itself
+    assert digest(value) == digest(array)
 
 
 def test_bits_are_kept(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_facts() -> None:
     assert facts.mean == 4
     assert facts.std == pytest.approx(np.std([1, 3, 8]))
     large = np.random.default_rng(0).standard_normal(600_000).astype(np.float32) + 1000
-    found = facts_of(large)
-    assert found.mean == pytest.approx(float(large.mean(dtype=np.float64)), rel=1e-12)
-    assert found.std == pytest.approx(float(large.std(dtype=np.float64)), rel=1e-9)
+    measured = facts_of(large)
+    assert measured.mean == pytest.approx(float(large.mean(dtype=np.float64)), rel=1e-12)
+    assert measured.std == pytest.approx(float(large.std(dtype=np.float64)), rel=1e-9)
     assert facts_of(np.empty((0,), np.float32)).min is None
     assert facts_of(np.array([True, False])).mean == 0.5
     assert facts_of(np.array([np.nan], np.float32)).max is None
@@ -149,7 +149,7 @@ def test_statistics_without_non_finite_elements_of_one_chunk(value: float) -> No
 def test_digests_tell_type_shape_and_bits() -> None:
     array = np.arange(6, dtype=np.int32)
     others = [array.reshape(2, 3), array.astype(np.int64), array[::-1], array.view(np.uint32)]
-    assert len({digest(one) for one in [array, *others]}) == 5
+    assert len({digest(sample) for sample in [array, *others]}) == 5
     assert digest(array[::2]) == digest(array[::2].copy())
 
 
@@ -189,16 +189,16 @@ class TestTrouble:
         assert {path.name for path in tmp_path.iterdir()} == {"index.json", *(v.file for v in written.index.values)}
 
     def test_room_is_kept_for_the_index(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        held: list[int] = []
+        reserved: list[int] = []
 
         def full(path: Path, array: Array) -> None:
-            held.append((tmp_path / "index.reserve").stat().st_size)
+            reserved.append((tmp_path / "index.reserve").stat().st_size)
             raise OSError(28, "No space left on device")
 
         monkeypatch.setattr("ir_exec.debug.traces.tracing.write_value", full)
         with pytest.raises(ResourceError, match="No space left on device", check=coded("IR009")):
             trace(GNN, arrays(GNN, "inputs"), output=tmp_path)
-        assert held[0] > 100_000
+        assert reserved[0] > 100_000
         assert [path.name for path in tmp_path.iterdir()] == ["index.json"]
 
     @pytest.mark.parametrize("has_index", [True, False])

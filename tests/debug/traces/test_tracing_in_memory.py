@@ -23,18 +23,18 @@ LOOP = NETWORKS / "script_loop_seq.xml"
 def test_as_in_a_folder(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     inputs = arrays(path, "inputs")
-    kept = trace(path, inputs)
+    in_memory = trace(path, inputs)
     assert not list(tmp_path.iterdir())
     written = trace(path, inputs, output="values")
-    assert kept.index == written.index
-    assert list(kept) == list(written)
-    for name, array in kept.items():
+    assert in_memory.index == written.index
+    assert list(in_memory) == list(written)
+    for name, array in in_memory.items():
         assert array.dtype == written[name].dtype
         assert array.tobytes() == written[name].tobytes()
         assert not array.flags.writeable
-    assert kept.folder is None
+    assert in_memory.folder is None
     port = ir_exec.read_model(path).outputs[0]
-    assert np.array_equal(kept[port.name], written[port.name])
+    assert np.array_equal(in_memory[port.name], written[port.name])
 
 
 def test_what_is_chosen() -> None:
@@ -49,9 +49,9 @@ def test_what_is_chosen() -> None:
 def test_what_was_given_may_change_afterwards() -> None:
     data = build.parameter([2], "f32", name="data")
     model = build.model(build.reshape(data, [1, 2], False, name="out"))
-    given = np.array([1, 2], np.float32)
-    values = trace(model, [given])
-    given[:] = 7
+    array = np.array([1, 2], np.float32)
+    values = trace(model, [array])
+    array[:] = 7
     assert values["data"].tolist() == [1, 2]
     assert values["out"].tolist() == [[1, 2]]
 
@@ -73,8 +73,8 @@ def test_the_memory_is_limited() -> None:
         trace(model, inputs, max_memory=100)
     with pytest.raises(ir_exec.EvaluationError):
         trace(model, inputs, max_memory=-1)
-    one = trace(model, inputs, layers=[model.outputs[0].name], max_memory=10_000)
-    assert len(one) == 1
+    small_trace = trace(model, inputs, layers=[model.outputs[0].name], max_memory=10_000)
+    assert len(small_trace) == 1
 
 
 def test_as_a_reference() -> None:

@@ -23,9 +23,9 @@ from tests.helpers.network_text import NetworkText, tied_input, tied_output
 X = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def product(weights: Array, kind: str = "f32") -> Model:
+def product(weights: Array, element_type: str = "f32") -> Model:
     net = NetworkText()
-    x = net.parameter("2,3", kind)
+    x = net.parameter("2,3", element_type)
     net.result(net.op("MatMul", x, net.const(weights), transpose_a="false", transpose_b="true"))
     file = net.file()
     return read_model(file.xml, file.weights)
@@ -35,18 +35,18 @@ def test_kernels_of_constants_are_those_that_run(monkeypatch: pytest.MonkeyPatch
     seen: list[Mapping[int, Array]] = []
     plain = MatMul.with_constants
 
-    def watched(self: MatMul, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
+    def record_constants(self: MatMul, constants: Mapping[int, Array]) -> Callable[..., Any] | None:
         seen.append(constants)
         return plain(self, constants)
 
-    monkeypatch.setattr(MatMul, "with_constants", watched)
+    monkeypatch.setattr(MatMul, "with_constants", record_constants)
     weights = np.arange(12, dtype=np.float32).reshape(4, 3)
     model = product(weights)
     walker = Walker(model)
-    (found,) = walker.run([X])
-    np.testing.assert_array_equal(found, X @ weights.T)
-    (known,) = seen
-    assert list(known) == [1]
+    (output,) = walker.run([X])
+    np.testing.assert_array_equal(output, X @ weights.T)
+    (constants_seen,) = seen
+    assert list(constants_seen) == [1]
     # Other constants than those of the network make a kernel of their own.
     (node,) = [node for node in model.graph.nodes if node.type == "MatMul"]
     (other,) = walker.again(node, [X, weights + 1])
@@ -77,7 +77,7 @@ def test_16_bit_floats_are_computed_as_run_does(tmp_path: Path) -> None:
 NETWORKS = Path(__file__).parents[2] / "networks"
 
 
-def found(net: NetworkText, x: list[float]) -> str | None:
+def find_first_not_finite(net: NetworkText, x: list[float]) -> str | None:
     file = net.file()
     result = first_not_finite(read_model(file.xml, weights=file.weights), [np.array(x, np.float32)])
     return None if result is None else result.message
@@ -95,23 +95,23 @@ def network(*types: str, constant: float | None = None) -> NetworkText:
 
 
 def test_the_layer_that_makes_it() -> None:
-    assert found(network("Sqrt", "Log", "Abs"), [1, 2]) is None
-    message = found(network("Abs", "Log", "Abs"), [0, 2])
+    assert find_first_not_finite(network("Sqrt", "Log", "Abs"), [1, 2]) is None
+    message = find_first_not_finite(network("Abs", "Log", "Abs"), [0, 2])
     assert message == mentions(2, "log2", 1, 2)
     assert "infinit" in message
-    assert found(network("Abs", "Sqrt"), [1, 2]) is None
-    assert found(network("Sqrt", "Abs"), [-1, 2]) == mentions(1, "sqrt1", 1, "NaN", 2)
+    assert find_first_not_finite(network("Abs", "Sqrt"), [1, 2]) is None
+    assert find_first_not_finite(network("Sqrt", "Abs"), [-1, 2]) == mentions(1, "sqrt1", 1, "NaN", 2)
 
 
 def test_nan_of_infinity() -> None:
     """The infinity of a mask is meant; what is made of it is not."""
-    message = found(network(constant=-np.inf), [1, 2])
+    message = find_first_not_finite(network(constant=-np.inf), [1, 2])
     assert message == mentions(4, "multiply4", "NaN", 2, 2)
 
 
 def test_inputs_and_constants_that_hold_nan() -> None:
-    assert found(network("Abs"), [np.nan]) == mentions(0, "parameter0", 1, "NaN", 1)
-    message = found(network(constant=np.nan), [1.0])
+    assert find_first_not_finite(network("Abs"), [np.nan]) == mentions(0, "parameter0", 1, "NaN", 1)
+    message = find_first_not_finite(network(constant=np.nan), [1.0])
     assert message == mentions(1, "const1", 1, "NaN", 1)
 
 
@@ -126,7 +126,7 @@ def test_in_a_body() -> None:
     count, yes = net.const(np.array(9, np.int64)), net.const(np.array(True))
     (value,) = net.loop(1, "Loop", [count, yes, x], body, ties, [(last, inside)])
     net.result(value)
-    message = found(net, [1])
+    message = find_first_not_finite(net, [1])
     assert message is not None
     assert message == mentions(1, "loop3/body/exp1", 1, 3)
     assert "infinit" in message
@@ -146,6 +146,6 @@ def test_what_a_run_computes_in_f32_does_not_overflow() -> None:
     inputs = [np.array([300], np.float16)]
     assert compile_model(model)(inputs)[0] == 300
     assert first_not_finite(model, inputs) is None
-    found = first_not_finite(model, inputs, precision="file")
-    assert found is not None
-    assert "(Multiply)" in found.message
+    not_finite = first_not_finite(model, inputs, precision="file")
+    assert not_finite is not None
+    assert "(Multiply)" in not_finite.message

@@ -40,19 +40,19 @@ ARRAYS: dict[str, Array] = {
 @pytest.mark.parametrize("mapped", [True, False])
 def test_arrays_that_numpy_wrote(name: str, mapped: bool, tmp_path: Path) -> None:
     np.save(tmp_path / "a.npy", ARRAYS[name])
-    found = read_npy(tmp_path / "a.npy", mapped=mapped)
-    assert (found.dtype, found.shape, found.tolist()) == (ARRAYS[name].dtype, ARRAYS[name].shape, ARRAYS[name].tolist())
-    assert found.flags.f_contiguous == ARRAYS[name].flags.f_contiguous
+    array = read_npy(tmp_path / "a.npy", mapped=mapped)
+    assert (array.dtype, array.shape, array.tolist()) == (ARRAYS[name].dtype, ARRAYS[name].shape, ARRAYS[name].tolist())
+    assert array.flags.f_contiguous == ARRAYS[name].flags.f_contiguous
     assert np.array_equal(read_stored(tmp_path / "a.npy"), ARRAYS[name])
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
 def test_archives_that_numpy_wrote(save: Callable[..., None], tmp_path: Path) -> None:
     save(tmp_path / "a.npz", **ARRAYS)
-    for found in (read_npz(tmp_path / "a.npz"), read_stored(tmp_path / "a.npz")):
-        assert isinstance(found, dict)
-        assert list(found) == list(ARRAYS)
-        assert all(found[name].tolist() == array.tolist() for name, array in ARRAYS.items())
+    for arrays in (read_npz(tmp_path / "a.npz"), read_stored(tmp_path / "a.npz")):
+        assert isinstance(arrays, dict)
+        assert list(arrays) == list(ARRAYS)
+        assert all(arrays[name].tolist() == array.tolist() for name, array in ARRAYS.items())
 
 
 def test_a_header_of_python_2(tmp_path: Path) -> None:
@@ -66,34 +66,34 @@ def npy(header: str, content: bytes = bytes(64), version: bytes = b"\x01\x00") -
     return b"\x93NUMPY" + version + struct.pack("<H", len(text)) + text + content
 
 
-def described(descr: object = "<f4", order: object = False, shape: object = (2,), **others: object) -> str:
+def make_header(descr: object = "<f4", order: object = False, shape: object = (2,), **others: object) -> str:
     return repr({"descr": descr, "fortran_order": order, "shape": shape, **others})
 
 
 HEADERS = {
-    "dims beyond the file": described(shape=(10**6,)),
-    "dims beyond i64": described(shape=(2**70,)),
-    "a product beyond i64": described(shape=(2**40, 2**40)),
-    "a dim of 5,000 digits": described(shape=()).replace("()", f"({'9' * 4000},)"),
-    "a negative dim": described(shape=(-1,)),
-    "a dim that is a boolean": described(shape=(True,)),
-    "a dim that is a float": described(shape=(2.0,)),
-    "a dim that is a text": described(shape=("2",)),
-    "a shape that is a list": described(shape=[2]),
-    "a shape that is a number": described(shape=2),
-    "65 dims": described(shape=(1,) * 65),
-    "an unknown type": described(descr="<q9"),
-    "a type that is a number": described(descr=4),
-    "a type that is None": described(descr=None),
-    "a type that is a dictionary": described(descr={}),
-    "a nested type": described(descr=[("a", [("b", [("c", "|O")])])]),
-    "objects": described(descr="|O"),
-    "objects in records": described(descr=[("a", "<f4"), ("b", "|O")]),
-    "elements without bytes": described(descr="|V0", shape=(10**12,)),
-    "texts of 4 GB": described(descr="<U1000000000"),
-    "arrays as elements": described(descr="(100,100)f4"),
-    "an order that is a number": described(order=3),
-    "a key too many": described(other=1),
+    "dims beyond the file": make_header(shape=(10**6,)),
+    "dims beyond i64": make_header(shape=(2**70,)),
+    "a product beyond i64": make_header(shape=(2**40, 2**40)),
+    "a dim of 5,000 digits": make_header(shape=()).replace("()", f"({'9' * 4000},)"),
+    "a negative dim": make_header(shape=(-1,)),
+    "a dim that is a boolean": make_header(shape=(True,)),
+    "a dim that is a float": make_header(shape=(2.0,)),
+    "a dim that is a text": make_header(shape=("2",)),
+    "a shape that is a list": make_header(shape=[2]),
+    "a shape that is a number": make_header(shape=2),
+    "65 dims": make_header(shape=(1,) * 65),
+    "an unknown type": make_header(descr="<q9"),
+    "a type that is a number": make_header(descr=4),
+    "a type that is None": make_header(descr=None),
+    "a type that is a dictionary": make_header(descr={}),
+    "a nested type": make_header(descr=[("a", [("b", [("c", "|O")])])]),
+    "objects": make_header(descr="|O"),
+    "objects in records": make_header(descr=[("a", "<f4"), ("b", "|O")]),
+    "elements without bytes": make_header(descr="|V0", shape=(10**12,)),
+    "texts of 4 GB": make_header(descr="<U1000000000"),
+    "arrays as elements": make_header(descr="(100,100)f4"),
+    "an order that is a number": make_header(order=3),
+    "a key too many": make_header(other=1),
     "no keys": "{}",
     "a list": "[1, 2]",
     "a call": "{'descr': exit(), 'fortran_order': False, 'shape': ()}",
@@ -101,7 +101,7 @@ HEADERS = {
     "deep brackets": "(" * 3000 + ")" * 3000,
     "deep signs": "-" * 5000 + "1",
     "an unhashable key": "{[]: 1}",
-    "a long header": described() + " " * 20_000,
+    "a long header": make_header() + " " * 20_000,
 }
 
 
@@ -128,7 +128,7 @@ def archive_of(array: Array, method: int = zipfile.ZIP_DEFLATED) -> bytearray:
     return bytearray(content.getvalue())
 
 
-def encrypted(content: bytearray) -> bytearray:
+def mark_encrypted(content: bytearray) -> bytearray:
     for start, flags in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         content[content.index(start) + flags] |= 1
     return content
@@ -147,15 +147,15 @@ def lying_size(content: bytearray) -> bytearray:
     return content
 
 
-def flipped(content: bytearray) -> bytearray:
+def flip_bit(content: bytearray) -> bytearray:
     content[60] ^= 0xFF
     return content
 
 
 ARCHIVES: dict[str, Callable[[bytearray], bytearray]] = {
-    "an encrypted member": encrypted,
+    "an encrypted member": mark_encrypted,
     "an unknown compression": unknown_method,
-    "a damaged member": flipped,
+    "a damaged member": flip_bit,
     "an end that is missing": lambda content: content[:-30],
     "half of it": lambda content: content[: len(content) // 2],
     "text": lambda _: bytearray(b"PK is not enough"),
@@ -173,7 +173,7 @@ def test_damaged_archives(name: str, tmp_path: Path) -> None:
 
 
 def test_a_size_that_is_not_true(tmp_path: Path) -> None:
-    header = described(descr="|u1", shape=(2**30,))
+    header = make_header(descr="|u1", shape=(2**30,))
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.npy", npy(header))
@@ -232,7 +232,7 @@ def test_any_damage_is_an_error_or_an_array(data: st.DataObject, tmp_path: Path)
     content = content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content
     (tmp_path / "a.npz").write_bytes(content)
     try:
-        found = read_npz(tmp_path / "a.npz")
+        arrays = read_npz(tmp_path / "a.npz")
     except IRError:
         return
-    assert all(isinstance(array, np.ndarray) for array in found.values())
+    assert all(isinstance(array, np.ndarray) for array in arrays.values())

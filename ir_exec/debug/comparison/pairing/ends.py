@@ -39,14 +39,14 @@ def asked_pairs(
     Raises:
         EvaluationError: For an unknown name.
     """
-    found: dict[Key, Entry] = {}
+    matches: dict[Key, Entry] = {}
     pairings = []
     for name, other in asked.items():
         entry, partner = find(ours, name), find(theirs, other)
-        found[entry.key] = partner
+        matches[entry.key] = partner
         end: End = "input" if entry.is_input else "output" if entry.output else "value"
         pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="asked"))
-    return found, pairings
+    return matches, pairings
 
 
 def paired_ends(
@@ -59,39 +59,39 @@ def paired_ends(
         theirs: The values of the reference.
         partners: The known pairs.
     """
-    found: dict[Key, Entry] = {}
+    matches: dict[Key, Entry] = {}
     pairings: list[Pairing] = []
     used = {partner.key for partner in partners.values()}
     ends: tuple[tuple[End, Callable[[Entry], bool]], ...]
-    ends = ("input", lambda one: one.is_input), ("output", lambda one: one.output)
+    ends = ("input", lambda entry: entry.is_input), ("output", lambda entry: entry.output)
     for end, is_end in ends:
         mine = [our for our in ours if is_end(our) and our.key not in partners]
         other = [their for their in theirs if is_end(their) and their.key not in used]
-        for entry, partner, how in _paired(mine, other):
-            found[entry.key] = partner
+        for entry, partner, how in _pair_if_unambiguous(mine, other):
+            matches[entry.key] = partner
             pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how=how))
-    return found, pairings
+    return matches, pairings
 
 
-def unnamed_pairs(ours: Sequence[Entry], partners: Mapping[Key, Entry], known: Sequence[Pairing]) -> list[Pairing]:
-    """Return the pairings of inputs and outputs without a common name, except those in `known`."""
-    told = {one.model for one in known}
-    found = []
+def unnamed_pairs(ours: Sequence[Entry], partners: Mapping[Key, Entry], reported: Sequence[Pairing]) -> list[Pairing]:
+    """Return the pairings of inputs and outputs without a common name, except those in `reported`."""
+    told = {pairing.model for pairing in reported}
+    pairings = []
     for entry in ours:
         partner = partners.get(entry.key)
         if not entry.is_end or partner is None or _title(entry) in told:
             continue
         if {entry.layer_name, *entry.names}.isdisjoint({partner.layer_name, *partner.names}):
             end: End = "input" if entry.is_input else "output"
-            found.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="structure"))
-    return found
+            pairings.append(Pairing(end=end, model=_title(entry), reference=_title(partner), how="structure"))
+    return pairings
 
 
 def _title(entry: Entry) -> str:
     return entry.names[0] if entry.names else entry.path
 
 
-def _paired(
+def _pair_if_unambiguous(
     ours: Sequence[Entry], theirs: Sequence[Entry]
 ) -> Iterable[tuple[Entry, Entry, Literal["position", "type and shape"]]]:
     """The pairs, if they are unambiguous: both sides have the same number of similar values."""
@@ -101,7 +101,7 @@ def _paired(
         for entry, partner in zip(ours, theirs, strict=True):
             yield entry, partner, "position"
         return
-    kinds, others = (Counter((one.element_type, one.shape) for one in side) for side in (ours, theirs))
+    kinds, others = (Counter((value.element_type, value.shape) for value in side) for side in (ours, theirs))
     if kinds == others and max(kinds.values()) == 1:
         by_kind = {(their.element_type, their.shape): their for their in theirs}
         for entry in ours:

@@ -11,7 +11,7 @@ from ir_exec.debug.comparison.pairing.ends import agree, same_family
 from ir_exec.debug.values.entries import Entry, Key, by_key, conversions_of_constants
 from ir_exec.ops.base.registry import type_key
 
-__all__ = ["matched"]
+__all__ = ["match_values"]
 
 _GENERATED = re.compile(r"^[A-Za-z][A-Za-z0-9]*_\d+$")
 """Names that converters number (`Add_45`): files that were converted separately share them by chance."""
@@ -26,8 +26,8 @@ _AGREEMENT = 0.9
 """Minimum share of common generated names whose layers have the same type and shape, for these names to count."""
 
 
-def matched(
-    ours: Sequence[Entry], theirs: Sequence[Entry], known: Mapping[Key, Entry] | None = None
+def match_values(
+    ours: Sequence[Entry], theirs: Sequence[Entry], pairs_outside: Mapping[Key, Entry] | None = None
 ) -> dict[Key, Entry]:
     """Return the matching value of `theirs` for each value of `ours`, if there is one.
 
@@ -37,22 +37,24 @@ def matched(
     differ (axis 2, axis -1). Bodies are matched if their layers are.
 
     Args:
-        known: Given pairs, outside bodies.
+        pairs_outside: Given pairs, outside bodies.
     """
-    found: dict[Key, Entry] = {}
+    matches: dict[Key, Entry] = {}
     our_scopes, their_scopes = _by_scope(ours), _by_scope(theirs)
     pending: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((), ())]
     while pending:
         mine, other = pending.pop()
-        given = {} if mine or known is None else known
-        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), given)
-        found |= {entry.key: partner for entry, partner in pairs}
+        scope_pairs = {} if mine or pairs_outside is None else pairs_outside
+        pairs = _in_scope(our_scopes.get(mine, []), their_scopes.get(other, []), scope_pairs)
+        matches |= {entry.key: partner for entry, partner in pairs}
         partners = {name: partner for entry, partner in pairs for name in entry.holder_names}
         for scope in our_scopes:
             if len(scope) == len(mine) + 2 and scope[:-2] == mine and scope[-2] in partners:
                 names = partners[scope[-2]].holder_names
-                pending += [(scope, one) for name in names if (one := (*other, name, scope[-1])) in their_scopes]
-    return found
+                pending += [
+                    (scope, candidate) for name in names if (candidate := (*other, name, scope[-1])) in their_scopes
+                ]
+    return matches
 
 
 def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
@@ -65,12 +67,12 @@ def _by_scope(entries: Iterable[Entry]) -> dict[tuple[str, ...], list[Entry]]:
 class _ScopePairs:
     """The pairs found in one scope. No value is in two pairs."""
 
-    def __init__(self, ours: list[Entry], known: Mapping[Key, Entry]) -> None:
+    def __init__(self, ours: list[Entry], partners: Mapping[Key, Entry]) -> None:
         self.found: list[tuple[Entry, Entry]] = []
         self.of_ours: dict[Key, Key] = {}
         self.of_theirs: dict[Key, Key] = {}
         for entry in ours:
-            self.add(entry, known.get(entry.key))
+            self.add(entry, partners.get(entry.key))
 
     def add(self, entry: Entry | None, partner: Entry | None) -> None:
         if entry is None or partner is None or self.has(entry, partner):
@@ -84,20 +86,20 @@ class _ScopePairs:
         """Return True if at least one of the two has a partner."""
         return entry.key in self.of_ours or partner.key in self.of_theirs
 
-    def left(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
+    def find_unpaired(self, ours: list[Entry], theirs: list[Entry]) -> tuple[list[Entry], list[Entry]]:
         """The values of both sides without a partner."""
         mine = [entry for entry in ours if entry.key not in self.of_ours]
         return mine, [entry for entry in theirs if entry.key not in self.of_theirs]
 
 
-def _in_scope(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
-    if all(one.sources is not None for one in (*ours, *theirs)):
-        return _in_graphs(ours, theirs, known)
-    pairs = _ScopePairs(ours, known)
-    _pair_by_names(ours, theirs, _trusted(ours, theirs, _GENERATED), pairs.add)
+def _in_scope(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
+    if all(entry.sources is not None for entry in (*ours, *theirs)):
+        return _in_graphs(ours, theirs, partners)
+    pairs = _ScopePairs(ours, partners)
+    _pair_by_names(ours, theirs, _make_name_filter(ours, theirs, _GENERATED), pairs.add)
     if _have_the_same_layers(ours, theirs):
-        _pair_by_position(*pairs.left(ours, theirs), pairs.add)
-    _pair_outputs(*pairs.left(ours, theirs), pairs.add)
+        _pair_by_position(*pairs.find_unpaired(ours, theirs), pairs.add)
+    _pair_outputs(*pairs.find_unpaired(ours, theirs), pairs.add)
     return pairs.found
 
 
@@ -114,13 +116,13 @@ def _have_the_same_layers(ours: list[Entry], theirs: list[Entry]) -> bool:
     return (mine & other).total() >= _SAME_LAYERS * max(mine.total(), other.total())
 
 
-def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
+def _in_graphs(ours: list[Entry], theirs: list[Entry], partners: Mapping[Key, Entry]) -> list[tuple[Entry, Entry]]:
     """Pairs of two graphs whose edges are known."""
-    if not known and list(map(_identity, ours)) == list(map(_identity, theirs)):
+    if not partners and list(map(_identity, ours)) == list(map(_identity, theirs)):
         # Two runs of the same file, or a copy of it with other weights or operators.
         return [pair for pair in zip(ours, theirs, strict=True) if _comparable(*pair)]
-    pairs, here, there = _ScopePairs(ours, known), _Around(ours), _Around(theirs)
-    layers, others = ([one for one in side if not one.is_constant] for side in (ours, theirs))
+    pairs, here, there = _ScopePairs(ours, partners), _Around(ours), _Around(theirs)
+    layers, others = ([value for value in side if not value.is_constant] for side in (ours, theirs))
     has_names = any(entry.names for entry in layers) and any(entry.names for entry in others)
 
     def add_named(entry: Entry, partner: Entry | None) -> None:
@@ -137,7 +139,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
         if _look_alike(entry, partner) and stand_alike(entry, partner, pairs, here, there):
             pairs.add(entry, partner)
 
-    _pair_by_names(layers, others, _trusted(layers, others, _NUMBERED), add_named)
+    _pair_by_names(layers, others, _make_name_filter(layers, others, _NUMBERED), add_named)
     _pair_neighbours(pairs, here, there, add_alike)
     # Layers with the same inputs and the same name match, even if their operators differ.
     names = _unique((_port_name(entry), entry) for entry in others)
@@ -145,7 +147,7 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
         if name in names and not pairs.has(entry, names[name]) and stand_alike(entry, names[name], pairs, here, there):
             pairs.add(entry, names[name])
     _pair_neighbours(pairs, here, there, add_alike)
-    _pair_by_position(*pairs.left(layers, others), add_alike)
+    _pair_by_position(*pairs.find_unpaired(layers, others), add_alike)
     _pair_neighbours(pairs, here, there, add_alike)
     takers = _Takers(pairs, here, there)
 
@@ -153,8 +155,8 @@ def _in_graphs(ours: list[Entry], theirs: list[Entry], known: Mapping[Key, Entry
         if partner is not None and not takers.tell_apart(entry, partner):
             pairs.add(entry, partner)
 
-    constants, others = ([one for one in side if one.is_constant] for side in (ours, theirs))
-    _pair_by_names(constants, others, _trusted(ours, theirs, _GENERATED), add_taken)
+    constants, others = ([value for value in side if value.is_constant] for side in (ours, theirs))
+    _pair_by_names(constants, others, _make_name_filter(ours, theirs, _GENERATED), add_taken)
     _pair_taken(pairs, here, there)
     return pairs.found
 
@@ -209,11 +211,11 @@ def _pair_neighbours(pairs: _ScopePairs, ours: _Around, theirs: _Around, pair: C
     for entry, partner in pairs.found:  # grows during the loop
         if type_key(entry.type) != type_key(partner.type):
             continue
-        around = [(ours.source(entry, i), theirs.source(partner, i)) for i in range(len(entry.sources or ()))]
+        neighbors = [(ours.source(entry, i), theirs.source(partner, i)) for i in range(len(entry.sources or ()))]
         mine, other = ours.readers[entry.key], theirs.readers[partner.key]
         if len(mine) == len(other) == 1 and mine[0][1] == other[0][1]:
-            around.append((mine[0][0], other[0][0]))
-        for a, b in around:
+            neighbors.append((mine[0][0], other[0][0]))
+        for a, b in neighbors:
             if a is not None and b is not None and not a.is_constant and not b.is_constant:
                 pair(a, b)
 
@@ -272,13 +274,15 @@ class _Takers:
 
     def tell_apart(self, entry: Entry, partner: Entry) -> bool:
         """Return True if paired layers read different constants, or if only one of them transposes the constant."""
-        for constant, other, (side, across, found) in zip((entry, partner), (partner, entry), self._sides, strict=True):
+        for constant, other, (side, across, partners) in zip(
+            (entry, partner), (partner, entry), self._sides, strict=True
+        ):
             for reader, position in side.readers[constant.key]:
-                beside = found.get(reader.key)
-                taken = None if beside is None else across.source(beside, position)
-                if beside is None or taken is None or not taken.is_constant:
+                beside = partners.get(reader.key)
+                constant_beside = None if beside is None else across.source(beside, position)
+                if beside is None or constant_beside is None or not constant_beside.is_constant:
                     continue
-                if taken.key != other.key or _transposes(reader) != _transposes(beside):
+                if constant_beside.key != other.key or _transposes(reader) != _transposes(beside):
                     return True
         return False
 
@@ -326,7 +330,9 @@ def _comparable(entry: Entry, partner: Entry) -> bool:
     return same_family(entry, partner)
 
 
-def _trusted(ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]) -> Callable[[str], bool]:
+def _make_name_filter(
+    ours: Sequence[Entry], theirs: Sequence[Entry], generated: re.Pattern[str]
+) -> Callable[[str], bool]:
     """Return a predicate of the names that count: generated names count only if they agree on both sides.
 
     Arrays without types have only their names, which refer to this model.
@@ -353,22 +359,22 @@ def _is_same_name(entry: Entry, partner: Entry) -> bool:
 
 def _unique(pairs: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
     """The values with a unique name, by name."""
-    found: dict[str, Entry] = {}
+    owners: dict[str, Entry] = {}
     shared: set[str] = set()
     for name, entry in pairs:
-        if found.setdefault(name, entry).key != entry.key:
+        if owners.setdefault(name, entry).key != entry.key:
             shared.add(name)
-    return {name: entry for name, entry in found.items() if name not in shared}
+    return {name: entry for name, entry in owners.items() if name not in shared}
 
 
-def _pair_fused(made: Sequence[Entry], parts: Sequence[Entry], pair: Callable[[Entry, Entry], None]) -> None:
+def _pair_fused(fused_entries: Sequence[Entry], parts: Sequence[Entry], pair: Callable[[Entry, Entry], None]) -> None:
     """Pair a fused layer with the last of the layers that it replaces."""
-    place = {entry.layer_name: (position, entry) for position, entry in enumerate(parts) if entry.ports == 1}
-    for entry in made:
+    parts_by_name = {entry.layer_name: (position, entry) for position, entry in enumerate(parts) if entry.ports == 1}
+    for entry in fused_entries:
         if entry.ports == 1 and not entry.is_constant and entry.fused not in ((), (entry.layer_name,)):
-            held = [place[name] for name in entry.fused if name in place]
-            if held:
-                pair(entry, max(held, key=lambda one: one[0])[1])
+            replaced = [parts_by_name[name] for name in entry.fused if name in parts_by_name]
+            if replaced:
+                pair(entry, max(replaced, key=lambda part: part[0])[1])
 
 
 def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
@@ -379,8 +385,8 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
         types[entry.type].append(entry)
     for entry in theirs:
         others[entry.type].append(entry)
-    for kind, entries in types.items():
-        partners = others.get(kind, [])
+    for layer_type, entries in types.items():
+        partners = others.get(layer_type, [])
         if len(entries) == len(partners):
             for entry, partner in zip(entries, partners, strict=True):
                 if entry.port == partner.port and entry.ports == partner.ports:
@@ -394,8 +400,8 @@ def _pair_by_position(ours: list[Entry], theirs: list[Entry], pair: Callable[[En
 
 def _pair_outputs(ours: list[Entry], theirs: list[Entry], pair: Callable[[Entry, Entry], None]) -> None:
     """Pair the remaining outputs of two models in order, if both have the same number and the order is known."""
-    mine, others = (sorted(_places(side), key=lambda one: one[0]) for side in (ours, theirs))
-    if [place for place, _ in mine] == [place for place, _ in others]:
+    mine, others = (sorted(_places(side), key=lambda pair: pair[0]) for side in (ours, theirs))
+    if [output_index for output_index, _ in mine] == [output_index for output_index, _ in others]:
         for (_, entry), (_, partner) in zip(mine, others, strict=True):
             pair(entry, partner)
 

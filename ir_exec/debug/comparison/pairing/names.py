@@ -55,7 +55,7 @@ def _unique_names(entries: Iterable[Entry]) -> dict[str, Entry]:
     for entry in outer:
         if not entry.names and entry.path not in owners:
             of_layers[entry.path][entry.key] = entry
-    return {name: next(iter(found.values())) for name, found in (owners | of_layers).items() if len(found) == 1}
+    return {name: next(iter(named.values())) for name, named in (owners | of_layers).items() if len(named) == 1}
 
 
 def _have_same_storage(entry: Entry, partner: Entry) -> bool:
@@ -66,5 +66,5 @@ def _have_same_storage(entry: Entry, partner: Entry) -> bool:
 
 def _is_short_float(entry: Entry) -> bool:
     """Return True for a type that may be stored as codes in 8-bit integers."""
-    kind = ElementType.dynamic if entry.element_type is None else ElementType.parse(entry.element_type)
-    return kind.is_known and kind.is_float and kind.bits <= 8
+    element_type = ElementType.dynamic if entry.element_type is None else ElementType.parse(entry.element_type)
+    return element_type.is_known and element_type.is_float and element_type.bits <= 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir_exec.debug.comparison.pairing.ends import Pairing, asked_pairs, paired_ends, unnamed_pairs
-from ir_exec.debug.comparison.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import match_values
 from ir_exec.debug.comparison.pairing.names import pairs_by_name
 from ir_exec.debug.comparison.references.reference import Lowered, Reference
 from ir_exec.debug.values.entries import Entry, Key, entries_of
@@ -23,13 +23,13 @@ def partners_of(
     Pairs of inputs and outputs without a common name are the start for further pairs. A reference that shares its names
     with the model is paired only by these.
     """
-    given, pairings = asked_pairs(ours, theirs, asked)
+    asked_partners, pairings = asked_pairs(ours, theirs, asked)
     if reference.shares_names:
-        return pairs_by_name(ours, theirs) | given, pairings
-    partners = matched(ours, theirs, given)
+        return pairs_by_name(ours, theirs) | asked_partners, pairings
+    partners = match_values(ours, theirs, asked_partners)
     ends, more = paired_ends(ours, theirs, partners)
     if ends:
-        partners = matched(ours, theirs, {**given, **ends}) | ends
+        partners = match_values(ours, theirs, {**asked_partners, **ends}) | ends
     if ends and isinstance(reference, Lowered) and all(partners[key].is_end for key in partners):
         partners |= _by_structure(ours, theirs, reference, ends)
     pairings += more
@@ -40,34 +40,34 @@ def _by_structure(
     ours: Sequence[Entry], theirs: Sequence[Entry], reference: Lowered, ends: Mapping[Key, Entry]
 ) -> dict[Key, Entry]:
     """The partners in the reference after it is lowered to IR, for layers with different names."""
-    lowered = reference.lowered()
+    lowered = reference.lower_model()
     if lowered is None:
         return {}
     entries = list(entries_of(lowered))
     by_name = {name: entry for entry in entries for name in entry.names}
     tensors = {name: entry for entry in theirs for name in entry.names}
     seeds = {key: by_name[name] for key, end in ends.items() for name in end.names if name in by_name}
-    found = {}
-    for key, entry in matched(ours, entries, seeds).items():
+    partners = {}
+    for key, entry in match_values(ours, entries, seeds).items():
         tensor = next((tensors[name] for name in entry.names if name in tensors), None)
         if tensor is not None and not entry.is_end:
-            found[key] = tensor
-    return found
+            partners[key] = tensor
+    return partners
 
 
 def given_by_key(
     model: Model, ours: Sequence[Entry], theirs: Sequence[Entry], partners: Mapping[Key, Entry], arrays: Sequence[Array]
 ) -> dict[Key, Array]:
     """The inputs of the reference by key: an input with another name is found by position."""
-    found: dict[Key, Array] = {}
+    by_key: dict[Key, Array] = {}
     left: list[Array] = []
     for node, array in zip(model.graph.parameters, arrays, strict=True):
         partner = partners.get(((), node.id, 0))
         if partner is not None and partner.is_input:
-            found[partner.key] = array
+            by_key[partner.key] = array
         else:
             left.append(array)
-    others = [entry for entry in theirs if entry.is_input and entry.key not in found]
+    others = [entry for entry in theirs if entry.is_input and entry.key not in by_key]
     if len(others) == len(left):
-        found |= {entry.key: array for entry, array in zip(others, left, strict=True)}
-    return found
+        by_key |= {entry.key: array for entry, array in zip(others, left, strict=True)}
+    return by_key

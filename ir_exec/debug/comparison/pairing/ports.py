@@ -83,5 +83,7 @@ def _pairs(
 
 def _are_alike(port: ModelPort, other: ModelPort) -> bool:
     kinds = port.element_type, other.element_type
-    is_same_type = kinds[0] is kinds[1] or all(kind.is_float for kind in kinds)
-    return (is_same_type or not all(kind.is_known for kind in kinds)) and agree(str(port.shape), str(other.shape))
+    is_same_type = kinds[0] is kinds[1] or all(element_type.is_float for element_type in kinds)
+    return (is_same_type or not all(element_type.is_known for element_type in kinds)) and agree(
+        str(port.shape), str(other.shape)
+    )

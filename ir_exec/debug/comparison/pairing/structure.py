@@ -14,7 +14,7 @@ from ir_exec.ir import Weights
 from ir_exec.ops.base.registry import type_key
 from ir_exec.ops.infrastructure.values import Const
 
-__all__ = ["Side", "is_generated", "paired", "plain_attributes"]
+__all__ = ["Side", "is_generated", "pair_layers", "plain_attributes"]
 
 _GENERATED = re.compile(r"^([A-Za-z][A-Za-z0-9]*_)?\d+(:\d+)?$")
 """Names that converters number (`Add_45`, `45`): files that were converted separately share them by chance."""
@@ -107,7 +107,7 @@ class Side:
         """Return True if a constant represents floats."""
         return node in self.folded or (isinstance(node.op, Const) and node.op.element_type.is_float)
 
-    def kind(self, node: Node) -> Hashable:
+    def type_of(self, node: Node) -> Hashable:
         """Return the type of a layer; for constants also the shape, and True if they represent floats."""
         if node in self.folded:
             return "const", str(self.folded[node].value.declared.shape), True
@@ -119,21 +119,21 @@ class Side:
         Args:
             nodes: The layers to compute digests for, and for the layers above them; None for all.
         """
-        found: dict[Node, str] = {}
+        digests: dict[Node, str] = {}
         places = {node: position for position, node in enumerate(self.graph.parameters)}
         needed = set(self.nodes) if nodes is None else self._with_layers_above(nodes)
         for node in self.nodes:
             if node not in needed:
                 continue
             inputs = self.inputs(node)
-            sources = [None if value is None else (found.get(value.node), value.position) for value in inputs]
+            sources = [None if value is None else (digests.get(value.node), value.position) for value in inputs]
             bodies = [(body.name, self._inside(body.graph)) for body in node.bodies]
             text = repr((type_key(node.type), plain_attributes(node), places.get(node), sources, bodies))
             digest = sha256(text.encode("utf-8", "surrogatepass"))
             if isinstance(node.op, Const) and self.weights is not None:
                 digest.update(self.weights.slice(node.op.offset, node.op.size))
-            found[node] = digest.hexdigest()
-        return found
+            digests[node] = digest.hexdigest()
+        return digests
 
     def _with_layers_above(self, nodes: Iterable[Node]) -> set[Node]:
         pending = list(nodes)
@@ -147,8 +147,8 @@ class Side:
 
     def _inside(self, graph: Graph) -> list[str]:
         """The signatures of the outputs of a body."""
-        found = Side(graph, self.weights).signatures()
-        return [found[result] for result in graph.results]
+        digests = Side(graph, self.weights).signatures()
+        return [digests[result] for result in graph.results]
 
 
 def plain_attributes(node: Node) -> dict[str, str]:
@@ -156,7 +156,7 @@ def plain_attributes(node: Node) -> dict[str, str]:
     left_out = ("offset", "size") if isinstance(node.op, Const) else ()
     if node.op is None:
         return dict(sorted(node.layer.data.items()))
-    values = {**node.layer.data, **{one.attribute: getattr(node.op, one.name) for one in node.op.fields()}}
+    values = {**node.layer.data, **{field.attribute: getattr(node.op, field.name) for field in node.op.fields()}}
     return {name: _as_text(value) for name, value in sorted(values.items()) if name not in left_out}
 
 
@@ -196,12 +196,12 @@ class _LayerPairs:
                 pending += self._only_consumers(mine, theirs)
 
     def _only_consumers(self, a: Value, b: Value) -> list[tuple[Node, Node]]:
-        mine = _by_kind(node for node in self.a.consumers[a] if node[0] not in self.found)
-        theirs = _by_kind(node for node in self.b.consumers[b] if node[0] not in self._used)
+        mine = _by_consumer_type(node for node in self.a.consumers[a] if node[0] not in self.found)
+        theirs = _by_consumer_type(node for node in self.b.consumers[b] if node[0] not in self._used)
         return [
-            (nodes[0], theirs[kind][0])
-            for kind, nodes in mine.items()
-            if len(nodes) == 1 and len(theirs.get(kind, ())) == 1
+            (nodes[0], theirs[consumer_type][0])
+            for consumer_type, nodes in mine.items()
+            if len(nodes) == 1 and len(theirs.get(consumer_type, ())) == 1
         ]
 
     def _comparable(self, a: Node, b: Node) -> bool:
@@ -210,7 +210,7 @@ class _LayerPairs:
             return True
         return self.a.is_float(a) == self.b.is_float(b)
 
-    def left(self) -> tuple[list[Node], list[Node]]:
+    def find_unpaired(self) -> tuple[list[Node], list[Node]]:
         """The layers of both graphs without a partner."""
         a = [node for node in self.a.nodes if node not in self.found]
         return a, [node for node in self.b.nodes if node not in self._used]
@@ -221,18 +221,18 @@ class _LayerPairs:
 
     def add_unique(self, names: Callable[[Node], Iterable[Hashable]], *, any_type: bool = False) -> None:
         """Pair the layers with the same name, if it is unique on both sides."""
-        a, b = self.left()
+        a, b = self.find_unpaired()
         mine, theirs = _unique(a, names), _unique(b, names)
         for name, node in mine.items():
             if name in theirs:
                 self.add(node, theirs[name], any_type=any_type)
 
 
-def _by_kind(consumers: Iterable[tuple[Node, int]]) -> dict[tuple[str, int], list[Node]]:
-    found: dict[tuple[str, int], list[Node]] = defaultdict(list)
+def _by_consumer_type(consumers: Iterable[tuple[Node, int]]) -> dict[tuple[str, int], list[Node]]:
+    consumers_by_type: dict[tuple[str, int], list[Node]] = defaultdict(list)
     for node, position in consumers:
-        found[type_key(node.type), position].append(node)
-    return found
+        consumers_by_type[type_key(node.type), position].append(node)
+    return consumers_by_type
 
 
 def _unique(nodes: Iterable[Node], names: Callable[[Node], Iterable[Hashable]]) -> dict[Hashable, Node]:
@@ -241,7 +241,7 @@ def _unique(nodes: Iterable[Node], names: Callable[[Node], Iterable[Hashable]]) 
     return {name: node for name, node in listed if counts[name] == 1}
 
 
-def paired(a: Side, b: Side) -> dict[Node, Node]:
+def pair_layers(a: Side, b: Side) -> dict[Node, Node]:
     """Return the matching layer of `b` for each layer of `a`, if there is one.
 
     Layers are paired by tensor name, by layer name, by equal computation, as neighbours of such pairs, and in the
@@ -268,16 +268,16 @@ def _unfold(pairs: _LayerPairs) -> bool:
     """
     mine, theirs = pairs.a.folded, pairs.b.folded
     alike = [(a, b) for a, b in pairs.found.items() if a in mine and b in theirs and mine[a].has_same_layers(theirs[b])]
-    kept = [
+    retained = [
         (a, b)
         for a, b in pairs.found.items()
         if (a, b) not in alike and any(chain and chain.is_compressed for chain in (mine.get(a), theirs.get(b)))
     ]
-    ours, others = {a for a, _ in kept}, {b for _, b in kept}
+    ours, others = {a for a, _ in retained}, {b for _, b in retained}
     layers = [(mine[a].nodes, theirs[b].nodes) for a, b in alike]
     same = {a for a, _ in alike}, {b for _, b in alike}
     alone = (
-        [one for one in mine if one not in ours | same[0]],
+        [pair for pair in mine if pair not in ours | same[0]],
         [their for their in theirs if their not in others | same[1]],
     )
     pairs.a.unfold([node for node in mine if node not in ours])
@@ -294,12 +294,12 @@ def _foldable(graph: Graph, weights: Iterable[CompressedWeight]) -> dict[Node, C
     for node in (*graph.nodes, *graph.unreachable):
         for value in node.values_in:
             readers[value.node].add(node)
-    found = {}
+    chains = {}
     for chain in weights:
         inside = set(chain.nodes)
         if all(readers[node] <= inside for node in inside if node is not chain.value.node):
-            found[chain.codes] = chain
-    return found
+            chains[chain.codes] = chain
+    return chains
 
 
 def _pair_rounds(pairs: _LayerPairs) -> None:
@@ -308,7 +308,7 @@ def _pair_rounds(pairs: _LayerPairs) -> None:
     pairs.add_unique(lambda node: [] if is_generated(node.name) else [node.name])
     # Constants that OpenVINO stores as f16 have this suffix; the conversion has the original name.
     pairs.add_unique(lambda node: [node.name.removesuffix("_compressed")] if isinstance(node.op, Const) else [])
-    unpaired = pairs.left()
+    unpaired = pairs.find_unpaired()
     if all(unpaired):
         # Signatures are digests of all constants above.
         mine, theirs = a.signatures(unpaired[0]), b.signatures(unpaired[1])
@@ -344,11 +344,11 @@ def _pair_runs(pairs: _LayerPairs, has_outputs: bool) -> None:
 
     def sign(side: Side, node: Node) -> Hashable:
         is_plain = has_outputs and node not in side.folded
-        return side.kind(node), tuple([str(value.declared) for value in node.outputs]) if is_plain else ()
+        return side.type_of(node), tuple([str(value.declared) for value in node.outputs]) if is_plain else ()
 
-    a, b = pairs.left()
+    a, b = pairs.find_unpaired()
     matcher = SequenceMatcher(
-        None, [sign(pairs.a, one) for one in a], [sign(pairs.b, one) for one in b], autojunk=False
+        None, [sign(pairs.a, layer) for layer in a], [sign(pairs.b, layer) for layer in b], autojunk=False
     )
     for block in matcher.get_matching_blocks():
         for step in range(block.size):

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ir_exec.debug.values.files import unwritable
-from ir_exec.debug.values.stored_arrays import damaged
+from ir_exec.debug.values.stored_arrays import damaged_file_error
 from ir_exec.ir.packing import decode, encode
 from ir_exec.types import Array, ElementType
 
@@ -171,7 +171,7 @@ def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array
     Args:
         mapped: The mapped files by path, which the call extends.
     """
-    path, kind, shape = stored["file"], ElementType.parse(stored["type"]), tuple(stored["shape"])
+    path, element_type, shape = stored["file"], ElementType.parse(stored["type"]), tuple(stored["shape"])
     mapped = {} if mapped is None else mapped
     try:
         if path not in mapped:
@@ -179,6 +179,6 @@ def load_stored(stored: Stored, mapped: dict[str, Array] | None = None) -> Array
                 np.asarray(np.memmap(path, np.uint8, "r")) if Path(path).stat().st_size else np.empty(0, "u1")
             )
         start = stored.get("start", 0)
-        return decode(kind, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
+        return decode(element_type, shape, mapped[path][start : start + stored.get("size", len(mapped[path]))])
     except (OSError, ValueError) as error:
-        raise damaged(path, error) from None
+        raise damaged_file_error(path, error) from None

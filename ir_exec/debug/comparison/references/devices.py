@@ -31,26 +31,28 @@ def require_device(child: Child, device: str) -> str:
         EvaluationError: If OpenVINO fails to start, or has no such device.
     """
     try:
-        found = child.ask(do="devices")
+        answer = child.ask(do="devices")
     except (ChildCrashed, ChildRefused) as error:
         raise EvaluationError(f"OpenVINO fails to start: {error}", code=Code.failed) from None
     # AUTO and HETERO select from the devices after the colon, or from all devices.
-    kind, _, several = device.partition(":")
-    wanted = several.split(",") if several else [] if kind in ("AUTO", "MULTI", "HETERO", "BATCH") else [device]
-    for one in map(str.strip, wanted):
-        name = one.partition("(")[0]  # GPU(4) is a GPU with a setting
-        if name not in found["devices"] and not any(known.startswith(f"{name}.") for known in found["devices"]):
-            raise absent_device(one, found["devices"], "OpenVINO")
-    version: str = found["version"]
+    virtual_device, _, several = device.partition(":")
+    requested = (
+        several.split(",") if several else [] if virtual_device in ("AUTO", "MULTI", "HETERO", "BATCH") else [device]
+    )
+    for item in map(str.strip, requested):
+        name = item.partition("(")[0]  # GPU(4) is a GPU with a setting
+        if name not in answer["devices"] and not any(listed.startswith(f"{name}.") for listed in answer["devices"]):
+            raise absent_device(item, answer["devices"], "OpenVINO")
+    version: str = answer["version"]
     return version.split("-")[0]
 
 
-def absent_device(device: str, known: Sequence[str], engine: str) -> EvaluationError:
+def absent_device(device: str, available: Sequence[str], engine: str) -> EvaluationError:
     """The error for a device that is not in the list of known devices."""
-    listed = ", ".join(known) or "none"
+    listed = ", ".join(available) or "none"
     message = f"{engine} has no device {device!r} on this machine, expected one of: {listed}"
     meant = device.upper()
-    hint = suggested(meant, known) if meant in known else "install its driver, or choose another device"
+    hint = suggested(meant, available) if meant in available else "install its driver, or choose another device"
     return EvaluationError(message, code=Code.unknown_input, hint=hint)
 
 

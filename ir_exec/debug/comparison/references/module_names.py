@@ -46,9 +46,9 @@ def is_input_of_module(key: str) -> bool:
 
 
 def path_of(key: str) -> str:
-    found = _KEY.match(key)
-    assert found is not None, "everything matches"
-    return found[1]
+    match = _KEY.match(key)
+    assert match is not None, "everything matches"
+    return match[1]
 
 
 def named_layers(model: Model, paths: Sequence[str]) -> dict[str, str]:
@@ -57,16 +57,16 @@ def named_layers(model: Model, paths: Sequence[str]) -> dict[str, str]:
     TensorFlow numbers names that are already used: `dense_1` is the recorded `dense` if no module is named `dense_1`.
     """
     steps = {step for path in paths for step in path.split(".")}
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for node in model.graph.nodes:
         if (module := module_of(node.name)) is not None:
             if not node.name.startswith((_IR, "/")):
-                module = ".".join(_unnumbered(step, steps) for step in module.split("."))
-            found[node.name] = module
-    return found
+                module = ".".join(_strip_number(step, steps) for step in module.split("."))
+            modules[node.name] = module
+    return modules
 
 
-def _unnumbered(step: str, steps: set[str]) -> str:
+def _strip_number(step: str, steps: set[str]) -> str:
     base, _, number = step.rpartition("_")
     return base if step not in steps and base in steps and number.isdigit() else step
 
@@ -82,23 +82,23 @@ def ancestors_of(path: str) -> list[str]:
 
 def inferred_modules(model: Model, named: Mapping[str, str]) -> dict[str, str]:
     """The modules of layers with generated names: the innermost module that contains all readers of the layer."""
-    found: dict[str, str] = {}
+    inferred: dict[str, str] = {}
     readers: dict[str, list[str | None]] = defaultdict(list)
     for node in reversed(model.graph.nodes):
         module = named.get(node.name)
         if module is None and (modules := readers[node.id]) and None not in modules:
             module = common_module([module for module in modules if module is not None])
             if module is not None:
-                found[node.name] = module
+                inferred[node.name] = module
         for value in node.inputs:
             if value is not None:
                 readers[value.node.id].append(module)
-    return found
+    return inferred
 
 
 def common_module(modules: Sequence[str]) -> str | None:
     """The innermost module that contains all of these modules."""
-    steps = [one[0] for one in zip(*map(ancestors_of, modules), strict=False) if len(set(one)) == 1]
+    steps = [level[0] for level in zip(*map(ancestors_of, modules), strict=False) if len(set(level)) == 1]
     return steps[-1] if steps else None
 
 
@@ -106,7 +106,7 @@ def common_prefix(modules: Iterable[str], paths: Iterable[str]) -> str:
     """The prefix of the recorded paths in the model, if the exported module wraps the recorded module."""
     recorded = set(paths)
     counts = Counter({"": 0})
-    for module in {one for inner in modules for one in ancestors_of(inner)}:
+    for module in {ancestor for inner in modules for ancestor in ancestors_of(inner)}:
         steps = module.split(".")
         for size in range(len(steps)):
             if ".".join(steps[size:]) in recorded:

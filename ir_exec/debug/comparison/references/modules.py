@@ -54,9 +54,9 @@ def is_recording(model: Model, arrays: Mapping[str, Array]) -> bool:
     ]
     names = {name for entry in entries_of(model) for name in (entry.path, entry.layer_name, *entry.names)}
     modules = set(named_layers(model, paths).values())
-    known = {one for module in modules for one in ancestors_of(module)}
+    modules_with_ancestors = {ancestor for module in modules for ancestor in ancestors_of(module)}
     prefix = common_prefix(modules, paths)
-    return sum(prefix + path in known for path in paths) > sum(name in names for name in arrays)
+    return sum(prefix + path in modules_with_ancestors for path in paths) > sum(name in names for name in arrays)
 
 
 class _Candidates:
@@ -77,24 +77,26 @@ class _Candidates:
         for name in recorded:
             self._by_path[path_of(name)].append(name)
 
-    def add_input(self, path: str, array: Array, place: str, *, is_named: bool) -> None:
+    def add_input(self, path: str, array: Array, value_path: str, *, is_named: bool) -> None:
         """Add a value that a module reads from outside.
 
         The value of a layer with a generated name must be close to the recorded input: the output of a convolution with
         a folded batch normalization, for example, is not a tensor of the module.
         """
-        distances = [_distance(array, one) for one in self._entered.get(path, ()) if one.shape == array.shape]
+        distances = [
+            _distance(array, recorded) for recorded in self._entered.get(path, ()) if recorded.shape == array.shape
+        ]
         if distances and (is_named or any(distance is not None for distance in distances)):
-            self._entering[path, array.shape].append((distances, place))
+            self._entering[path, array.shape].append((distances, value_path))
 
-    def add_output(self, path: str, array: Array, place: str, *, is_read_outside: bool) -> None:
+    def add_output(self, path: str, array: Array, value_path: str, *, is_read_outside: bool) -> None:
         """Add a value of a module or of a module inside it."""
         if is_read_outside:
-            self._by_shape[path].append((array.shape, place))
+            self._by_shape[path].append((array.shape, value_path))
         for name in self._by_path.get(path, ()):
             for theirs in (self.recorded[name], _channels_first(self.recorded[name])):
                 if theirs is not None and (distance := _distance(array, theirs)) is not None:
-                    self.places[name], self.distances[name] = place, distance
+                    self.places[name], self.distances[name] = value_path, distance
                     self.recorded[name] = theirs
                     break
 
@@ -105,25 +107,28 @@ class _Candidates:
                 if name in self.places:
                     continue
                 for theirs in (self.recorded[name], _channels_first(self.recorded[name])):
-                    if theirs is not None and (place := self._by_order(path, name, theirs)) is not None:
-                        self.places[name], self.recorded[name] = place, theirs
+                    if theirs is not None and (value_path := self._by_order(path, name, theirs)) is not None:
+                        self.places[name], self.recorded[name] = value_path, theirs
                         break
 
     def nearest(self) -> list[tuple[str, Array]]:
         """Values with recorded arrays, closest first. A value may have several, such as before and after Dropout."""
-        found = []
+        candidates = []
         for (path, shape), places in self._entering.items():
             arrays = [array for array in self._entered[path] if array.shape == shape]
             if len(arrays) == len(places):
-                for call, (array, (distances, place)) in enumerate(zip(arrays, places, strict=True)):
+                for call, (array, (distances, value_path)) in enumerate(zip(arrays, places, strict=True)):
                     distance = distances[call]
-                    found.append((_NEAR if distance is None else distance, place, array))
-        found += [(self.distances.get(name, _NEAR), place, self.recorded[name]) for name, place in self.places.items()]
-        return [(place, array) for _, place, array in sorted(found, key=lambda one: one[0])]
+                    candidates.append((_NEAR if distance is None else distance, value_path, array))
+        candidates += [
+            (self.distances.get(name, _NEAR), value_path, self.recorded[name])
+            for name, value_path in self.places.items()
+        ]
+        return [(value_path, array) for _, value_path, array in sorted(candidates, key=lambda candidate: candidate[0])]
 
     def _by_order(self, path: str, name: str, theirs: Array) -> str | None:
-        alike = [one for one in self._by_path[path] if self.recorded[one].shape == self.recorded[name].shape]
-        places = [place for shape, place in self._by_shape[path] if shape == theirs.shape]
+        alike = [output for output in self._by_path[path] if self.recorded[output].shape == self.recorded[name].shape]
+        places = [value_path for shape, value_path in self._by_shape[path] if shape == theirs.shape]
         if len(alike) == 1 and places:
             return places[-1]
         return places[alike.index(name)] if len(alike) == len(places) else None
@@ -159,57 +164,57 @@ class RecordingReference(ArraysReference):
 
         A folded module has no layer, and scales and shifts the channels of the output of the other module.
         """
-        known = {one for module in self._named.values() for one in ancestors_of(module)}
+        named = {ancestor for module in self._named.values() for ancestor in ancestors_of(module)}
         affine = {
             self._prefix + name: first
             for name, (first, *_) in self._entering.items()
-            if self._prefix + name not in known and name in self._recorded and _is_affine(first, self._recorded[name])
+            if self._prefix + name not in named and name in self._recorded and _is_affine(first, self._recorded[name])
         }
         if not affine:
             return
         outputs = {self._prefix + name: array for name, array in self._recorded.items()}
-        by_contents = {_contents(array): name for name, array in outputs.items() if name in known}
+        by_contents = {_contents(array): name for name, array in outputs.items() if name in named}
         sources = {name: by_contents.get(_contents(first)) for name, first in affine.items()}
         folded = {source: name for name, source in sources.items() if source is not None}
         for layer, module in self._named.items():
-            source = next((one for one in ancestors_of(module) if one in folded), None)
+            source = next((ancestor for ancestor in ancestors_of(module) if ancestor in folded), None)
             if source is not None:
                 self._named[layer] = folded[source]
 
     def inputs(self) -> dict[str, Array]:
         ports = self._model.inputs
-        given = list(self._given.values())
+        arrays = list(self._given.values())
         by_name = {
             port.name: self._given[name] for port in ports for name in (port.name, *port.names) if name in self._given
         }
-        if len(by_name) < len(ports) and len(given) == len(ports):
-            by_name = {port.name: array for port, array in zip(ports, given, strict=True)}
+        if len(by_name) < len(ports) and len(arrays) == len(ports):
+            by_name = {port.name: array for port, array in zip(ports, arrays, strict=True)}
         kinds = {port.name: port.element_type for port in ports}
         return {
             name: array.astype(kinds[name].dtype) if kinds[name].is_known else array for name, array in by_name.items()
         }
 
-    def place(self, inputs: Sequence[Array]) -> None:
+    def locate_modules(self, inputs: Sequence[Array]) -> None:
         """Find the value of each module, in a run with these inputs.
 
         The output of a module is the last value of its layers that is close to the recorded array, or else the last
         value of the recorded shape that is read outside the module.
         """
         entries = {(entry.layer_id, entry.port): entry for entry in entries_of(self._model) if not entry.scope}
-        found = self._candidates(inputs, entries)
-        found.settle()
-        self._values = found.places
+        candidates = self._candidates(inputs, entries)
+        candidates.settle()
+        self._values = candidates.places
         if not self._values:
             count = len(self._paths)
             message = f"{self.title} is not a recording of this model: none of its {count} modules has a value in it"
             raise EvaluationError(message, code=Code.unknown_input)
-        for place, array in found.nearest():
-            self._arrays.setdefault(place, array)
+        for value_path, array in candidates.nearest():
+            self._arrays.setdefault(value_path, array)
         self._place_outputs(entries)
 
     def _candidates(self, inputs: Sequence[Array], entries: Mapping[tuple[str, int], Entry]) -> _Candidates:
         """The values of a run that may be inputs or outputs of modules."""
-        found = _Candidates(
+        candidates = _Candidates(
             {self._prefix + name: array for name, array in self._recorded.items()},
             {
                 self._prefix + name: [array for array in arrays if array.dtype.kind == "f" and np.ptp(array) > 0]
@@ -225,18 +230,18 @@ class RecordingReference(ArraysReference):
             computes = module is not None and not isinstance(visit.node.op, (Const, Parameter))
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
                 value = (visit.node.id, position)
-                place = entries[value].path
+                value_path = entries[value].path
                 for path in read.get(value, ()):
-                    found.add_input(path, array, place, is_named=module is not None)
+                    candidates.add_input(path, array, value_path, is_named=module is not None)
                 for path in ancestors_of(module) if module is not None and computes else ():
-                    found.add_output(path, array, place, is_read_outside=value in exits.get(path, ()))
+                    candidates.add_output(path, array, value_path, is_read_outside=value in exits.get(path, ()))
 
         Walker(self._model).run(list(inputs), visit)
-        return found
+        return candidates
 
     def _read(self) -> dict[tuple[str, int], set[str]]:
         """The modules that read each computed value from outside, in the layout of PyTorch."""
-        found: dict[tuple[str, int], set[str]] = defaultdict(set)
+        readers: dict[tuple[str, int], set[str]] = defaultdict(set)
         for node in self._model.graph.nodes:
             reader = self._named.get(node.name)
             for value in node.inputs if reader is not None else ():
@@ -244,15 +249,15 @@ class RecordingReference(ArraysReference):
                     continue
                 if isinstance(node.op, MatMul) and node.op.transpose_a and value is node.inputs[0]:
                     continue
-                given = isinstance(value.node.op, Parameter)
-                source = None if given else self._modules.get(value.node.name)
+                is_input = isinstance(value.node.op, Parameter)
+                source = None if is_input else self._modules.get(value.node.name)
                 paths = {path for path in ancestors_of(reader) if not is_within(source, path)}
-                found[value.node.id, value.position] |= paths
-        return found
+                readers[value.node.id, value.position] |= paths
+        return readers
 
     def _exits(self) -> dict[str, set[tuple[str, int]]]:
         """The values of each module that are read outside it."""
-        found: dict[str, set[tuple[str, int]]] = defaultdict(set)
+        exits: dict[str, set[tuple[str, int]]] = defaultdict(set)
         for node in self._model.graph.nodes:
             reader = self._modules.get(node.name)
             for value in node.inputs:
@@ -261,26 +266,26 @@ class RecordingReference(ArraysReference):
                     continue
                 for path in ancestors_of(module):
                     if not is_within(reader, path):
-                        found[path].add((value.node.id, value.position))
-        return found
+                        exits[path].add((value.node.id, value.position))
+        return exits
 
     def _place_outputs(self, entries: Mapping[tuple[str, int], Entry]) -> None:
         ends = list(self._ends.items())
         for position, (result, port) in enumerate(zip(self._model.graph.results, self._model.outputs, strict=True)):
             value = result.values_in[0]
-            place = entries[value.node.id, value.position].path
+            value_path = entries[value.node.id, value.position].path
             named = next((self._ends[name] for name in (port.name, *port.names) if name in self._ends), None)
             if named is None and len(ends) == len(self._model.outputs):
                 named = ends[position][1]
             if named is not None:
-                self._arrays[place] = named
+                self._arrays[value_path] = named
 
-    def explained(self, report: Comparison) -> Comparison:
+    def add_modules(self, report: Comparison) -> Comparison:
         """The report with the modules, the first wrong module, and the modules without a value."""
         layers = {layer.path: layer for layer in report.layers}
-        right = self._cleared(layers)
+        right = self._layers_before(layers)
         blamed = {
-            fault.path: self._blamed(
+            fault.path: self._find_faulty_module(
                 fault.path, [include for include in fault.includes if include not in right], layers
             )
             for fault in report.faults
@@ -289,7 +294,11 @@ class RecordingReference(ArraysReference):
         modules = []
         for path in self._paths:
             names = [name for name in self._values if path_of(name) == path]
-            at = [layers[one] for name in names if (one := self._layer(self._values[name])) in layers]
+            at = [
+                layers[unmatched_layer]
+                for name in names
+                if (unmatched_layer := self._layer(self._values[name])) in layers
+            ]
             faults = [own[fault] for fault, module in blamed.items() if fault in own and is_within(module, path)]
             modules.append(_module(path, at, faults))
         first = next((module for module in blamed.values() if module is not None), None)
@@ -298,12 +307,14 @@ class RecordingReference(ArraysReference):
             for module in modules
             if not module.layers
         ]
-        kept = [one for one in report.unmatched if one.side == "model"]
+        unmatched_of_model = [
+            unmatched_layer for unmatched_layer in report.unmatched if unmatched_layer.side == "model"
+        ]
         return report.model_copy(
-            update={"modules": tuple(modules), "first_module": first, "unmatched": (*kept, *unmatched)}
+            update={"modules": tuple(modules), "first_module": first, "unmatched": (*unmatched_of_model, *unmatched)}
         )
 
-    def _cleared(self, layers: Mapping[str, ComparedLayer]) -> set[str]:
+    def _layers_before(self, layers: Mapping[str, ComparedLayer]) -> set[str]:
         """The layers without a recorded value that a layer without an own error depends on."""
         cleared: set[str] = set()
         for node in reversed(self._model.graph.nodes):
@@ -313,10 +324,12 @@ class RecordingReference(ArraysReference):
                 cleared |= {source for source in sources if source in layers and layers[source].status == "unmatched"}
         return cleared
 
-    def _layer(self, place: str) -> str:
-        return place if place in self._modules else place.rpartition(":")[0]
+    def _layer(self, value_path: str) -> str:
+        return value_path if value_path in self._modules else value_path.rpartition(":")[0]
 
-    def _blamed(self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]) -> str | None:
+    def _find_faulty_module(
+        self, fault: str, includes: Sequence[str], layers: Mapping[str, ComparedLayer]
+    ) -> str | None:
         """The innermost module with the faulty layer and the computing layers that are in doubt with it."""
         doubtful = [include for include in includes if include in layers and _computes(layers[include])]
         if not doubtful or (fault in layers and _computes(layers[fault])) or fault not in layers:
@@ -361,11 +374,11 @@ def _distance(ours: Array, theirs: Array) -> float | None:
     return distance if distance <= _NEAR else None
 
 
-def _is_affine(given: Array, made: Array) -> bool:
+def _is_affine(before: Array, after: Array) -> bool:
     """Return True if each channel, along axis 1, was multiplied by a factor and shifted."""
-    if given.shape != made.shape or given.ndim < 2 or not given.size or np.array_equal(given, made):
+    if before.shape != after.shape or before.ndim < 2 or not before.size or np.array_equal(before, after):
         return False
-    x, y = (np.moveaxis(one.astype(np.float64), 1, 0).reshape(one.shape[1], -1) for one in (given, made))
+    x, y = (np.moveaxis(array.astype(np.float64), 1, 0).reshape(array.shape[1], -1) for array in (before, after))
     x, y = x - x.mean(1, keepdims=True), y - y.mean(1, keepdims=True)
     factor = (x * y).sum(1, keepdims=True) / np.maximum((x * x).sum(1, keepdims=True), np.finfo(np.float64).tiny)
     return bool(np.any(y)) and bool(np.max(np.abs(y - factor * x)) <= _NEAR * np.max(np.abs(y)))

@@ -71,8 +71,8 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     return _ANSWERS[request["do"]](request)
 
 
-def _listed(request: dict[str, Any]) -> dict[str, Any]:
-    model = _loaded(request["path"])
+def _list_values(request: dict[str, Any]) -> dict[str, Any]:
+    model = _load_model(request["path"])
     graph = model.graph
     constants = {tensor.name: _type_of(tensor) for tensor in graph.initializer}
     return {
@@ -97,7 +97,7 @@ def _has_states(model: onnx.ModelProto) -> bool:
     return any(entry.key.startswith(_STATE) for entry in model.metadata_props)
 
 
-def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
+def _load_model(path: str, *, with_external: bool = False) -> onnx.ModelProto:
     """The model of a file, with states initialized by the tensors in its metadata (see `ir_exec.onnx.lowering.states`).
 
     A state with a default is an optional input; a state without a default is an input that the first run lacks.
@@ -105,17 +105,17 @@ def _loaded(path: str, *, with_external: bool = False) -> onnx.ModelProto:
     model = onnx.load(path, load_external_data=with_external)
     graph = model.graph
     for entry in model.metadata_props:
-        past, tensor = _noted(entry.value) if entry.key.startswith(_STATE) else ("", "")
-        places = [place for place, one in enumerate(graph.input) if one.name == past]
+        past, tensor = _parse_state(entry.value) if entry.key.startswith(_STATE) else ("", "")
+        places = [position for position, port in enumerate(graph.input) if port.name == past]
         if not tensor or not places:
             continue
         del graph.input[places[0]]
-        reader = next((place for place, node in enumerate(graph.node) if past in node.input), len(graph.node))
+        reader = next((position for position, node in enumerate(graph.node) if past in node.input), len(graph.node))
         graph.node.insert(reader, onnx.helper.make_node("Identity", [tensor], [past]))
     return model
 
 
-def _noted(text: str) -> tuple[str, str]:
+def _parse_state(text: str) -> tuple[str, str]:
     """The input and the initial tensor of a state; "" for both if another program changed the metadata."""
     try:
         note = json.loads(text)
@@ -133,15 +133,15 @@ def _providers(request: dict[str, Any]) -> dict[str, Any]:
 def _run(request: dict[str, Any]) -> dict[str, Any]:
     """Values by onnxruntime, or by onnx.reference if requested or if onnxruntime fails, with its error as `refusal`."""
     if request["engine"] == "reference":
-        return {"tensors": _stored(request, _by_reference)}
+        return {"tensors": _store_tensors(request, _by_reference)}
     try:
-        return _run_as_is(request) if request.get("as_is") else {"tensors": _stored(request, _by_onnxruntime)}
+        return _run_as_is(request) if request.get("as_is") else {"tensors": _store_tensors(request, _by_onnxruntime)}
     except Exception as error:  # any error leads to onnx.reference
         if request["engine"] == "only onnxruntime":
             raise
         refusal = _message(error)
     try:
-        return {"tensors": _stored(request, _by_reference), "refusal": refusal}
+        return {"tensors": _store_tensors(request, _by_reference), "refusal": refusal}
     except Exception as error:
         raise RuntimeError(f"{refusal} (onnx.reference: {type(error).__name__}: {error})") from None
 
@@ -162,7 +162,7 @@ def _run_as_is(request: dict[str, Any]) -> dict[str, Any]:
         refusal = error
         answer["unoptimized"] = _message(error)
     try:
-        answer["tensors"] = _stored(request, _by_onnxruntime)
+        answer["tensors"] = _store_tensors(request, _by_onnxruntime)
     except Exception as error:  # the additional outputs may be the cause
         if refusal is not None:
             raise refusal from None
@@ -174,7 +174,7 @@ def _run_as_is(request: dict[str, Any]) -> dict[str, Any]:
 def outputs_as_is(request: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a file with the default optimizations, and with the `config` of a session."""
     path = request["path"]
-    model = _loaded(path)
+    model = _load_model(path)
     names = [value.name for value in model.graph.output]
     options = _options("ORT_ENABLE_ALL")
     for key, value in request.get("config", {}).items():
@@ -206,44 +206,46 @@ class _OnnxValues:
     def add(self, array: Any) -> dict[str, Any] | None:
         """Write an array, and return its place as for `child.load_stored`; None for unsupported types."""
         # Maps and missing optional values are not tensors.
-        kind = _TYPES_OF_CONSTANTS.get(array.dtype.name) if isinstance(array, (np.ndarray, np.generic)) else None
-        if kind is None:
+        type_name = _TYPES_OF_CONSTANTS.get(array.dtype.name) if isinstance(array, (np.ndarray, np.generic)) else None
+        if type_name is None:
             return None
-        data = _packed(array) if kind in _HALF_BYTES else np.ascontiguousarray(array).tobytes()
+        data = _pack_half_bytes(array) if type_name in _HALF_BYTES else np.ascontiguousarray(array).tobytes()
         self._file.write(b"\0" * (-self._file.tell() % 64))
         start = self._file.tell()
         self._file.write(data)
-        return {"type": kind, "shape": list(array.shape), "file": self._path, "start": start, "size": len(data)}
+        return {"type": type_name, "shape": list(array.shape), "file": self._path, "start": start, "size": len(data)}
 
     def add_all(self, arrays: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Write arrays by name; the elements of a list are named `name/0`, `name/1`, ..."""
-        found = ((name, self.add(array)) for name, array in _tensors(arrays))
-        return {name: stored for name, stored in found if stored is not None}
+        locations = ((name, self.add(array)) for name, array in _tensors(arrays))
+        return {name: stored for name, stored in locations if stored is not None}
 
 
 def _tensors(arrays: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     for name, array in arrays:
         if isinstance(array, list):
-            yield from _tensors((f"{name}/{place}", one) for place, one in enumerate(array))
+            yield from _tensors((f"{name}/{position}", element) for position, element in enumerate(array))
         else:
             yield name, array
 
 
-def _stored(request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]) -> dict[str, Any]:
+def _store_tensors(
+    request: dict[str, Any], run: Callable[[dict[str, Any], list[str]], Iterable[Any]]
+) -> dict[str, Any]:
     """Write the requested constants and tensors to a file."""
     path = request["path"]
-    graph = _loaded(path).graph
+    graph = _load_model(path).graph
     names = list(dict.fromkeys([*(value.name for value in graph.output), *request["tensors"]]))
     with _OnnxValues(request["values"]) as values:
-        found = values.add_all(_constants(graph, set(request["constants"]), path))
-        return found | values.add_all(zip(names, run(request, names), strict=True))
+        constants = values.add_all(_constants(graph, set(request["constants"]), path))
+        return constants | values.add_all(zip(names, run(request, names), strict=True))
 
 
 def _by_onnxruntime(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
     options = _options("ORT_ENABLE_ALL" if request.get("optimized") else "ORT_DISABLE_ALL")
-    model = _with_outputs(_loaded(request["path"]), names)
-    found: list[Any] = _session(model, request["path"], options, request).run(names, _feeds(request, model))
-    return found
+    model = _with_outputs(_load_model(request["path"]), names)
+    results: list[Any] = _session(model, request["path"], options, request).run(names, _feeds(request, model))
+    return results
 
 
 def _options(level: str) -> Any:
@@ -288,22 +290,22 @@ def _feeds(request: dict[str, Any], model: onnx.ModelProto) -> dict[str, Any]:
         if value.name in arrays:
             feeds[value.name] = arrays[value.name]
         elif value.type.WhichOneof("value") != "tensor_type":
-            count = sum(f"{value.name}/{place}" in arrays for place in range(len(arrays)))
-            feeds[value.name] = [arrays[f"{value.name}/{place}"] for place in range(count)]
+            count = sum(f"{value.name}/{position}" in arrays for position in range(len(arrays)))
+            feeds[value.name] = [arrays[f"{value.name}/{position}"] for position in range(count)]
     return feeds
 
 
 def _by_reference(request: dict[str, Any], names: list[str]) -> Iterable[Any]:
     from onnx.reference import ReferenceEvaluator
 
-    model = _with_outputs(_loaded(request["path"], with_external=True), names)
+    model = _with_outputs(_load_model(request["path"], with_external=True), names)
     with np.errstate(all="ignore"):
         return list(ReferenceEvaluator(model).run(names, _feeds(request, model)))
 
 
 def _with_outputs(model: onnx.ModelProto, names: list[str]) -> onnx.ModelProto:
-    known = {value.name for value in model.graph.output}
-    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in known)
+    existing = {value.name for value in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=name) for name in names if name not in existing)
     return model
 
 
@@ -313,21 +315,23 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     The ways are onnx.reference, and onnxruntime in f32 for a node that allows activations of fewer bits.
     """
     path = request["path"]
-    model = _loaded(path)
+    model = _load_model(path)
     node = next(node for node in model.graph.node if set(node.output) & set(request["tensors"]))
     if any(attribute.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) for attribute in node.attribute):
         raise ValueError(f"{node.op_type} has bodies, which read values of the enclosing graph")
     folder = os.path.dirname(os.path.abspath(path))
-    constants = {one.name: one for one in model.graph.initializer if one.name in node.input}
-    given = {name: _array(stored) for name, stored in request["inputs"].items()}
-    computed = [name for name in node.input if name and name not in constants and name not in given]
-    found = dict(zip(computed, _by_onnxruntime(request, computed), strict=True)) if computed else {}
-    found |= {name: onnx.numpy_helper.to_array(one, folder) for name, one in constants.items()} | given
-    inputs = {name: found[name] for name in dict.fromkeys(node.input) if name}
+    constants = {constant.name: constant for constant in model.graph.initializer if constant.name in node.input}
+    stored_inputs = {name: _array(stored) for name, stored in request["inputs"].items()}
+    computed = [name for name in node.input if name and name not in constants and name not in stored_inputs]
+    values = dict(zip(computed, _by_onnxruntime(request, computed), strict=True)) if computed else {}
+    values |= {
+        name: onnx.numpy_helper.to_array(constant, folder) for name, constant in constants.items()
+    } | stored_inputs
+    inputs = {name: values[name] for name in dict.fromkeys(node.input) if name}
     ways: dict[str, Any] = {}
     level = _accuracy_level(node)
     with _OnnxValues(request["values"]) as stored:
-        for way, answer in (("evaluator", _evaluated), ("f32", _in_f32)):
+        for way, answer in (("evaluator", _evaluate), ("f32", _in_f32)):
             try:
                 arrays = answer(node, inputs, model)
             except Exception:  # not every way supports every operator
@@ -337,7 +341,7 @@ def _opinion(request: dict[str, Any]) -> dict[str, Any]:
     return {"ways": ways, "accuracy_level": None if level is None else level.i}
 
 
-def _evaluated(node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto) -> list[Any]:
+def _evaluate(node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto) -> list[Any]:
     from onnx.reference import ReferenceEvaluator
 
     alone, feeds = _alone(node, inputs, model)
@@ -357,7 +361,7 @@ def _in_f32(node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto
         raise ValueError(f"{node.op_type} has no other accuracy level")
     exact = onnx.NodeProto()
     exact.CopyFrom(node)
-    next(one for one in exact.attribute if one.name == level.name).i = _F32_ACCURACY
+    next(attribute for attribute in exact.attribute if attribute.name == level.name).i = _F32_ACCURACY
     alone, feeds = _alone(exact, inputs, model)
     session = onnxruntime.InferenceSession(
         alone.SerializeToString(), _options("ORT_DISABLE_ALL"), providers=["CPUExecutionProvider"]
@@ -367,20 +371,20 @@ def _in_f32(node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto
 
 def _accuracy_level(node: onnx.NodeProto) -> onnx.AttributeProto | None:
     """The attribute by which a node allows activations of fewer bits, if it has one."""
-    return next((one for one in node.attribute if one.name == "accuracy_level"), None)
+    return next((attribute for attribute in node.attribute if attribute.name == "accuracy_level"), None)
 
 
 def _alone(
     node: onnx.NodeProto, inputs: dict[str, Any], model: onnx.ModelProto
 ) -> tuple[onnx.ModelProto, dict[str, Any]]:
     """A model of one node with the constants of the model, and its other inputs."""
-    constants = {one.name for one in model.graph.initializer} & inputs.keys()
+    constants = {feed.name for feed in model.graph.initializer} & inputs.keys()
     feeds = {name: array for name, array in inputs.items() if name not in constants}
     code = onnx.helper.np_dtype_to_tensor_dtype
     graph = onnx.helper.make_graph(
         [node],
         "layer",
-        [onnx.helper.make_tensor_value_info(name, code(one.dtype), one.shape) for name, one in feeds.items()],
+        [onnx.helper.make_tensor_value_info(name, code(feed.dtype), feed.shape) for name, feed in feeds.items()],
         [onnx.ValueInfoProto(name=name) for name in node.output if name],
         [onnx.numpy_helper.from_array(inputs[name], name) for name in sorted(constants)],
     )
@@ -390,14 +394,14 @@ def _alone(
     return alone, feeds
 
 
-def _constants(graph: onnx.GraphProto, wanted: set[str], path: str) -> Iterator[tuple[str, Any]]:
+def _constants(graph: onnx.GraphProto, names: set[str], path: str) -> Iterator[tuple[str, Any]]:
     """Yield the initializers with these names, read one at a time."""
     for tensor in graph.initializer:
-        if tensor.name in wanted:
+        if tensor.name in names:
             yield tensor.name, onnx.numpy_helper.to_array(tensor, os.path.dirname(os.path.abspath(path)))
 
 
-def _packed(array: Any) -> bytes:
+def _pack_half_bytes(array: Any) -> bytes:
     """Two elements per byte, the first in the low four bits."""
     halves = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & 0xF
     halves = np.append(halves, np.zeros(halves.size % 2, np.uint8))
@@ -405,14 +409,14 @@ def _packed(array: Any) -> bytes:
 
 
 def _array(stored: dict[str, Any]) -> Any:
-    wanted = next((name for name, kind in _TYPES_OF_CONSTANTS.items() if kind == stored["type"]), None)
-    dtype = np.dtype(wanted if wanted in _TYPES else getattr(ml_dtypes, wanted)) if wanted else None
+    numpy_name = next((name for name, ir_name in _TYPES_OF_CONSTANTS.items() if ir_name == stored["type"]), None)
+    dtype = np.dtype(numpy_name if numpy_name in _TYPES else getattr(ml_dtypes, numpy_name)) if numpy_name else None
     if dtype is None or stored["type"] in _HALF_BYTES:
         raise ValueError(f"inputs of type {stored['type']} are not supported")
     return np.fromfile(stored["file"], dtype).reshape(stored["shape"])
 
 
-_ANSWERS = {"providers": _providers, "list": _listed, "run": _run, "outputs": outputs_as_is, "opinion": _opinion}
+_ANSWERS = {"providers": _providers, "list": _list_values, "run": _run, "outputs": outputs_as_is, "opinion": _opinion}
 
 if __name__ == "__main__":
     main()

@@ -118,27 +118,27 @@ class ONNXReference(ReferenceState):
 
     def entries(self) -> list[Entry]:
         """The inputs, the initializers, and the outputs of each node."""
-        found = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
-        found += [
-            Entry((), name, name, "Initializer", names=(name,), element_type=kind or None)
-            for name, kind in self._constants
+        listed = [Entry((), name, name, "Parameter", names=(name,)) for name in self._parameters]
+        listed += [
+            Entry((), name, name, "Initializer", names=(name,), element_type=element_type or None)
+            for name, element_type in self._constants
         ]
-        places = {name: place for place, name in enumerate(self._outputs)}
-        return found + [
-            Entry((), name, name, kind, names=(name,), output=name in places, place=places.get(name))
-            for name, kind in self._tensors
+        places = {name: position for position, name in enumerate(self._outputs)}
+        return listed + [
+            Entry((), name, name, element_type, names=(name,), output=name in places, place=places.get(name))
+            for name, element_type in self._tensors
         ]
 
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def lowered(self) -> Model | None:
+    def lower_model(self) -> Model | None:
         try:
             return read_model(self._path).specialize_for(self._inputs)
         except IRError:
             return None
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         """Run with inputs by key.
 
         Args:
@@ -157,8 +157,8 @@ class ONNXReference(ReferenceState):
             )
         folder = Path(self._folder.name)
         inputs = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
-        names = [name for name, kind in self._tensors if kind and ((), name, 0) in wanted]
-        constants = [name for name, _ in self._constants if ((), name, 0) in wanted]
+        names = [name for name, operator_type in self._tensors if operator_type and ((), name, 0) in requested]
+        constants = [name for name, _ in self._constants if ((), name, 0) in requested]
         self._mapped.clear()
         for name in (f"values{self.rounds}.bin", f"values{self.rounds}.bin.outputs"):
             with suppress(OSError):  # Windows does not delete mapped files
@@ -252,23 +252,27 @@ class ONNXReference(ReferenceState):
         self._asked += 1
         folder = Path(self._folder.name, f"opinion{self._asked}")
         folder.mkdir()
-        given = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
+        inputs_on_disk = dict(zip(self._inputs, store_arrays(list(self._inputs.values()), folder), strict=True))
         names = [name for name in partners if name]
         try:
             answer = self._child.ask(
-                do="opinion", path=str(self._path), inputs=given, tensors=names, values=str(folder / "values.bin")
+                do="opinion",
+                path=str(self._path),
+                inputs=inputs_on_disk,
+                tensors=names,
+                values=str(folder / "values.bin"),
             )
         except (ChildCrashed, ChildRefused):
             return {}
         level = answer["accuracy_level"]
-        found = {}
+        results = {}
         for way, outputs in answer["ways"].items():
-            stored = {name.removeprefix(f"{way}:"): one for name, one in outputs.items()}
+            stored = {name.removeprefix(f"{way}:"): location for name, location in outputs.items()}
             if way == "f32" and not self._is_same(stored):
                 self._add_setting(f"accuracy_level {level} of {', '.join(map(repr, names))}")
             title = way if way == "evaluator" else f"onnxruntime with accuracy_level 1 instead of {level}"
-            found[title] = [load_stored(stored[name]) if name in stored else None for name in partners]
-        return found
+            results[title] = [load_stored(stored[name]) if name in stored else None for name in partners]
+        return results
 
     def _add_setting(self, text: str) -> None:
         if text not in self.settings:

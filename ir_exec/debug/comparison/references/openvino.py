@@ -127,7 +127,7 @@ class OpenVINOReference(ReferenceState):
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         if not goes_on:
             self._arrays, self._calls = [], []
         self._begin_search()
@@ -141,7 +141,7 @@ class OpenVINOReference(ReferenceState):
                 Path(file).unlink()
         self._stored, self._outputs, self._changes = {}, {}, False
         entries = by_key(entries_of(self._model))
-        probes = [entries[key] for key in entries if key in wanted and _can_be_seen(entries[key])]
+        probes = [entries[key] for key in entries if key in requested and _can_be_seen(entries[key])]
         probes = self._leave_out_expanded_weights(probes)
         try:
             plain = self._run([])
@@ -235,13 +235,13 @@ class OpenVINOReference(ReferenceState):
         if node.bodies or isinstance(node.op, (AssignsVariable, ReadsVariable)) or self._asked == MOST_OPINIONS:
             return {}
         self._asked += 1
-        given = dict(zip(node.values_in, inputs, strict=True))
+        array_of = dict(zip(node.values_in, inputs, strict=True))
         folder = self._new_folder(f"opinion{self._asked}")
         try:
             part = cut(region_at(self._model), {node}, list(node.outputs))
             part.model.save(folder / "layer.xml")
             arrays = [
-                as_declared(given[value], port.element_type)
+                as_declared(array_of[value], port.element_type)
                 for value, port in zip(part.inputs, part.model.inputs, strict=True)
             ]
             request = {**self._request, **what_to_run(part.model, folder, "", "accuracy", None)}
@@ -265,10 +265,10 @@ class OpenVINOReference(ReferenceState):
         answer = self._run(entries)
         self._note_changes(answer["outputs"], entries)
         by_place = {(name, port): stored for name, port, stored in answer["probes"]}
-        places = {entry.key: self._place(entry) for entry in entries}
-        found = {key: by_place[place] for key, place in places.items() if place in by_place}
-        self._stored |= found
-        return {key: self._load(stored) for key, stored in found.items()}
+        places = {entry.key: self._port_of(entry) for entry in entries}
+        locations = {key: by_place[layer_port] for key, layer_port in places.items() if layer_port in by_place}
+        self._stored |= locations
+        return {key: self._load(stored) for key, stored in locations.items()}
 
     def _set_type(self, name: str | None) -> None:
         """Record the element type of the computation; settings may select a shorter type than that of the file."""
@@ -298,7 +298,7 @@ class OpenVINOReference(ReferenceState):
 
     def _change(self, array: Array, other: Array) -> Difference:
         kinds = [ElementType.of(array), ElementType.of(other)]
-        if self.computes_in is not None and any(kind.is_float for kind in kinds):
+        if self.computes_in is not None and any(element_type.is_float for element_type in kinds):
             kinds.append(self.computes_in)
         return difference(array, other, tolerance_of(kinds))
 
@@ -306,10 +306,10 @@ class OpenVINOReference(ReferenceState):
         """Run all calls, and return the answer for the last call."""
         self.rounds += 1
         folder = self._new_folder(f"run{self.rounds}")
-        probes = list(map(self._place, entries))
+        probes = list(map(self._port_of, entries))
         return self._child.ask(do="run", probes=probes, calls=self._calls, folder=str(folder), **self._request)
 
-    def _place(self, entry: Entry) -> tuple[str, int]:
+    def _port_of(self, entry: Entry) -> tuple[str, int]:
         """Return the layer of OpenVINO and its output for a value."""
         return entry.layer_name, entry.port
 
@@ -354,8 +354,8 @@ def _can_be_seen(entry: Entry) -> bool:
     # Values that are known without a probe, and layers without values.
     if entry.scope or entry.is_constant or cls.is_parameter or cls.is_result or issubclass(cls, AssignsVariable):
         return False
-    kind = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
-    return not kind.is_known or kind.bits == 0 or kind.bits >= 8
+    element_type = ElementType.parse(entry.element_type) if entry.element_type else ElementType.dynamic
+    return not element_type.is_known or element_type.bits == 0 or element_type.bits >= 8
 
 
 def _reason(error: Exception) -> str:
@@ -404,12 +404,12 @@ class _Bisection:
         self._judged: dict[Key, bool] = {}
 
     def run(self) -> None:
-        wanted = {entry.key for entry in self._probes} | set(self._reference._outputs)
+        probed = {entry.key for entry in self._probes} | set(self._reference._outputs)
 
         def keep(visit: Visit) -> None:
             if not visit.where.scope:
                 for position, array in enumerate(visit.outputs):
-                    if ((), visit.node.id, position) in wanted:
+                    if ((), visit.node.id, position) in probed:
                         self._ours.put(((), visit.node.id, position), array)
 
         try:
@@ -461,15 +461,15 @@ class _Bisection:
 
     def _sources(self, node: Node) -> list[Node]:
         """The nearest upstream layers that can be probed."""
-        found: dict[Node, None] = {}
+        sources: dict[Node, None] = {}
         pending = [value.node for value in node.values_in]
         while pending:
             source = pending.pop(0)
             if source.id in self._by_node:
-                found[source] = None
-            elif source not in found:
+                sources[source] = None
+            elif source not in sources:
                 pending += [value.node for value in source.values_in]
-        return list(found)
+        return list(sources)
 
     def _wrong_at(self, nodes: Sequence[Node]) -> bool:
         entries = [entry for node in nodes for entry in self._by_node[node.id]]
@@ -491,13 +491,13 @@ def original_layers(text: str, names: set[str]) -> tuple[str, ...]:
     Names generated by OpenVINO, which are not in the model, are left out.
     """
     parts = text.split(",")
-    found: dict[str, None] = {}
+    layers: dict[str, None] = {}
     start = 0
     while start < len(parts):
         for stop in range(len(parts), start, -1):
             if (name := ",".join(parts[start:stop])) in names:
-                found[name] = None
+                layers[name] = None
                 start = stop - 1
                 break
         start += 1
-    return tuple(found)
+    return tuple(layers)

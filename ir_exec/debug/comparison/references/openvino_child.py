@@ -49,12 +49,12 @@ class _OpenVINOValues:
         self._path = path
         self._file = path.open("wb")
 
-    def add(self, kind: str, shape: Any, data: bytes) -> dict[str, Any]:
+    def add(self, element_type: str, shape: Any, data: bytes) -> dict[str, Any]:
         """Write an array, and return its place as for `child.load_stored`."""
         self._file.write(b"\0" * (-self._file.tell() % 64))
         start = self._file.tell()
         self._file.write(data)
-        return {"type": kind, "shape": list(shape), "file": str(self._path), "start": start, "size": len(data)}
+        return {"type": element_type, "shape": list(shape), "file": str(self._path), "start": start, "size": len(data)}
 
     def close(self) -> None:
         self._file.close()
@@ -72,22 +72,22 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     if request["do"] == "constants":
         return _constants(model, request)
     if request["do"] == "fused":
-        return {"fused": _fused(core.compile_model(model, request["device"], request["config"]))}
+        return {"fused": _list_fused(core.compile_model(model, request["device"], request["config"]))}
     if request["do"] == "profile":
         return _profile(core, model, request)
     if request["do"] == "opinions":
         return _opinions(core, model, request)
     count = len(model.outputs)
-    wanted = {(name, port) for name, port in request["probes"]}
+    requested = {(name, port) for name, port in request["probes"]}
     places = _places(model)
-    made = [
+    results = [
         Result(output)
         for op in model.get_ops()
         for output in op.outputs()
-        if (place := (op.get_friendly_name(), output.get_index())) in wanted and place not in places
+        if (source := (op.get_friendly_name(), output.get_index())) in requested and source not in places
     ]
     # All at once, because each `add_outputs` visits all existing results.
-    model.add_results(made)
+    model.add_results(results)
     places = _places(model)
     compiled = core.compile_model(model, request["device"], request["config"])
     infer = compiled.create_infer_request()
@@ -98,10 +98,10 @@ def _answer(core: Any, request: dict[str, Any]) -> dict[str, Any]:
     values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     answer = {
         "computes_in": _computes_in(compiled),
-        "outputs": [_stored(infer.get_output_tensor(place), values) for place in range(count)],
+        "outputs": [_store_tensor(infer.get_output_tensor(source), values) for source in range(count)],
         "probes": [
-            [name, port, _stored(infer.get_output_tensor(places[name, port]), values)]
-            for name, port in sorted(wanted)
+            [name, port, _store_tensor(infer.get_output_tensor(places[name, port]), values)]
+            for name, port in sorted(requested)
             if (name, port) in places
         ],
     }
@@ -128,47 +128,47 @@ def _constants(model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The values of constants by name."""
     values = _OpenVINOValues(Path(request["folder"], "values.bin"))
     names = set(request["names"])
-    found = {
+    constants = {
         op.get_friendly_name(): values.add(op.get_element_type().to_string(), op.get_output_shape(0), op.data.tobytes())
         for op in model.get_ops()
         if op.get_type_name() == "Constant" and op.get_friendly_name() in names
     }
     values.close()
-    return {"constants": found}
+    return {"constants": constants}
 
 
 def _places(model: Any) -> dict[tuple[str, int], int]:
     """The first output of the model for each value, by the name of its layer and its port."""
     places: dict[tuple[str, int], int] = {}
-    for place, result in enumerate(model.get_results()):
+    for position, result in enumerate(model.get_results()):
         source = result.input_value(0)
-        places.setdefault((source.get_node().get_friendly_name(), source.get_index()), place)
+        places.setdefault((source.get_node().get_friendly_name(), source.get_index()), position)
     return places
 
 
 def _opinions(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
     """The outputs of a small model by the kernels of `Model.evaluate` and by a device, if supported."""
     inputs = [_tensor(stored) for stored in request["inputs"]]
-    model.reshape({place: ov.PartialShape(list(tensor.shape)) for place, tensor in enumerate(inputs)})
+    model.reshape({position: ov.PartialShape(list(tensor.shape)) for position, tensor in enumerate(inputs)})
     values = _OpenVINOValues(Path(request["folder"], "values.bin"))
-    found = {}
+    opinions = {}
     try:
         outputs = [ov.Tensor(output.element_type, output.shape) for output in model.outputs]
         if model.evaluate(outputs, inputs):
-            found["kernel"] = [_stored(tensor, values) for tensor in outputs]
+            opinions["kernel"] = [_store_tensor(tensor, values) for tensor in outputs]
     except (AttributeError, RuntimeError, TypeError):
         pass  # most types have no such kernel, and some versions have no such call
     try:
         infer = core.compile_model(model, request["device"], request["config"]).create_infer_request()
-        for place, tensor in enumerate(inputs):
-            infer.set_input_tensor(place, tensor)
+        for position, tensor in enumerate(inputs):
+            infer.set_input_tensor(position, tensor)
         infer.infer()
         count = len(model.outputs)
-        found["alone"] = [_stored(infer.get_output_tensor(at), values) for at in range(count)]
+        opinions["alone"] = [_store_tensor(infer.get_output_tensor(at), values) for at in range(count)]
     except RuntimeError:
         pass
     values.close()
-    return found
+    return opinions
 
 
 def _computes_in(compiled: Any) -> str | None:
@@ -192,16 +192,16 @@ def _profile(core: Any, model: Any, request: dict[str, Any]) -> dict[str, Any]:
         precisions[op.get_friendly_name()] = info.get("runtimePrecision", "")
     layers: dict[str, dict[str, Any]] = {}
     for run in counters:
-        for one in run:
-            if str(one.status).endswith("EXECUTED"):
-                new = {"type": one.node_type, "kernel": one.exec_type, "seconds": []}
-                layers.setdefault(one.node_name, new)["seconds"].append(one.real_time.total_seconds())
+        for timing in run:
+            if str(timing.status).endswith("EXECUTED"):
+                new = {"type": timing.node_type, "kernel": timing.exec_type, "seconds": []}
+                layers.setdefault(timing.node_name, new)["seconds"].append(timing.real_time.total_seconds())
     for name, layer in layers.items():
         layer |= {"name": name, "originals": originals.get(name, ""), "precision": precisions.get(name, "")}
     return {"plain": plain, "counted": counted, "layers": list(layers.values()), "version": ov.__version__}
 
 
-def _fused(compiled: Any) -> list[str]:
+def _list_fused(compiled: Any) -> list[str]:
     """The names of the layers that each step of a compiled model computes, separated by commas."""
     names = []
     for op in compiled.get_runtime_model().get_ordered_ops():
@@ -248,10 +248,10 @@ def _tensor(stored: dict[str, Any]) -> Any:
     return tensor
 
 
-def _stored(tensor: Any, values: _OpenVINOValues) -> dict[str, Any]:
-    kind = tensor.element_type.to_string()
-    data = _packed(tensor.str_data.ravel().tolist()) if kind == "string" else tensor.data.tobytes()
-    return values.add(kind, tensor.shape, data)
+def _store_tensor(tensor: Any, values: _OpenVINOValues) -> dict[str, Any]:
+    element_type = tensor.element_type.to_string()
+    data = _pack_strings(tensor.str_data.ravel().tolist()) if element_type == "string" else tensor.data.tobytes()
+    return values.add(element_type, tensor.shape, data)
 
 
 def _strings(data: bytes) -> list[str]:
@@ -261,7 +261,7 @@ def _strings(data: bytes) -> list[str]:
     return [text[start:end].decode() for start, end in pairwise(ends)]
 
 
-def _packed(strings: list[str]) -> bytes:
+def _pack_strings(strings: list[str]) -> bytes:
     encoded = [text.encode() for text in strings]
     ends = np.cumsum([0, *map(len, encoded)])
     return np.array([len(encoded), *ends], "<i4").tobytes() + b"".join(encoded)

@@ -68,9 +68,9 @@ class OpenVINOONNXReference(OpenVINOReference):
         inputs, outputs = self._model.inputs, self._model.outputs
         self._input_order = [_position(names, [port.names for port in inputs], "input") for names in listed["inputs"]]
         self._output_order = [_position(port.names, listed["outputs"], "output") for port in outputs]
-        given = [self._model.given.get(node.outputs[0]) for node in self._model.graph.parameters]
+        declared = [self._model.given.get(node.outputs[0]) for node in self._model.graph.parameters]
         shapes = {
-            str(position): str(type.shape) for position, type in enumerate(self._in_order(given)) if type is not None
+            str(position): str(type.shape) for position, type in enumerate(self._in_order(declared)) if type is not None
         }
         self._request["shapes"] |= shapes
         by_name: dict[str, tuple[str, int]] = {}
@@ -78,9 +78,9 @@ class OpenVINOONNXReference(OpenVINOReference):
             by_name |= dict.fromkeys(names, (layer, port))
         for entry in entries_of(self._model):
             names = entry.names or (entry.path,)
-            place = next((by_name[name] for name in names if name in by_name), None)
-            if place is not None and not entry.scope:
-                self._places[entry.key] = place
+            layer_port = next((by_name[name] for name in names if name in by_name), None)
+            if layer_port is not None and not entry.scope:
+                self._places[entry.key] = layer_port
 
     def _in_order(self, items: Sequence[Any]) -> list[Any]:
         return [items[position] for position in self._input_order]
@@ -94,16 +94,16 @@ class OpenVINOONNXReference(OpenVINOReference):
             if not entry.scope and (self._refusal is not None or entry.key in self._places or entry.is_input)
         ]
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         if self._refusal is not None:
             self._arrays = [[arrays[(), node.id, 0] for node in self._model.graph.parameters]]
             self._fail(self._refusal)
             return
-        super().run(arrays, wanted, goes_on=goes_on)
+        super().run(arrays, requested, goes_on=goes_on)
         constants: dict[Key, tuple[str, int]] = {
             key: self._places[key]
             for key, node in self._own_constants.items()
-            if key in wanted and key in self._places and _is_byte(node.outputs[0].declared.element_type)
+            if key in requested and key in self._places and _is_byte(node.outputs[0].declared.element_type)
         }
         if self.failure is None and constants:
             self._read_constants(constants)
@@ -152,8 +152,8 @@ class OpenVINOONNXReference(OpenVINOReference):
             answer = self._child.ask(do="run", probes=[], calls=calls, folder=str(folder), **request)
         except (LookupError, ValueError, OSError, ChildCrashed, ChildRefused):
             return {}
-        found = dict(zip(outputs, answer["outputs"], strict=True))
-        return {"alone": [self._load(found[name]) if name in found else None for name in names]}
+        by_name = dict(zip(outputs, answer["outputs"], strict=True))
+        return {"alone": [self._load(by_name[name]) if name in by_name else None for name in names]}
 
     def _write_alone(self, name: str, path: Path) -> tuple[list[Array], list[str]]:
         """Write a model of the node that computes a tensor, and return its inputs and the names of its outputs.
@@ -166,28 +166,28 @@ class OpenVINOONNXReference(OpenVINOReference):
         if self._proto is None:
             self._proto = onnx.load(self._path, load_external_data=False)
         proto = self._proto
-        node = next((one for one in proto.graph.node if name in one.output), None)
-        if node is None or any(one.HasField("g") or one.graphs for one in node.attribute):
+        node = next((item for item in proto.graph.node if name in item.output), None)
+        if node is None or any(item.HasField("g") or item.graphs for item in node.attribute):
             raise LookupError(name)
         used = [fromkey for fromkey in dict.fromkeys(node.input) if fromkey]
-        constants = {one.name: one for one in proto.graph.initializer if one.name in used}
-        feeds = {one: self.value(self._keys[one], ()) for one in used if one not in constants}
+        constants = {item.name: item for item in proto.graph.initializer if item.name in used}
+        feeds = {item: self.value(self._keys[item], ()) for item in used if item not in constants}
         arrays = [array for array in feeds.values() if array is not None]
         if len(arrays) < len(feeds):
             raise LookupError(name)
         code, from_array = onnx.helper.np_dtype_to_tensor_dtype, onnx.numpy_helper.from_array
-        outputs = [one for one in node.output if one]
+        outputs = [item for item in node.output if item]
         graph = onnx.helper.make_graph(
             [node],
             "layer",
             [
-                onnx.helper.make_tensor_value_info(one, code(array.dtype), array.shape)
-                for one, array in zip(feeds, arrays, strict=True)
+                onnx.helper.make_tensor_value_info(item, code(array.dtype), array.shape)
+                for item, array in zip(feeds, arrays, strict=True)
             ],
             [onnx.ValueInfoProto(name=output) for output in outputs],
             [
-                from_array(onnx.numpy_helper.to_array(tensor, str(self._path.parent)), one)
-                for one, tensor in constants.items()
+                from_array(onnx.numpy_helper.to_array(tensor, str(self._path.parent)), item)
+                for item, tensor in constants.items()
             ],
         )
         imports = {"opset_imports": proto.opset_import, "ir_version": proto.ir_version, "functions": proto.functions}
@@ -206,7 +206,7 @@ class OpenVINOONNXReference(OpenVINOReference):
         outputs = answer["outputs"]
         return {**answer, "outputs": [outputs[position] for position in self._output_order]}
 
-    def _place(self, entry: Entry) -> tuple[str, int]:
+    def _port_of(self, entry: Entry) -> tuple[str, int]:
         return self._places[entry.key]
 
 
@@ -222,6 +222,6 @@ def _position(names: Collection[str], others: Sequence[Collection[str]], end: st
     raise ChildRefused(f"the {end} {', '.join(sorted(names))} has no counterpart in its model")
 
 
-def _is_byte(kind: ElementType) -> bool:
+def _is_byte(element_type: ElementType) -> bool:
     """Return True if elements have whole bytes."""
-    return kind.is_known and kind.bits >= 8 and kind.bits % 8 == 0
+    return element_type.is_known and element_type.bits >= 8 and element_type.bits % 8 == 0

@@ -78,7 +78,7 @@ class Reference(Protocol):
     def inputs(self) -> dict[str, Array]:
         """The inputs of its run by name, if available; a comparison with other inputs is meaningless."""
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         """Run with inputs by key, and store the requested values in place of those of the previous run.
 
         Args:
@@ -119,7 +119,7 @@ class Adviser(Protocol):
 class Lowered(Protocol):
     """A reference in another format that can be lowered to IR, to match its values by structure."""
 
-    def lowered(self) -> Model | None:
+    def lower_model(self) -> Model | None:
         """Return the model as IR, with the names of its tensors; None if it cannot be lowered."""
 
 
@@ -166,7 +166,7 @@ class IRReference(ReferenceState):
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         self._spill.close()
         self._spill = Spill(self._memory)
         self._iterations = {}
@@ -185,18 +185,18 @@ class IRReference(ReferenceState):
         def keep(visit: Visit) -> None:
             for position, array in enumerate(visit.outputs[: len(visit.node.outputs)]):
                 key = (visit.where.scope, visit.node.id, position)
-                if key in wanted and key not in self._constants:
+                if key in requested and key not in self._constants:
                     self._spill.put((key, visit.where.iterations), array)
 
-        given = []
+        arguments = []
         for node, port in zip(self.model.graph.parameters, self.model.inputs, strict=True):
             array = arrays.get(((), node.id, 0))
             if array is None:
                 raise EvaluationError(
                     f"the reference has an input {port.name!r} that is missing from the model", code=Code.unknown_input
                 )
-            given.append(_cast(array, port.element_type))
-        self._walker.run(given, keep, whole=keep_whole, goes_on=goes_on)
+            arguments.append(_cast(array, port.element_type))
+        self._walker.run(arguments, keep, on_iteration=keep_whole, goes_on=goes_on)
 
     def number(self, key: Key) -> int:
         """The number of a value in its body."""
@@ -211,9 +211,9 @@ class IRReference(ReferenceState):
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         if key in self._constants:
             return self._walker.constant(self._constants[key])
-        held = self._iterations.get(Where(key[0], iterations))
-        if held is not None:
-            return held[self.number(key)]
+        iteration = self._iterations.get(Where(key[0], iterations))
+        if iteration is not None:
+            return iteration[self.number(key)]
         return self._spill.get((key, iterations))
 
     def output(self, key: Key) -> Array | None:
@@ -238,10 +238,15 @@ def _numbers(graph: Graph) -> Iterator[tuple[Key, int]]:
                 yield (scope, node.id, value.position), value.number
 
 
-def _cast(array: Array, kind: ElementType) -> Array:
+def _cast(array: Array, element_type: ElementType) -> Array:
     """An input converted for a model with other float types."""
-    if kind.is_known and kind.is_float and array.dtype != kind.dtype and ElementType.of(array).is_float:
-        return array.astype(kind.dtype)
+    if (
+        element_type.is_known
+        and element_type.is_float
+        and array.dtype != element_type.dtype
+        and ElementType.of(array).is_float
+    ):
+        return array.astype(element_type.dtype)
     return array
 
 
@@ -276,7 +281,7 @@ class TraceReference(ReferenceState):
             return {}
         return {name: self._trace.load(value) for name, value in zip(names, values, strict=True)}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         """Do nothing: the model ran when the trace was written."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
@@ -323,13 +328,15 @@ class ArraysReference(ReferenceState):
     def inputs(self) -> dict[str, Array]:
         return {}
 
-    def run(self, arrays: Mapping[Key, Array], wanted: Collection[Key], *, goes_on: bool = False) -> None:
+    def run(self, arrays: Mapping[Key, Array], requested: Collection[Key], *, goes_on: bool = False) -> None:
         """Do nothing: the values exist already."""
 
     def value(self, key: Key, iterations: tuple[int, ...]) -> Array | None:
         name = key[1]
-        found = self._arrays[name]
-        array = _typed(found if isinstance(found, np.ndarray) else read_npy(found, mapped=True), self._kinds.get(name))
+        stored = self._arrays[name]
+        array = _convert_to_type(
+            stored if isinstance(stored, np.ndarray) else read_npy(stored, mapped=True), self._kinds.get(name)
+        )
         try:
             ElementType.of(array)
         except ValueError:
@@ -357,14 +364,14 @@ def arrays_in(path: Path, entries: Sequence[Entry]) -> dict[str, Array | Path]:
     if (path / INDEX).exists():
         raise EvaluationError(f"{path} is a trace", expected=".npy files", code=Code.unknown_input)
     plain = {_plain(name): name for entry in entries for name in (entry.path, entry.layer_name, *entry.names)}
-    found: dict[str, Array | Path] = {}
+    arrays: dict[str, Array | Path] = {}
     names = kinds_of(entries)
     for file in sorted(path.rglob("*.npy")):
         name = file.relative_to(path).with_suffix("").as_posix()
-        found[name if name in names else plain.get(_plain(name), name)] = file
-    if not found:
+        arrays[name if name in names else plain.get(_plain(name), name)] = file
+    if not arrays:
         raise EvaluationError(f"{path} contains neither a trace nor .npy files", code=Code.unknown_input)
-    return found
+    return arrays
 
 
 def kinds_of(entries: Iterable[Entry]) -> dict[str, str | None]:
@@ -376,9 +383,9 @@ def _plain(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "_", name)
 
 
-def _typed(array: Array, kind: str | None) -> Array:
+def _convert_to_type(array: Array, element_type: str | None) -> Array:
     try:
-        return array if kind is None else nearest(array, ElementType.parse(kind))
+        return array if element_type is None else nearest(array, ElementType.parse(element_type))
     except ValueError:
         return array
 
@@ -408,15 +415,15 @@ def differences(
     kinds |= {f"out{position}": kinds[name] for position, name in enumerate(names)}
     expected = ArraysReference(arrays_in(Path(path), []) if arrays is None else arrays, os.fspath(path), names, kinds)
     keys = {name: entry.key for entry in expected.entries() for name in entry.names}
-    found: dict[str, Difference | None] = {}
+    errors: dict[str, Difference | None] = {}
     for name, tensor_names, ours in zip(names, results.names(), results.to_tuple(), strict=True):
-        key = next((keys[one] for one in (name, *sorted(tensor_names)) if one in keys), None)
+        key = next((keys[alias] for alias in (name, *sorted(tensor_names)) if alias in keys), None)
         theirs = None if key is None else expected.output(key)
         if theirs is None:
-            found[name] = None
+            errors[name] = None
         else:
-            tolerance = settings.carried([ElementType.of(ours), ElementType.of(theirs)])
-            found[name] = difference(ours, theirs, tolerance)
-    if not any(found.values()):
+            tolerance = settings.carried_tolerance([ElementType.of(ours), ElementType.of(theirs)])
+            errors[name] = difference(ours, theirs, tolerance)
+    if not any(errors.values()):
         raise EvaluationError(f"the model and {os.fspath(path)} have no value in common", code=Code.unknown_input)
-    return found
+    return errors

@@ -63,7 +63,9 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
     for name, module in model.named_modules():
         if name:
             handles.append(module.register_forward_pre_hook(_pre_hook(recording, seen, name)))
-        handles.append(_hooked(module, _root_hook(recording, model) if not name else _hook(recording, seen, name)))
+        handles.append(
+            _register_hook(module, _root_hook(recording, model) if not name else _hook(recording, seen, name))
+        )
     try:
         yield recording
     finally:
@@ -73,25 +75,25 @@ def torch_recorder(model: Any, path: str | os.PathLike[str] | None = None) -> It
         recording.save(path)
 
 
-def _hooked(module: Any, hook: Any) -> Any:
+def _register_hook(module: Any, hook: Any) -> Any:
     try:
         return module.register_forward_hook(hook, with_kwargs=True)
     except TypeError:  # PyTorch before 2.0 does not support keyword arguments
-        return module.register_forward_hook(lambda self, given, output: hook(self, given, {}, output))
+        return module.register_forward_hook(lambda self, arguments, output: hook(self, arguments, {}, output))
 
 
 def _pre_hook(recording: Recording, seen: Counter[str], name: str) -> Any:
     """Record the first input before the call, because a module that works in place overwrites it."""
 
-    def record(_module: Any, given: Any) -> None:
-        if not recording.calls and (first := next(_tensors(given[:1]), None)) is not None:
+    def record(_module: Any, arguments: Any) -> None:
+        if not recording.calls and (first := next(_tensors(arguments[:1]), None)) is not None:
             recording.arrays[name + FIRST_INPUT + (f"#{seen[name] + 1}" if seen[name] else "")] = first[1]
 
     return record
 
 
 def _hook(recording: Recording, seen: Counter[str], name: str) -> Any:
-    def record(_module: Any, _given: Any, _named: Any, output: Any) -> None:
+    def record(_module: Any, _arguments: Any, _named: Any, output: Any) -> None:
         if recording.calls:
             return
         seen[name] += 1
@@ -103,7 +105,7 @@ def _hook(recording: Recording, seen: Counter[str], name: str) -> Any:
 
 
 def _root_hook(recording: Recording, model: Any) -> Any:
-    def record(_module: Any, given: Any, named: Any, output: Any) -> None:
+    def record(_module: Any, arguments: Any, named: Any, output: Any) -> None:
         recording.calls += 1
         if recording.calls > 1:
             return
@@ -111,8 +113,8 @@ def _root_hook(recording: Recording, model: Any) -> Any:
             names = list(inspect.signature(model.forward).parameters)
         except (AttributeError, TypeError, ValueError):
             names = []
-        names += [f"in{position}" for position in range(len(names), len(given))]
-        for name, value in [*zip(names, given, strict=False), *named.items()]:
+        names += [f"in{position}" for position in range(len(names), len(arguments))]
+        for name, value in [*zip(names, arguments, strict=False), *named.items()]:
             for further, tensor in _tensors(value):
                 recording.arrays[INPUTS + name + (f".{further}" if further else "")] = tensor
         for position, (name, tensor) in enumerate(_tensors(output)):

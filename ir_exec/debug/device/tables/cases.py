@@ -78,7 +78,7 @@ class OperatorCase:
     @property
     def arrays(self) -> list[Array]:
         """The inputs of the model: the inputs that are not constants."""
-        return [array for place, array in enumerate(self.inputs) if place not in self.constants]
+        return [array for position, array in enumerate(self.inputs) if position not in self.constants]
 
     def network(self, *, is_open: bool = False) -> Model:
         """Return the case as a model.
@@ -89,12 +89,12 @@ class OperatorCase:
         Raises:
             IRError: What reading a model raises.
         """
-        made = _Network(self, is_open)
-        model = _loaded(made.document, made.weights)
+        parts = _Network(self, is_open)
+        model = _load_model(parts.document, parts.weights)
         # Ports declare the inferred types, as in every file.
         layers = region_at(model).layers.values()
         ordered = tuple(sorted(layers, key=lambda layer: int(layer.id)))
-        return _loaded(made.document.changed(layers=ordered), made.weights)
+        return _load_model(parts.document.changed(layers=ordered), parts.weights)
 
 
 def node_of(model: Model) -> Node:
@@ -102,7 +102,7 @@ def node_of(model: Model) -> Node:
     return next(node for node in model.graph.nodes if node.name == "layer")
 
 
-def _loaded(document: Document, weights: Weights) -> Model:
+def _load_model(document: Document, weights: Weights) -> Model:
     return Model(Loaded(document, build_graph(document, weights), weights, document))
 
 
@@ -112,10 +112,10 @@ class _Network:
     def __init__(self, case: OperatorCase, is_open: bool) -> None:
         self._stored = bytearray()
         count = len(case.inputs)
-        layers = [self._source(case, place, is_open) for place in range(count)]
-        edges = [_edge(place, 0, count, place) for place in range(count)]
-        ports = tuple([one.outputs[0].changed(id=str(place)) for place, one in enumerate(layers)])
-        unknown = [Port(id=str(count + place), precision=None) for place in range(case.outputs)]
+        layers = [self._source(case, position, is_open) for position in range(count)]
+        edges = [_edge(position, 0, count, position) for position in range(count)]
+        ports = tuple([layer.outputs[0].changed(id=str(position)) for position, layer in enumerate(layers)])
+        unknown = [Port(id=str(count + position), precision=None) for position in range(case.outputs)]
         layers.append(
             Layer(
                 id=str(count),
@@ -127,31 +127,42 @@ class _Network:
                 outputs=tuple(unknown),
             )
         )
-        for place in range(case.outputs):
-            id = count + 1 + place
+        for position in range(case.outputs):
+            id = count + 1 + position
             port = Port(id="0", precision=None)
-            layers.append(Layer(id=str(id), name=f"result{place}", type="Result", version="opset1", inputs=(port,)))
-            edges.append(_edge(count, count + place, id, 0))
+            layers.append(Layer(id=str(id), name=f"result{position}", type="Result", version="opset1", inputs=(port,)))
+            edges.append(_edge(count, count + position, id, 0))
         self.document = Document(name="case", version=11, layers=tuple(layers), edges=tuple(edges))
         self.weights = Weights.of_bytes(bytes(self._stored))
 
-    def _source(self, case: OperatorCase, place: int, is_open: bool) -> Layer:
-        array = case.inputs[place]
-        kind = ElementType.of(array)
-        is_constant = place in case.constants
+    def _source(self, case: OperatorCase, position: int, is_open: bool) -> Layer:
+        array = case.inputs[position]
+        element_type = ElementType.of(array)
+        is_constant = position in case.constants
         dims = tuple([-1] * array.ndim) if is_open and not is_constant else array.shape
         shape = str(Shape.of_rank(array.ndim))[1:-1] if is_open else ",".join(map(str, array.shape))
-        port = Port(id="0", precision=kind.precision, dims=dims)
+        port = Port(id="0", precision=element_type.precision, dims=dims)
         if not is_constant:
-            data = {"shape": shape, "element_type": kind.name}
+            data = {"shape": shape, "element_type": element_type.name}
             return Layer(
-                id=str(place), name=f"input{place}", type="Parameter", version="opset1", data=data, outputs=(port,)
+                id=str(position),
+                name=f"input{position}",
+                type="Parameter",
+                version="opset1",
+                data=data,
+                outputs=(port,),
             )
         content = encode(array)
-        data = {"element_type": kind.name, "shape": ",".join(map(str, array.shape)), "offset": str(len(self._stored))}
+        data = {
+            "element_type": element_type.name,
+            "shape": ",".join(map(str, array.shape)),
+            "offset": str(len(self._stored)),
+        }
         data["size"] = str(max(len(content), 1))
         self._stored += content or b"\0"
-        return Layer(id=str(place), name=f"constant{place}", type="Const", version="opset1", data=data, outputs=(port,))
+        return Layer(
+            id=str(position), name=f"constant{position}", type="Const", version="opset1", data=data, outputs=(port,)
+        )
 
 
 def _edge(source: int, source_port: int, target: int, target_port: int) -> Edge:
@@ -190,15 +201,16 @@ def pack_cases(cases: Iterable[OperatorCase]) -> bytes:
     return len(index).to_bytes(_LENGTH, "little") + index + bytes(stored)
 
 
-def unpack_cases(content: bytes, wanted: Sequence[str] = ()) -> Iterator[OperatorCase]:
+def unpack_cases(content: bytes, patterns: Sequence[str] = ()) -> Iterator[OperatorCase]:
     """Yield the cases in these bytes whose types match one of the patterns; all without patterns."""
     start = _LENGTH + int.from_bytes(content[:_LENGTH], "little")
     stored = np.frombuffer(content, np.uint8, offset=start)
     for type, opset, inputs, attributes, constants, *others in json.loads(content[_LENGTH:start]):
-        if wanted and not _matches(type, wanted):
+        if patterns and not _matches(type, patterns):
             continue
         arrays = [
-            decode(ElementType[kind], tuple(shape), stored[place : place + size]) for kind, shape, place, size in inputs
+            decode(ElementType[type_name], tuple(shape), stored[offset : offset + size])
+            for type_name, shape, offset, size in inputs
         ]
         yield OperatorCase(type, opset, tuple(arrays), attributes, tuple(constants), *others)
 
@@ -214,11 +226,11 @@ def cases_of(types: Sequence[str] = ()) -> list[OperatorCase]:
     Raises:
         EvaluationError: For a pattern that no type matches.
     """
-    known = case_types()
+    available = case_types()
     for pattern in types:
-        if not any(_matches(type, [pattern]) for type in known):
+        if not any(_matches(type, [pattern]) for type in available):
             message = f"no operator in the tables matches {pattern!r}"
-            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(pattern, known))
+            raise EvaluationError(message, code=Code.unknown_input, hint=suggested(pattern, available))
     return list(unpack_cases(_content(), types))
 
 

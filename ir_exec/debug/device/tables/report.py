@@ -146,8 +146,8 @@ class Conformance(Record):
         counts = join_counts({status: self.count(status) for status in reversed(_ORDER)}, ",")
         new = [case for case in self.failed(("crashed", "wrong", "refused")) if case.is_new]
         news = f"; {len(new):,} new" if new else ""
-        known = sum(case.known is not None for case in self.failed(("crashed", "wrong", "refused")))
-        news += f"; {known:,} known for this plugin" if known else ""
+        known_failures = sum(case.known is not None for case in self.failed(("crashed", "wrong", "refused")))
+        news += f"; {known_failures:,} known for this plugin" if known_failures else ""
         return (
             f"{self.device} {self.version}: {self.cases:,} cases of {len(self.operators):,} operators, "
             f"{types:,} without failures: {counts}{news}"

@@ -14,7 +14,7 @@ from ir_exec.debug.device.asking import Asker, PartQuestion
 from ir_exec.debug.device.devices import Device, Engine, device_of
 from ir_exec.debug.device.tables.cases import OperatorCase, cases_of, node_of
 from ir_exec.debug.device.tables.report import STATUSES, CaseStatus, Conformance, FailedCase, OperatorResult
-from ir_exec.debug.device.verdicts import Judgement, PartCase, judged
+from ir_exec.debug.device.verdicts import Judgement, PartCase, judge_again
 from ir_exec.debug.reduction.extracting import Extracted
 from ir_exec.debug.traces.walk import Walker
 from ir_exec.errors import EvaluationError, ParseError
@@ -59,11 +59,11 @@ def conformance(
         EvaluationError: For a device that is not available, and for a pattern that no type matches.
     """
     cases = cases_of([types] if isinstance(types, str) else types)
-    known = None if baseline is None else load_baseline(baseline)
+    known_failures = None if baseline is None else load_baseline(baseline)
     options: dict[str, Any] = {"hint": hint, "timeout": timeout, "threads": None, "precision": "f32"}
-    with closing(device_of(engine, device, **options)) as found:
+    with closing(device_of(engine, device, **options)) as opened_device:
         is_plugin = engine == "openvino" and device == "CPU"
-        run = _Tables(found, Path(output) if output is not None else None, known, is_plugin, progress)
+        run = _Tables(opened_device, Path(output) if output is not None else None, known_failures, is_plugin, progress)
         return run.report(cases, ("static", "open") if open_dims else ("static",))
 
 
@@ -126,28 +126,28 @@ class _Tables:
         statuses: list[CaseStatus] = []
         failed: list[tuple[FailedCase, OperatorCase]] = []
         for form in forms:
-            taken = [case for case in cases if form == "static" or case.may_be_open]
-            for case, found in self._judged(taken, form):
-                status = _status(found)
+            chosen_cases = [case for case in cases if form == "static" or case.may_be_open]
+            for case, judgement in self._judge_cases(chosen_cases, form):
+                status = _status(judgement)
                 statuses.append(status)
                 if status != "right":
-                    failed.append((self._failed(case, form, status, found), case))
-        result = OperatorResult.of(type, statuses, [one for one, _ in failed])
+                    failed.append((self._failed_case(case, form, status, judgement), case))
+        result = OperatorResult.of(type, statuses, [failure for failure, _ in failed])
         first = result.failed[0] if result.failed and result.failed[0].status != "step" else None
         if self._folder is None or first is None:
             return result
-        case = next(case for one, case in failed if one is first)
+        case = next(case for failure, case in failed if failure is first)
         saved = first.model_copy(update={"file": self._save(case, first.form)})
         return result.model_copy(update={"failed": (saved, *result.failed[1:])})
 
-    def _judged(self, cases: Sequence[OperatorCase], form: Form) -> Iterator[tuple[OperatorCase, Judgement]]:
+    def _judge_cases(self, cases: Sequence[OperatorCase], form: Form) -> Iterator[tuple[OperatorCase, Judgement]]:
         for rows in self._batches(cases):
             asked = [_part_case(case, form) for case in rows]
-            answers = self._asker.ask_all([one.question for one in asked])
-            for case, one, answer in zip(rows, asked, answers, strict=True):
+            answers = self._asker.ask_all([part_case.question for part_case in asked])
+            for case, part_case, answer in zip(rows, asked, answers, strict=True):
                 if self._progress is not None:
                     self._progress(str(case))
-                yield case, judged(one, answer, self._asker, self._settings)
+                yield case, judge_again(part_case, answer, self._asker, self._settings)
 
     def _batches(self, cases: Sequence[OperatorCase]) -> Iterator[Sequence[OperatorCase]]:
         """Yield the cases to run as one model; cases that may crash the plugin run alone."""
@@ -158,15 +158,15 @@ class _Tables:
         for case in alone:
             yield [case]
 
-    def _failed(self, case: OperatorCase, form: Form, status: CaseStatus, found: Judgement) -> FailedCase:
+    def _failed_case(self, case: OperatorCase, form: Form, status: CaseStatus, judgement: Judgement) -> FailedCase:
         is_known = self._is_plugin and not case.is_plugin_right
         failed = FailedCase(
             name=str(case),
             operator=case.operator,
             form=form,
             status=status,
-            error=found.error,
-            message=found.note,
+            error=judgement.error,
+            message=judgement.note,
             bytes=case.size,
             known=(case.note or "a known fault of the plugin") if is_known else None,
         )
@@ -190,9 +190,9 @@ class _Tables:
         return str(path)
 
 
-def _status(found: Judgement) -> CaseStatus:
+def _status(judgement: Judgement) -> CaseStatus:
     for status in STATUSES:
-        if status == found.status:
+        if status == judgement.status:
             return status
     raise AssertionError("every case has one of these statuses")
 

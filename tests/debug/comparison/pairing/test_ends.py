@@ -18,27 +18,27 @@ X = np.random.default_rng(0).standard_normal((3, 4)).astype(np.float32)
 WEIGHTS = np.random.default_rng(1).standard_normal((4, 5)).astype(np.float32)
 
 
-def network(prefix: str, kind: str = "tanh", types: tuple[str, ...] = ("f32", "f32")) -> Model:
-    a, b = (build.parameter([3, 4], kind, name=f"{prefix}{place}") for place, kind in enumerate(types))
+def network(prefix: str, activation: str = "tanh", types: tuple[str, ...] = ("f32", "f32")) -> Model:
+    a, b = (build.parameter([3, 4], element_type, name=f"{prefix}{index}") for index, element_type in enumerate(types))
     total = build.add(build.convert(a, "f32"), build.convert(b, "f32"), name=f"{prefix}sum")
     product = build.matmul(total, WEIGHTS, name=f"{prefix}product")
-    last = getattr(build, kind)(product, name=f"{prefix}last")
+    last = getattr(build, activation)(product, name=f"{prefix}last")
     other = build.relu(product, name=f"{prefix}other")
     return build.model([build.result(last, name=f"{prefix}y"), build.result(other, name=f"{prefix}z")])
 
 
-def onnx_file(path: Path, kind: str = "Tanh") -> Path:
+def onnx_file(path: Path, operator_type: str = "Tanh") -> Path:
     nodes = [
         helper.make_node("Add", ["p", "q"], ["r"], name="n0"),
         helper.make_node("MatMul", ["r", "w"], ["s"], name="n1"),
-        helper.make_node(kind, ["s"], ["t"], name="n2"),
+        helper.make_node(operator_type, ["s"], ["t"], name="n2"),
         helper.make_node("Relu", ["s"], ["u"], name="n3"),
     ]
     ends = [[helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names] for names in ("pq", "tu")]
     graph = helper.make_graph(nodes, "g", *ends, [numpy_helper.from_array(WEIGHTS, "w")])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    for one in (*model.graph.input, *model.graph.output):
-        one.type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, [3, 4 if one.name in "pq" else 5]))
+    for port in (*model.graph.input, *model.graph.output):
+        port.type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, [3, 4 if port.name in "pq" else 5]))
     onnx.save(model, path)
     return path
 
@@ -79,20 +79,20 @@ def test_by_type_where_the_order_differs() -> None:
 def test_what_is_not_clear_is_asked_for(tmp_path: Path) -> None:
     x = build.parameter([3, 4], name="x")
     several = build.model([build.result(build.clamp(x, 0, 9), name="b"), build.result(build.tanh(x), name="a")])
-    one = build.model(build.result(build.relu(build.parameter([3, 4], name="input")), name="c"))
+    single = build.model(build.result(build.relu(build.parameter([3, 4], name="input")), name="c"))
     with pytest.raises(EvaluationError):
-        compare(one, several, [X])
-    report = compare(one, several, [X], pairs={"c": "b"})
+        compare(single, several, [X])
+    report = compare(single, several, [X], pairs={"c": "b"})
     assert report.equal
     assert [(pair.end, pair.model, pair.how) for pair in report.pairings if pair.how == "asked"] == [
         ("output", "c", "asked")
     ]
-    assert compare(one, several, [X], pairs={"c": "a"}).verdict == "different"
+    assert compare(single, several, [X], pairs={"c": "a"}).verdict == "different"
     with pytest.raises(EvaluationError):
-        compare(one, several, [X], pairs={"c": "nothing"})
-    one.save(tmp_path / "one.xml")
+        compare(single, several, [X], pairs={"c": "nothing"})
+    single.save(tmp_path / "one.xml")
     several.save(tmp_path / "several.xml")
     files = str(tmp_path / "one.xml"), "--with", str(tmp_path / "several.xml")
     codes = {"c=b": 0, "c=a": 1, "c": 2, "=b": 2, "c=": 2, "no=b": 2}
-    found = {text: CliRunner().invoke(main, ["compare", *files, "--map", text]).exit_code for text in codes}
-    assert found == codes
+    exit_codes = {text: CliRunner().invoke(main, ["compare", *files, "--map", text]).exit_code for text in codes}
+    assert exit_codes == codes

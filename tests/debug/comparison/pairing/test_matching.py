@@ -13,7 +13,7 @@ from ir_exec import Model, build, read_model
 from ir_exec.build import Value
 from ir_exec.debug import compare
 from ir_exec.debug.comparison.pairing import matching
-from ir_exec.debug.comparison.pairing.matching import matched
+from ir_exec.debug.comparison.pairing.matching import match_values
 from ir_exec.debug.values.entries import Entry, entries_of
 from tests.debug.values.test_entries import entry
 
@@ -21,8 +21,8 @@ ONNX = Path(__file__).parents[3] / "networks" / "onnx"
 
 
 def pairs(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
-    found = matched(ours, theirs)
-    return {our.path: found[our.key].path for our in ours if our.key in found}
+    matches = match_values(ours, theirs)
+    return {our.path: matches[our.key].path for our in ours if our.key in matches}
 
 
 def test_tensor_names_go_before_layer_names() -> None:
@@ -101,20 +101,20 @@ def network(numbers: range, *, reduced: bool = False, fault: bool = False) -> Mo
     left = iter(numbers)
     random = np.random.default_rng(0)
 
-    def named(make: object, *arguments: object, **attributes: object) -> Value:
+    def make_named(make: object, *arguments: object, **attributes: object) -> Value:
         return make(*arguments, name=f"node_view_{next(left)}", **attributes)  # type: ignore[operator, no-any-return]
 
     value = build.parameter([2, 6], name="x")
     if not reduced:
-        value = named(build.reshape, value, np.int64([2, 2, 3]), special_zero=False)
-        value = named(build.reshape, value, np.int64([2, 6]), special_zero=False)
+        value = make_named(build.reshape, value, np.int64([2, 2, 3]), special_zero=False)
+        value = make_named(build.reshape, value, np.int64([2, 6]), special_zero=False)
     for size, other in ((6, 3), (3, 6), (6, 6), (6, 9), (9, 3)):
         weights = random.standard_normal((size, other)).astype(np.float32)
-        value = named(build.matmul, value, weights, transpose_a=False, transpose_b=False)
-        value = named(build.sin if fault and size == 3 else build.tanh, value)
-        value = named(build.reshape, value, np.int64([1, 2, other]), special_zero=False)
+        value = make_named(build.matmul, value, weights, transpose_a=False, transpose_b=False)
+        value = make_named(build.sin if fault and size == 3 else build.tanh, value)
+        value = make_named(build.reshape, value, np.int64([1, 2, other]), special_zero=False)
         pattern = np.int64([2, -1] if reduced else [2, other])
-        value = named(build.reshape, value, pattern, special_zero=False)
+        value = make_named(build.reshape, value, pattern, special_zero=False)
     return build.model(build.result(value, name="y"))
 
 
@@ -127,9 +127,9 @@ class TestNamesThatAreCountedUp:
         ours, theirs = network(range(100)), network(range(100), reduced=True)
         report = compare(ours, theirs, [self.X])
         assert report.equal, str(report)
-        found = {layer.layer_name: layer.partner for layer in report.layers if layer.type in ("MatMul", "Tanh")}
-        assert found.pop("node_view_2") is None  # it reads another layer there
-        assert found == {f"node_view_{n}": f"node_view_{n - 2}" for n in range(3, 22) if n % 4 in (2, 3)}
+        partners = {layer.layer_name: layer.partner for layer in report.layers if layer.type in ("MatMul", "Tanh")}
+        assert partners.pop("node_view_2") is None  # it reads another layer there
+        assert partners == {f"node_view_{n}": f"node_view_{n - 2}" for n in range(3, 22) if n % 4 in (2, 3)}
 
     def test_a_fault_is_found(self) -> None:
         report = compare(network(range(100)), network(range(100), reduced=True, fault=True), [self.X])
@@ -138,20 +138,22 @@ class TestNamesThatAreCountedUp:
 
     def test_constants_follow_what_takes_them(self) -> None:
         ours, theirs = list(entries_of(network(range(100)))), list(entries_of(network(range(100), reduced=True)))
-        found = matched(ours, theirs)
+        matches = match_values(ours, theirs)
         floats = [our for our in ours if our.is_constant and our.element_type == "f32"]
-        assert [found[one.key].shape for one in floats[1:]] == [one.shape for one in floats[1:]]
-        assert not any(our.key in found and found[our.key].numbers != our.numbers for our in ours if our.numbers)
+        assert [matches[constant.key].shape for constant in floats[1:]] == [constant.shape for constant in floats[1:]]
+        assert not any(our.key in matches and matches[our.key].numbers != our.numbers for our in ours if our.numbers)
 
 
 class TestConstants:
     def test_that_change_all_shapes_behind_them(self) -> None:
         def largest(count: int) -> Model:
             x = build.parameter([4, 6], name="x")
-            found = build.topk(x, np.int64(count), axis=-1, mode="max", sort="value", index_element_type="i64")[0]
+            largest_values = build.topk(
+                x, np.int64(count), axis=-1, mode="max", sort="value", index_element_type="i64"
+            )[0]
             for _ in range(8):
-                found = build.tanh(found)
-            return build.model(build.result(found, name="y"))
+                largest_values = build.tanh(largest_values)
+            return build.model(build.result(largest_values, name="y"))
 
         report = compare(largest(2), largest(3), [np.linspace(0, 1, 24, dtype=np.float32).reshape(4, 6)])
         assert report.first_fault is not None
@@ -160,19 +162,19 @@ class TestConstants:
     def layer(self, name: str, transposed: bool) -> Model:
         weights = np.float32([[1, 2], [3, 4]])
         x = build.parameter([1, 2], name="x")
-        held = build.constant(weights.T.copy() if transposed else weights, name=name)
-        return build.model(build.result(build.matmul(x, held, transpose_b=transposed, name="product"), name="y"))
+        constant = build.constant(weights.T.copy() if transposed else weights, name=name)
+        return build.model(build.result(build.matmul(x, constant, transpose_b=transposed, name="product"), name="y"))
 
     def test_that_are_taken_transposed_are_others(self) -> None:
         report = compare(self.layer("w", False), self.layer("w", True), [np.float32([[1, 2]])])
         assert report.equal, str(report)
 
     def test_of_a_layer_with_another_attribute(self) -> None:
-        def padded(mode: str) -> Model:
+        def make_padded(mode: str) -> Model:
             x = build.parameter([4], name="x")
             return build.model(build.result(build.pad(x, np.int64([1]), np.int64([2]), pad_mode=mode), name="y"))
 
-        report = compare(padded("reflect"), padded("edge"), [np.float32([1, 2, 3, 5])])
+        report = compare(make_padded("reflect"), make_padded("edge"), [np.float32([1, 2, 3, 5])])
         assert report.unmatched == ()
         assert [fault.type for fault in report.faults] == ["Pad"]
 
@@ -205,7 +207,7 @@ WRITTEN = (
 
 
 @pytest.fixture(scope="module")
-def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def converted_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The files as OpenVINO and as ir_exec write them."""
     folder = tmp_path_factory.mktemp("written")
     for name in WRITTEN:
@@ -218,9 +220,9 @@ def converted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.broad(keep=6)
 @pytest.mark.parametrize("sides", [("ours", "theirs"), ("theirs", "ours")])
 @pytest.mark.parametrize("name", WRITTEN)
-def test_two_converters_of_one_network(converted: Path, name: str, sides: tuple[str, str]) -> None:
+def test_two_converters_of_one_network(converted_folder: Path, name: str, sides: tuple[str, str]) -> None:
     """They say it in other layers, and merge others; names go on to layers that do something else."""
-    a, b = (converted / f"{name}.{side}.xml" for side in sides)
+    a, b = (converted_folder / f"{name}.{side}.xml" for side in sides)
     report = compare(a, b, seed=0)
     assert report.faults == (), str(report)
     assert report.equal, str(report)
@@ -247,20 +249,20 @@ def test_layers_of_many_inputs_are_looked_at_few_times(monkeypatch: pytest.Monke
     looks = 0
     stand_alike = matching.stand_alike
 
-    def counted(*given: Any) -> bool:
+    def count_calls(*arguments: Any) -> bool:
         nonlocal looks
         looks += 1
-        return stand_alike(*given)
+        return stand_alike(*arguments)
 
-    def joined(prefix: str) -> list[Entry]:
+    def join_inputs(prefix: str) -> list[Entry]:
         x = build.parameter([1, 4], name="x")
         steps = [build.tanh(build.add(x, np.float32(n)), name=f"{prefix}/step{n}") for n in range(200)]
         return list(entries_of(build.model(build.result(build.concat(steps, axis=0, name="all"), name="y"))))
 
-    ours, theirs = joined("a"), joined("b")
-    monkeypatch.setattr(matching, "stand_alike", counted)
-    found = matched(ours, theirs)
-    assert {entry.layer_name: found[entry.key].layer_name for entry in ours if entry.type == "Tanh"} == {
+    ours, theirs = join_inputs("a"), join_inputs("b")
+    monkeypatch.setattr(matching, "stand_alike", count_calls)
+    matches = match_values(ours, theirs)
+    assert {entry.layer_name: matches[entry.key].layer_name for entry in ours if entry.type == "Tanh"} == {
         f"a/step{n}": f"b/step{n}" for n in range(200)
     }
     assert looks < 4 * len(ours)

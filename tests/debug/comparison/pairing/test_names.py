@@ -13,8 +13,8 @@ from tests.debug.values.test_entries import entry
 
 
 def pairs(ours: list[Entry], theirs: list[Entry]) -> dict[str, str]:
-    found = pairs_by_name(ours, theirs)
-    return {our.path: found[our.key].path for our in ours if our.key in found}
+    matches = pairs_by_name(ours, theirs)
+    return {our.path: matches[our.key].path for our in ours if our.key in matches}
 
 
 def test_names_of_tensors_go_before_names_of_layers() -> None:

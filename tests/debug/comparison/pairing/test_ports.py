@@ -13,9 +13,9 @@ from ir_exec.model import Model
 from tests.helpers.facts import coded, naming
 
 
-def model(inputs: dict[str, Any], outputs: dict[str, Any], kind: str = "f32") -> Model:
+def model(inputs: dict[str, Any], outputs: dict[str, Any], element_type: str = "f32") -> Model:
     """A model with a Relu of an input for each output: its name, and the name of the input."""
-    parameters = {name: build.parameter(shape, kind, name=name) for name, shape in inputs.items()}
+    parameters = {name: build.parameter(shape, element_type, name=name) for name, shape in inputs.items()}
     used = [build.result(build.relu(parameters[source]), name=name) for name, source in outputs.items()]
     return build.model(used, list(parameters.values()))
 

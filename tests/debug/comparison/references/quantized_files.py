@@ -51,16 +51,20 @@ def _pair(name: str, source: str, target: str, **attributes: Any) -> Nodes:
     ]
 
 
-def _range(name: str, kind: Any, scale: float = 0.05, zero: int = 0) -> Tensors:
-    return {f"{name}_scale": _scale(scale), f"{name}_zero": np.array(zero, kind)}
+def _range(name: str, element_type: Any, scale: float = 0.05, zero: int = 0) -> Tensors:
+    return {f"{name}_scale": _scale(scale), f"{name}_zero": np.array(zero, element_type)}
 
 
-def qdq_matmul(kind: Any = np.uint8, zero: int = 128) -> Kind:
+def qdq_matmul(element_type: Any = np.uint8, zero: int = 128) -> Kind:
     weight = np.clip(np.rint(_floats(32, 16) / 0.02), -127, 127).astype(np.int8)
     nodes = _pair("a", "x", "xd")
     nodes += [_node("DequantizeLinear", "w ws wz", "wd"), _node("MatMul", "xd wd", "m"), *_pair("b", "m", "y")]
     constants = {"w": weight, "ws": _scale(0.02), "wz": np.int8(0)}
-    return nodes, constants | _range("a", kind, 0.03, zero) | _range("b", kind, 0.2, zero), _activations(8, 32)
+    return (
+        nodes,
+        constants | _range("a", element_type, 0.03, zero) | _range("b", element_type, 0.2, zero),
+        _activations(8, 32),
+    )
 
 
 def qdq_matmul_i16() -> Kind:
@@ -115,9 +119,9 @@ def weight_u4_channels() -> Kind:
 
 def _outliers(rows: int, columns: int) -> dict[str, Array]:
     """Activations of which one channel needs most of the range, as in language models."""
-    found = _floats(rows, columns)
-    found[:, 5] *= 1000
-    return {"x": found}
+    matrix = _floats(rows, columns)
+    matrix[:, 5] *= 1000
+    return {"x": matrix}
 
 
 def qlinear_matmul() -> Kind:

@@ -60,12 +60,12 @@ class Module:
     def forward(self, x):
         return self.compute(self, x)
 
-    def __call__(self, *given, **named):
+    def __call__(self, *arguments, **named):
         for hook in list(self.pre_hooks):
-            hook(self, given)
-        output = self.forward(*given, **named)
+            hook(self, arguments)
+        output = self.forward(*arguments, **named)
         for hook in list(self.hooks):
-            hook(self, given, named, output)
+            hook(self, arguments, named, output)
         return output
 
 
@@ -145,7 +145,9 @@ NAMES = ("__module.m.block.a/aten::tanh/Tanh", "__module.m.block.b/aten::sin/Sin
 
 
 def network(tmp_path, types, names=NAMES, dims=(4,)):
-    layers = [LAYER.format(id=place + 1, name=names[place], type=kind) for place, kind in enumerate(types)]
+    layers = [
+        LAYER.format(id=index + 1, name=names[index], type=operator_type) for index, operator_type in enumerate(types)
+    ]
     text = NETWORK.format(layers="".join(layers))
     text = text.replace('"?,4"', f'"?,{",".join(map(str, dims))}"')
     path = tmp_path / "n.xml"
@@ -175,10 +177,12 @@ def test_the_first_wrong_module_is_named(tmp_path, types, module):
     path, x = recorded(tmp_path)
     report = compare(network(tmp_path, types), path, [x])
     assert report.first_module == module
-    found = {module.path: module.status for module in report.modules}
-    assert list(found) == ["m.block.a", "m.block.b", "m.block", "m.head"]
-    wrong = {path for path, status in found.items() if status == "wrong"}
-    assert wrong == {path for path in found if module is not None and (module == path or module.startswith(path + "."))}
+    statuses = {module.path: module.status for module in report.modules}
+    assert list(statuses) == ["m.block.a", "m.block.b", "m.block", "m.head"]
+    wrong = {path for path, status in statuses.items() if status == "wrong"}
+    assert wrong == {
+        path for path in statuses if module is not None and (module == path or module.startswith(path + "."))
+    }
     jsonschema.validate(json.loads(report.model_dump_json()), json.loads(SCHEMA.read_text()))
 
 
@@ -187,7 +191,7 @@ def test_inputs_come_from_the_recording_and_what_has_no_partner_is_listed(tmp_pa
     path, _ = recorded(tmp_path, **{"inputs/x": x * 0, "drop": x})
     report = compare(network(tmp_path, ("Tanh", "Sin", "Exp")), path)
     assert report.seed is None
-    assert [one.path for one in report.unmatched if one.side == "reference"] == ["m.drop"]
+    assert [layer.path for layer in report.unmatched if layer.side == "reference"] == ["m.drop"]
 
 
 def test_recordings_of_another_network_are_an_error(tmp_path):

@@ -30,14 +30,14 @@ def run_directly(path: Path, inputs: dict[str, Array]) -> Array | None:
     options.log_severity_level = 4
     try:
         session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
-        found: Array = session.run(["y"], inputs)[0]
+        output: Array = session.run(["y"], inputs)[0]
     except Exception:  # onnxruntime raises classes of its own
         return None
-    return found
+    return output
 
 
-def relative_error(found: Array, expected: Array) -> float:
-    difference = found.astype(np.float64) - expected
+def relative_error(actual: Array, expected: Array) -> float:
+    difference = actual.astype(np.float64) - expected
     return float(np.sqrt(np.square(difference).mean() / np.square(expected.astype(np.float64)).mean()))
 
 
@@ -142,12 +142,12 @@ def test_what_optimizations_change_is_the_setting_that_changes_it(tmp_path: Path
 def test_the_program_is_named(tmp_path: Path) -> None:
     path, inputs = write_kind("qdq_matmul", tmp_path)
     read_model(path).save(tmp_path / "model.xml")
-    found = {
+    titles = {
         "onnxruntime": compare(path, "onnxruntime", inputs),
         "onnxruntime (lowered by ir_exec)": compare(path, "onnxruntime", inputs, lowered=True),
         "onnxruntime (exported)": compare(tmp_path / "model.xml", "onnxruntime", inputs),
     }
-    for title, report in found.items():
+    for title, report in titles.items():
         assert (report.reference, report.runtime) == (title, title)
         assert title in str(report).splitlines()[0]
     by_file = compare(path, path, inputs)
@@ -168,14 +168,14 @@ def test_lowered_requires_a_runtime_and_an_onnx_file(tmp_path: Path) -> None:
 
 def test_tensors_named_by_numbers_are_paired_by_name(tmp_path: Path) -> None:
     """The operators of IR have other types, and several values have the same shape."""
-    kind = TensorProto.FLOAT
+    element_type = TensorProto.FLOAT
     nodes = [
         helper.make_node("LeakyRelu", ["0"], ["1"], alpha=0.1),
         helper.make_node("LeakyRelu", ["1"], ["2"], alpha=0.2),
         helper.make_node("Gemm", ["2", "3"], ["4"]),
         helper.make_node("LeakyRelu", ["4"], ["5"], alpha=0.3),
     ]
-    ends = [helper.make_tensor_value_info(name, kind, [4, 4]) for name in ("0", "5")]
+    ends = [helper.make_tensor_value_info(name, element_type, [4, 4]) for name in ("0", "5")]
     weight = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
     graph = helper.make_graph(nodes, "g", ends[:1], ends[1:], [numpy_helper.from_array(weight, "3")])
     path = tmp_path / "numbers.onnx"

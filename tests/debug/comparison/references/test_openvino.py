@@ -33,7 +33,7 @@ def constant(value: Any) -> Any:
     return op.constant(np.asarray(value, np.float32))
 
 
-def blamed(report: Comparison) -> list[ComparedLayer]:
+def find_blamed(report: Comparison) -> list[ComparedLayer]:
     """The layers at which the reference differs from itself."""
     return [layer for layer in report.layers if layer.status == "reference"]
 
@@ -46,7 +46,7 @@ def sequence() -> tuple[Any, list[Array]]:
     batch = op.gather(op.shape_of(x), op.constant(np.array([0], np.int64)), zero)
     sizes = op.concat([batch, op.constant(np.array([1, 16], np.int64))], 0)
     weights = (constant(floats(random, 1, 48, size) * 0.3) for size in (8, 16))
-    found = op.gru_sequence(
+    outputs = op.gru_sequence(
         op.relu(x),
         op.broadcast(constant(0), sizes),
         lengths,
@@ -55,13 +55,13 @@ def sequence() -> tuple[Any, list[Array]]:
         16,
         "forward",
     )
-    found.set_friendly_name("faulty")
-    scaled = op.multiply(op.squeeze(found.output(0), op.constant(np.array([1], np.int64))), constant(2))
+    outputs.set_friendly_name("faulty")
+    scaled = op.multiply(op.squeeze(outputs.output(0), op.constant(np.array([1], np.int64))), constant(2))
     inputs = [floats(random, 3, 7, 8), np.array([7, 3, 1], np.int32)]
-    return ov.Model([scaled.output(0), found.output(1)], [x, lengths], "sequence"), inputs
+    return ov.Model([scaled.output(0), outputs.output(1)], [x, lengths], "sequence"), inputs
 
 
-def quantized() -> tuple[Any, list[Array]]:
+def make_quantized() -> tuple[Any, list[Array]]:
     """FakeQuantize with ranges per channel behind a depthwise convolution of int8 weights."""
     random = np.random.default_rng(20)
     x = op.parameter([1, 8, 14, 12], np.float32, name="x")
@@ -71,25 +71,27 @@ def quantized() -> tuple[Any, list[Array]]:
     most = constant(np.abs(kernel))
     least = constant(-np.abs(kernel))
     weights = op.fake_quantize(constant(kernel), least, most, least, most, 255)
-    found = op.group_convolution(data, weights, [1, 1], [0, 0], [0, 0], [1, 1])
-    found = op.add(found, constant(floats(random, 1, 8, 1, 1)))
+    convolution = op.group_convolution(data, weights, [1, 1], [0, 0], [0, 0], [1, 1])
+    convolution = op.add(convolution, constant(floats(random, 1, 8, 1, 1)))
     ranges = (0.5 + random.random((1, 8, 1, 1)) * 2).astype(np.float32)
     low, high = constant(-ranges), constant(ranges * 127 / 128)
-    found = op.fake_quantize(found, low, high, low, high, 255)
-    found.set_friendly_name("faulty")
-    return ov.Model([op.relu(op.add(found, found)).output(0)], [x], "quantized"), [floats(random, 1, 8, 14, 12)]
+    convolution = op.fake_quantize(convolution, low, high, low, high, 255)
+    convolution.set_friendly_name("faulty")
+    return ov.Model([op.relu(op.add(convolution, convolution)).output(0)], [x], "quantized"), [
+        floats(random, 1, 8, 14, 12)
+    ]
 
 
 def not_a_number() -> tuple[Any, list[Array]]:
     """ReLU of NaN: the maximum of 0 and NaN is 0 in the plugin."""
     x = op.parameter([6], np.float32, name="x")
-    found = op.relu(op.power(x, constant(0.5)))
-    found.set_friendly_name("faulty")
-    return ov.Model([op.sin(found).output(0)], [x], "not_a_number"), [np.array([-1, 0, 4, 1, 2, 9], np.float32)]
+    activation = op.relu(op.power(x, constant(0.5)))
+    activation.set_friendly_name("faulty")
+    return ov.Model([op.sin(activation).output(0)], [x], "not_a_number"), [np.array([-1, 0, 4, 1, 2, 9], np.float32)]
 
 
 @pytest.mark.broad(keep=3)
-@pytest.mark.parametrize("make", [sequence, quantized, not_a_number])
+@pytest.mark.parametrize("make", [sequence, make_quantized, not_a_number])
 @pytest.mark.parametrize("probe", ["all", "bisect"])
 def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], probe: Any, tmp_path: Path) -> None:
     model, inputs = make()
@@ -98,7 +100,7 @@ def test_known_faults_are_placed(make: Callable[[], tuple[Any, list[Array]]], pr
     report = compare(path, "openvino", inputs, probe=probe)
     assert not report.equal
     assert report.faults == ()
-    assert blamed(report)[0].layer_name == "faulty"
+    assert find_blamed(report)[0].layer_name == "faulty"
 
 
 @pytest.mark.broad(keep=3)
@@ -108,7 +110,7 @@ def test_networks_without_faults(name: str) -> None:
     report = compare(path, "openvino", arrays(path, "inputs"))
     assert report.equal, str(report)
     assert report.rounds == 2
-    assert all(one.path.count("/body/") or one.type == "Assign" for one in report.unmatched)
+    assert all(layer.path.count("/body/") or layer.type == "Assign" for layer in report.unmatched)
 
 
 class TestOpinions:
@@ -118,7 +120,7 @@ class TestOpinions:
         model = build.model(build.result(build.relu(x, name="faulty"), name="y"))
         report = compare(model, "openvino", [np.float32([np.nan, 1, -1])])
         assert report.faults == ()
-        (layer,) = blamed(report)
+        (layer,) = find_blamed(report)
         kernel, alone = layer.note.split("; ")
         assert kernel == mentions("OpenVINO", "ir_exec")
         assert alone == mentions("OpenVINO")
@@ -138,7 +140,7 @@ class TestOpinions:
         model = build.model(build.result(build.convolution(data, weights, **sides, name="faulty"), name="y"))
         report = compare(model, "openvino", [floats(random, 1, 3, 12, 12)])
         assert report.faults == ()
-        (layer,) = blamed(report)
+        (layer,) = find_blamed(report)
         assert (layer.layer_name, layer.note) == ("faulty", mentions("OpenVINO", "ir_exec"))
 
     def test_refusals_and_crashes_are_no_finding(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +163,7 @@ class TestOpinions:
         x = build.parameter([3], name="x")
         faulty = [build.result(build.relu(build.multiply(x, np.float32(n + 1)), name=f"relu{n}")) for n in range(8)]
         report = compare(build.model(faulty), "openvino", [np.float32([np.nan, 1, -1])])
-        assert len(blamed(report)) == 5
+        assert len(find_blamed(report)) == 5
         assert [fault.note for fault in report.faults] == [None] * 3
 
 
@@ -180,7 +182,7 @@ def test_bisection_takes_few_runs(tmp_path: Path) -> None:
     ov.save_model(model, path, compress_to_fp16=False)
     report = compare(path, "openvino", inputs, probe="bisect")
     assert report.rounds <= 8
-    assert {one.path for one in report.unmatched}.isdisjoint({"faulty"})
+    assert {layer.path for layer in report.unmatched}.isdisjoint({"faulty"})
 
 
 @pytest.mark.parametrize(("most", "layers"), [(5, 100_000), (100, 80)])
@@ -277,7 +279,7 @@ class TestChild:
         report = compare(path, "openvino", arrays(path, "inputs"))
         assert report.equal, str(report)
         assert any("with 1 probes (" in note and "SIGSEGV" in note for note in report.notes)
-        assert {one.type for one in report.unmatched} == {"MatMul"}
+        assert {layer.type for layer in report.unmatched} == {"MatMul"}
 
 
 @pytest.mark.parametrize("most_bytes", [0, 64 * 1024 * 4])
@@ -309,11 +311,11 @@ def test_a_shorter_type_that_openvino_chooses_is_no_fault(tmp_path: Path) -> Non
     """Where the processor has bf16, `performance` computes f32 networks in it; what follows from that is told once."""
     random = np.random.default_rng(0)
     x = op.parameter([1, 8, 9, 9], np.float32, name="x")
-    found = op.relu(op.convolution(x, constant(floats(random, 8, 8, 3, 3)), [1, 1], [1, 1], [1, 1], [1, 1]))
+    activation = op.relu(op.convolution(x, constant(floats(random, 8, 8, 3, 3)), [1, 1], [1, 1], [1, 1], [1, 1]))
     limits = [constant(value) for value in (-8, 8, -8, 8)]
-    found = op.fake_quantize(found, *limits, levels=256)
-    found = op.convolution(found, constant(floats(random, 4, 8, 1, 1)), [1, 1], [0, 0], [0, 0], [1, 1])
-    ov.save_model(ov.Model([op.softmax(found, 1)], [x]), tmp_path / "net.xml", compress_to_fp16=False)
+    activation = op.fake_quantize(activation, *limits, levels=256)
+    activation = op.convolution(activation, constant(floats(random, 4, 8, 1, 1)), [1, 1], [0, 0], [0, 0], [1, 1])
+    ov.save_model(ov.Model([op.softmax(activation, 1)], [x]), tmp_path / "net.xml", compress_to_fp16=False)
     report = compare(tmp_path / "net.xml", "openvino", [floats(random, 1, 8, 9, 9)], hint="performance")
     assert not report.faults, str(report)
     shorter = [note for note in report.notes if note == mentions("OpenVINO", "bf16")]

@@ -40,11 +40,11 @@ def requested(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     files: list[str] = []
     ask = Child.ask
 
-    def asked(self: Child, **request: Any) -> dict[str, Any]:
+    def record_request(self: Child, **request: Any) -> dict[str, Any]:
         files.append(request["xml"])
         return ask(self, **request)
 
-    monkeypatch.setattr(Child, "ask", asked)
+    monkeypatch.setattr(Child, "ask", record_request)
     return files
 
 

@@ -23,7 +23,7 @@ WEIGHTS = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
 def onnx_file(path: Path, alpha: float = 0.25, names: str = "x") -> Path:
     """y = LeakyRelu(Tanh(x · w)) · 2, with tensors p, t, l, y."""
     helper = onnx.helper
-    kind = onnx.TensorProto.FLOAT
+    element_type = onnx.TensorProto.FLOAT
     constants = [onnx.numpy_helper.from_array(WEIGHTS, "w"), onnx.numpy_helper.from_array(np.float32([2]), "two")]
     nodes = [
         helper.make_node("MatMul", [names, "w"], ["p"]),
@@ -31,7 +31,7 @@ def onnx_file(path: Path, alpha: float = 0.25, names: str = "x") -> Path:
         helper.make_node("LeakyRelu", ["t"], ["l"], alpha=alpha),
         helper.make_node("Mul", ["l", "two"], ["y"]),
     ]
-    shapes = [helper.make_tensor_value_info(name, kind, [None, 4]) for name in (names, "y")]
+    shapes = [helper.make_tensor_value_info(name, element_type, [None, 4]) for name in (names, "y")]
     graph = helper.make_graph(nodes, "net", shapes[:1], shapes[1:], constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, path)
@@ -48,8 +48,8 @@ def network() -> Any:
     file = net.file()
     xml = file.xml.decode()
     for layer, name in (("parameter0", "x"), ("matmul2", "p"), ("tanh3", "t"), ("prelu5", "l"), ("multiply7", "y")):
-        place = xml.index(f'name="{layer}"')
-        output = xml.index("<output>", place)
+        offset = xml.index(f'name="{layer}"')
+        output = xml.index("<output>", offset)
         xml = xml[:output] + xml[output:].replace("UNSPECIFIED", f'UNSPECIFIED" names="{name}', 1)
     return read_model(xml.encode(), weights=file.weights)
 
@@ -79,7 +79,7 @@ def test_constants_are_compared_with_initializers(tmp_path: Path) -> None:
         report = compare(model, path, [X])
         assert report.equal, str(report)
         # The slope of LeakyRelu is an attribute there.
-        assert [(one.side, one.type) for one in report.unmatched] == [("model", "Const")]
+        assert [(unmatched.side, unmatched.type) for unmatched in report.unmatched] == [("model", "Const")]
         assert {layer.partner for layer in report.layers if layer.type == "Const"} == {"w", "two", None}
 
 
@@ -114,7 +114,7 @@ def test_initializers_of_types_that_numpy_has_not(tmp_path: Path, external: bool
     report = compare(path, path, [np.float32([1, 2, 3])])
     assert report.equal, str(report)
     # Sum of five is a chain of Add.
-    assert {one.type for one in report.unmatched} == {"Add"}
+    assert {unmatched.type for unmatched in report.unmatched} == {"Add"}
     constants_found = [layer for layer in report.layers if layer.type == "Const"]
     assert [(layer.layer_name, layer.status) for layer in constants_found] == [
         (constant.name, "equal") for constant in constants
@@ -148,20 +148,20 @@ class TestSecondOpinion:
         """Change what onnxruntime gives for a tensor, and with `evaluator` what the reference implementation gives."""
         ask = Child.ask
 
-        def changed(self: Child, **request: Any) -> dict[str, Any]:
+        def change_answer(self: Child, **request: Any) -> dict[str, Any]:
             answer = ask(self, **request)
             stored = []
             if request["do"] == "run":
                 stored = [answer[part].get(name) for part in ("tensors", "outputs")]
             elif request["do"] == "opinion" and evaluator:
                 stored = [answer["ways"]["evaluator"].get(f"evaluator:{name}")]
-            for one in filter(None, stored):
-                values = np.memmap(one["file"], np.float32, "r+", one["start"], (one["size"] // 4,))
+            for location in filter(None, stored):
+                values = np.memmap(location["file"], np.float32, "r+", location["start"], (location["size"] // 4,))
                 values *= np.float32(1.1)
                 values.flush()
             return answer
 
-        monkeypatch.setattr(Child, "ask", changed)
+        monkeypatch.setattr(Child, "ask", change_answer)
 
     def test_that_agrees_with_us(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.spoiled(monkeypatch, "y", evaluator=False)
@@ -186,10 +186,10 @@ class TestSecondOpinion:
         assert "ir_exec" not in report.faults[0].note
 
 
-def evaluated(folder: Path, kind: str, operator: str) -> Path:
+def write_function_model(folder: Path, element_type: str, operator: str) -> Path:
     """A file that onnxruntime refuses for its element type."""
     text = f"""<ir_version: 10, opset_import: ["": 22]>
-    g ({kind}[2,4] x) => ({kind}[2,4] y) {{ h = {operator}(x) y = Neg(h) }}"""
+    g ({element_type}[2,4] x) => ({element_type}[2,4] y) {{ h = {operator}(x) y = Neg(h) }}"""
     path = folder / "net.onnx"
     onnx.save(onnx.parser.parse_model(text), path)
     return path
@@ -197,7 +197,7 @@ def evaluated(folder: Path, kind: str, operator: str) -> Path:
 
 @pytest.mark.parametrize(("kind", "operator"), [("bfloat16", "Abs"), ("double", "Softsign")])
 def test_what_onnxruntime_refuses_is_evaluated_by_onnx(tmp_path: Path, kind: str, operator: str) -> None:
-    path = evaluated(tmp_path, kind, operator)
+    path = write_function_model(tmp_path, kind, operator)
     model = read_model(path)
     x = np.linspace(-2, 2, 8).reshape(2, 4).astype(model.inputs[0].element_type.dtype)
     report = compare(model, path, [x])

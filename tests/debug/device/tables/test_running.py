@@ -67,10 +67,10 @@ class TestCases:
         again = list(unpack_cases(pack_cases(rows)))
         assert [str(case) for case in again] == [str(case) for case in rows]
         assert all(
-            (one.view(np.uint8) == other.view(np.uint8)).all() if one.dtype != object else (one == other).all()
+            (first.view(np.uint8) == other.view(np.uint8)).all() if first.dtype != object else (first == other).all()
             for before, after in zip(rows, again, strict=True)
-            for one, other in zip(before.inputs, after.inputs, strict=True)
-            if one.size and one.ndim
+            for first, other in zip(before.inputs, after.inputs, strict=True)
+            if first.size and first.ndim
         )
 
 
@@ -91,8 +91,8 @@ class TestReport:
         )
         assert floor.failed[0].file == str(tmp_path / "failing" / "Floor-1.xml")
         with np.load(tmp_path / "failing" / "Floor-1.inputs.npz") as inputs:
-            given = dict(inputs)
-        same = compare(tmp_path / "failing" / "Floor-1.xml", tmp_path / "failing" / "Floor-1.outputs.npz", given)
+            arguments = dict(inputs)
+        same = compare(tmp_path / "failing" / "Floor-1.xml", tmp_path / "failing" / "Floor-1.outputs.npz", arguments)
         assert same.verdict in ("equal", "not compared")
 
     def test_crashes_go_on(self, faulty: FaultyDevice) -> None:
