@@ -78,7 +78,7 @@ def test_an_operator_that_is_not_deprecated_yet_is_not_warned_of() -> None:
 
 @pytest.mark.parametrize(
     "schema",
-    [one for one in defs.get_all_schemas_with_history() if one.deprecated and one.domain in (STANDARD, ML)],
+    [schema for schema in defs.get_all_schemas_with_history() if schema.deprecated and schema.domain in (STANDARD, ML)],
     ids=lambda schema: f"{schema.name}-{schema.since_version}",
 )
 def test_every_deprecation_of_onnx_is_known_and_says_what_to_use(schema: Any) -> None:
