@@ -134,11 +134,11 @@ def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b
     batch=st.lists(st.integers(1, 20), max_size=3),
     rows=st.integers(1, 3000),
     columns=st.integers(1, 3000),
-    wanted=st.integers(2, 8),
+    chunks=st.integers(2, 8),
 )
-def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, expected: int) -> None:
+def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, chunks: int) -> None:
     shape = (*batch, rows, columns)
-    cut = product.cut_into_chunks(shape, expected)
+    cut = product.cut_into_chunks(shape, chunks)
     size = shape[cut.axis] if batch else 1
     groups, remainder = divmod(cut.chunks, cut.down * cut.along)
     assert remainder == 0
