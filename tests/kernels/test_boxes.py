@@ -125,7 +125,7 @@ def test_boxes_apart_by_less_than_the_margin_touch() -> None:
     assert CornerOverlaps(boxes)(first, others).tolist() == [1, 0, 0, 0]
 
 
-@pytest.mark.parametrize(("threshold", "kept"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
+@pytest.mark.parametrize(("threshold", "retained"), [(-1.0, [0]), (0.0, [0]), (0.1, [0, 1, 2]), (1.0, [0, 1, 2])])
 def test_what_is_no_number_removes_nothing_unless_any_overlap_does(threshold: float, retained: list[int]) -> None:
     class Unknown(Overlaps):
         def __call__(self, first: Array, other: Array) -> Array:

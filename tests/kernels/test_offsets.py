@@ -42,7 +42,7 @@ def test_offsets_of_tuples_are_those_of_numpy(
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 @pytest.mark.parametrize("negative", [True, False])
 @pytest.mark.parametrize(
-    ("one", "is_sound"),
+    ("pair", "is_sound"),
     [((2, 4), True), ((3, 0), False), ((0, 5), False), ((-1, -5), None), ((-4, 0), False), ((0, -6), False)],
 )
 def test_tuples_beyond_the_axes(dtype: type, negative: bool, pair: tuple[int, int], is_sound: bool | None) -> None:

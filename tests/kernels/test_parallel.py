@@ -191,7 +191,7 @@ def test_work_inside_of_work_is_done_once_and_by_one_thread(threads: int) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wanted", "count"), [(0, 2), (0.4, 2), (1, 2), (2, 2), (2.9, 2), (3.1, 4), (4.9, 4), (5.1, 6), (8, 8)]
+    ("chunks", "count"), [(0, 2), (0.4, 2), (1, 2), (2, 2), (2.9, 2), (3.1, 4), (4.9, 4), (5.1, 6), (8, 8)]
 )
 def test_chunks_are_an_even_number(chunks: float, count: int) -> None:
     assert even_count(chunks) == count

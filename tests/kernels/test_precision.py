@@ -62,7 +62,7 @@ def overlapping(count: int) -> tuple[Array, Array]:
     return np.array([1, 2 * count - 1]), np.array([1, count])
 
 
-@pytest.mark.parametrize("kind", GREATEST)
+@pytest.mark.parametrize("type_name", GREATEST)
 @pytest.mark.parametrize("operator", SUMS)
 def test_what_is_added_is_not_lost(operator: str, type_name: str) -> None:
     numbers = np.array([GREATEST[type_name], 1, 1, 1, 1], ElementType[type_name].dtype)
@@ -71,7 +71,7 @@ def test_what_is_added_is_not_lost(operator: str, type_name: str) -> None:
     assert float(actual.reshape(())) == GREATEST[type_name] + 4
 
 
-@pytest.mark.parametrize("kind", ["u64", "i64", "u32", "i32", "u16", "i8"])
+@pytest.mark.parametrize("type_name", ["u64", "i64", "u32", "i32", "u16", "i8"])
 def test_floats_become_integers_by_way_of_64_bits(type_name: str) -> None:
     dtype = ElementType[type_name].dtype
     most = 2.0**62 if type_name in ("i64", "u64") else float(np.iinfo(dtype).max)

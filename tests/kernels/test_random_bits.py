@@ -9,7 +9,7 @@ from ir_exec.kernels.random_bits import mersenne_twister, philox, words_of_numbe
 
 
 @pytest.mark.parametrize(
-    ("counter", "key", "wanted"),
+    ("counter", "key", "expected"),
     [
         ([0, 0, 0, 0], [0, 0], "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
         ([2**32 - 1] * 4, [2**32 - 1] * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),

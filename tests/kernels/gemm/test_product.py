@@ -21,7 +21,7 @@ from tests.helpers.chunks import in_chunks
 
 
 @pytest.fixture
-def claim_threads() -> Iterator[BlasThreadLimit]:
+def blas_limit() -> Iterator[BlasThreadLimit]:
     claim = BlasThreadLimit()
     token = CLAIM.set(claim)
     yield claim
@@ -75,7 +75,7 @@ def test_layouts_that_blas_does_not_take() -> None:
     ],
 )
 def test_long_products_are_the_products(
-    claimed: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...], dtype: type
+    blas_limit: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...], dtype: type
 ) -> None:
     left, right = whole_numbers(*a), whole_numbers(*b)
     expected = np.matmul(left.astype(np.float64), right.astype(np.float64))
@@ -89,7 +89,7 @@ def test_long_products_are_the_products(
 @pytest.mark.parametrize("columns", [31, 90, 1300])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
 def test_few_rows_by_a_matrix_that_lies_transposed(
-    claimed: BlasThreadLimit, rows: int, columns: int, dtype: type
+    blas_limit: BlasThreadLimit, rows: int, columns: int, dtype: type
 ) -> None:
     left, right = whole_numbers(rows, 700).astype(dtype), whole_numbers(columns, 700).astype(dtype).T
     for a in (left, left.reshape(rows, 1, 700), np.asfortranarray(left)):
@@ -99,7 +99,7 @@ def test_few_rows_by_a_matrix_that_lies_transposed(
         assert np.array_equal(actual, np.matmul(a.astype(np.float64), right))
 
 
-def test_long_products_into_rows_that_do_not_follow_each_other(claimed: BlasThreadLimit) -> None:
+def test_long_products_into_rows_that_do_not_follow_each_other(blas_limit: BlasThreadLimit) -> None:
     left, right = whole_numbers(2, 300, 200), whole_numbers(2, 200, 400)
     out = np.zeros((2, 300, 405), np.float32)
     matrix_product(left, right, out[..., 2:-3])
@@ -118,7 +118,7 @@ def test_long_products_into_rows_that_do_not_follow_each_other(claimed: BlasThre
         ((3, 3000), (3000, 900)),
     ],
 )
-def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+def test_threads_change_no_digit(blas_limit: BlasThreadLimit, a: tuple[int, ...], b: tuple[int, ...]) -> None:
     generator = np.random.default_rng(0)
     left, right = generator.standard_normal(a, np.float32), generator.standard_normal(b, np.float32)
     results = []
@@ -134,11 +134,11 @@ def test_threads_change_no_digit(claimed: BlasThreadLimit, a: tuple[int, ...], b
     batch=st.lists(st.integers(1, 20), max_size=3),
     rows=st.integers(1, 3000),
     columns=st.integers(1, 3000),
-    wanted=st.integers(2, 8),
+    chunks=st.integers(2, 8),
 )
-def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, expected: int) -> None:
+def test_chunks_cover_everything_once(batch: list[int], rows: int, columns: int, chunks: int) -> None:
     shape = (*batch, rows, columns)
-    cut = product.cut_into_chunks(shape, expected)
+    cut = product.cut_into_chunks(shape, chunks)
     size = shape[cut.axis] if batch else 1
     groups, remainder = divmod(cut.chunks, cut.down * cut.along)
     assert remainder == 0
